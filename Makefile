@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# make            builds into build/; build/actorctl and build/actord work from there without installation
+# make demo       installs what is missing, builds, trains CartPole and Hopper
+# make check      installs what the tests need, runs every test of this machine
+# make check-vm   the tests that need every cgroup controller, in a virtual machine
+# make check-asan check-tsan check-valgrind check-style check-fuzz bench
+# make install    DESTDIR= PREFIX=/usr
+#
+# Each room is a folder; a new file in a room is built without a line here.
+
+B ?= build
+PREFIX ?= /usr
+LIBEXECDIR ?= $(PREFIX)/lib/actord
+DATADIR ?= $(PREFIX)/share/actord
+VERSION := 0.1.0
+
+CC ?= gcc
+OPT ?= -O2
+SANITIZE ?=
+CFLAGS ?= -g $(OPT)
+# Results must not depend on what a compiler fuses: no contraction anywhere, and never -ffast-math.
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. -I$(B) $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-strict-aliasing \
+        -fstack-protector-strong -fPIE -fvisibility=hidden \
+        -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wpointer-arith -Wvla -Wformat=2 \
+        -Wno-unused-parameter -Wno-missing-field-initializers -Wno-format-nonliteral -Werror=implicit -Werror=return-type \
+        $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -DACTORD_SANITIZE=1) \
+        -DACTORD_VERSION='"$(VERSION)"' -DACTORD_LIBEXECDIR='"$(LIBEXECDIR)"' -DACTORD_DATADIR='"$(DATADIR)"'
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+
+# What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
+LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/nearest.c lib/price.c
+
+SRC_lib      := $(filter-out $(LIB_CONTROL),$(wildcard lib/*.c))
+SRC_control  := $(wildcard $(LIB_CONTROL))
+SRC_daemon   := $(wildcard daemon/*.c)
+SRC_spawner  := $(wildcard spawner/*.c)
+SRC_sandbox  := $(wildcard sandbox/*.c)
+SRC_actor    := $(wildcard actor/*.c actor/envs/*.c)
+SRC_invoker  := $(wildcard invoker/*.c)
+SRC_learner  := $(wildcard learner/*.c)
+SRC_actorctl := $(wildcard actorctl/*.c)
+SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
+
+objects = $(patsubst %.c,$(B)/%.o,$(1))
+
+PKG = pkg-config
+CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-1.0 smartcols 2>/dev/null)
+LIBS_lib      := -lm
+LIBS_spawner   = $(shell $(PKG) --libs libsystemd libcap)
+LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
+LIBS_learner   = $(shell $(PKG) --libs openblas nettle libseccomp) -lpthread -lm
+LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
+LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
+LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
+
+PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/env-mujoco.so
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
+
+.PHONY: all
+all: $(PROGRAMS) $(B)/share
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
+
+$(call objects,$(SRC_control) $(SRC_daemon) $(SRC_actorctl)): CFLAGS_room = $(CFLAGS_control)
+$(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
+# Kernels: constant trip counts and independent accumulators are worth unrolling; the results stay as written.
+$(call objects,lib/forward.c $(wildcard learner/kernels*.c)): CFLAGS_room = -O3
+
+$(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_daemon)
+$(B)/actorctl: $(call objects,$(SRC_actorctl) $(SRC_control) $(SRC_lib))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_actorctl)
+$(B)/actord-spawn: $(call objects,$(SRC_spawner) $(SRC_lib))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_spawner)
+# Plugins resolve actord_random_*() in the program that loads them: only these are exported.
+$(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
+	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
+$(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
+
+# Environments on libmujoco are a module that only an administrator installs: actors without physics do not carry it.
+$(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*)
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
+
+$(B)/share: $(wildcard packaging/price/*)
+	@mkdir -p $@
+	cp -r packaging/price $@/
+	@touch $@
+
+# Tests link whatever they name out of one archive of everything but the mains.
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_actorctl) $(SRC_lib)))
+	@rm -f $@
+	$(AR) rcsP $@ $^
+$(B)/tests/%.o: tests/unit/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
+$(B)/tests/%: $(B)/tests/%.o $(B)/rooms.a
+	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $< $(B)/rooms.a $(LIBS_test)
+
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include tests/tests.mk packaging/install.mk
+
+.PHONY: clean
+clean:
+	rm -rf $(B)

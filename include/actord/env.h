@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The environment ABI: the one header that authors of environments compile against. It knows nothing else of actord.
+ *
+ * An environment is a table of functions named `actord_env` in a shared object (`Environment=./mine.so`), or a row of the
+ * built-in table; both are called in exactly the same way. All memory is the caller's: an instance is `instance_bytes`
+ * bytes, zeroed and aligned to 64, an observation and a snapshot lie in shared memory. An environment keeps no other state:
+ * no statics that change, no threads, no files. That is what lets an invocation be repeated, moved and replayed bit for bit.
+ *
+ * Called in this order: spec once; init; then any number of reset, step, snapshot, restore; close. Each function that
+ * returns int returns 0, or a negative errno, which fails the invocation with that reason. Built with
+ * -ffp-contract=off and without -ffast-math an environment steps alike on each machine of a kind. */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACTORD_ENV_ABI 1u
+
+typedef enum ActordSpaceKind { ACTORD_DISCRETE = 1, ACTORD_MULTI_DISCRETE, ACTORD_BOX } ActordSpaceKind;
+typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 } ActordElement;
+
+enum {
+        ACTORD_ENV_STICKY = 1u << 0,    /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
+        ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
+};
+
+/* DISCRETE: one I32 in [0, n_choices). MULTI_DISCRETE: shape[0] numbers of I32, each in [0, n_choices). BOX: shape[0..n_dims)
+ * numbers of `element`, each in [low, high] (infinite bounds are allowed). A policy's continuous action reaches step() as
+ * F32 clipped to [low, high]; its discrete action as I32. */
+typedef struct ActordSpace {
+        uint32_t kind, element;
+        uint32_t n_dims, n_choices;
+        uint32_t shape[4];
+        double low, high;
+} ActordSpace;
+
+typedef struct ActordEnvSpec {
+        char name[64];
+        ActordSpace observation, action;
+        uint32_t horizon_steps;         /* the caller truncates an episode at this length; 0: never */
+        uint32_t n_agents;              /* 1 */
+        double reward_low, reward_high; /* of one step; infinite where unknown */
+        double solved_return;           /* registered threshold; NaN where there is none */
+        uint64_t instance_bytes;        /* at most 1 GiB */
+        uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
+        uint32_t flags, reserved;
+} ActordEnvSpec;
+
+typedef struct ActordOption { char key[32]; char value[224]; } ActordOption;    /* a row of the job file's [Environment] */
+
+typedef struct ActordRandom ActordRandom;       /* a counter-based stream, the caller's; never kept between calls */
+
+typedef struct ActordStep {
+        double reward;
+        uint8_t terminated, truncated;
+        uint8_t reserved[6];
+} ActordStep;
+
+typedef struct ActordEnv {
+        uint32_t abi;                   /* ACTORD_ENV_ABI */
+        uint32_t struct_bytes;          /* sizeof(ActordEnv) */
+        /* The spec under these options. -EINVAL: an option is unknown or its value is out of range. */
+        int (*spec)(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
+        int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
+        /* A new episode and its first observation. */
+        int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
+        /* One step. After terminated or truncated the caller resets before it steps again. */
+        int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation, ActordStep *ret);
+        /* All that the next step and its reward depend on, in snapshot_bytes bytes without pointers. */
+        int (*snapshot)(const void *instance, void *ret_snapshot);
+        int (*restore)(void *instance, const void *snapshot);
+        void (*close)(void *instance);
+} ActordEnv;
+
+static_assert(sizeof(ActordSpace) == 48, "ABI");
+static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8, "ABI");
+static_assert(sizeof(ActordOption) == 256, "ABI");
+static_assert(sizeof(ActordStep) == 16, "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 7 * sizeof(void *), "ABI");
+
+/* Defined by a plugin: extern const ActordEnv actord_env; */
+
+/* Provided to plugins by the program that loads them. */
+uint32_t actord_random_u32(ActordRandom *random);
+double actord_random_uniform(ActordRandom *random, double low, double high);    /* in [low, high), 53 random bits */
+double actord_random_normal(ActordRandom *random);                              /* mean 0, variance 1 */
+
+#ifdef __cplusplus
+}
+#endif
