@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Random numbers that belong to their place, not to their history: a counter-based generator, so that the
+ * k-th draw of a stream is a function of (seed, purpose, slot, ordinal, step, k) alone. That is what lets
+ * an invocation be repeated, moved to another process or resumed and still draw the same numbers.
+ * Philox4x32-10 of "Parallel Random Numbers: As Easy as 1, 2, 3" (Salmon et al., SC'11).
+ *
+ * No two streams are ever the same: random_pack() writes the name of a stream and its block number side
+ * by side into the 128-bit counter, and for one key (the seed) the generator is a bijection of its
+ * counter. */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "include/actord/env.h"
+
+/* What a stream is for. The numbers are part of every result: append, never renumber. */
+typedef enum RandomPurpose {
+        RANDOM_ACTION = 1,
+        RANDOM_RESET,
+        RANDOM_STEP,
+        RANDOM_SHUFFLE,
+        RANDOM_INIT,
+        RANDOM_EVALUATE_ACTION,
+        RANDOM_EVALUATE_RESET,
+        RANDOM_EVALUATE_STEP,
+        RANDOM_SCHEDULER,
+        _RANDOM_PURPOSE_MAX,
+} RandomPurpose;
+
+/* Widths of the counter's fields; with the 32-bit block number they fill its 128 bits exactly. */
+enum {
+        RANDOM_PURPOSE_BITS = 8,
+        RANDOM_SLOT_BITS = 24,
+        RANDOM_ORDINAL_BITS = 40,
+        RANDOM_STEP_BITS = 24,
+};
+
+static_assert(RANDOM_PURPOSE_BITS + RANDOM_SLOT_BITS + RANDOM_ORDINAL_BITS + RANDOM_STEP_BITS + 32 == 128,
+                "counter");
+static_assert(_RANDOM_PURPOSE_MAX <= 1 << RANDOM_PURPOSE_BITS, "purpose");
+
+#define RANDOM_SLOT_MAX    ((UINT32_C(1) << RANDOM_SLOT_BITS) - 1)
+#define RANDOM_ORDINAL_MAX ((UINT64_C(1) << RANDOM_ORDINAL_BITS) - 1)
+#define RANDOM_STEP_MAX    ((UINT32_C(1) << RANDOM_STEP_BITS) - 1)
+
+struct ActordRandom {
+        uint32_t key[2];
+        uint32_t counter[4]; /* of the next block */
+        uint32_t block[4];   /* drawn from its end: the last n_left words are unused */
+        uint32_t n_left;
+};
+
+/* The stream from its first number on. slot: an environment's place in the job (or 0); ordinal: the
+ * episode, round or update within it; step: within that. Each is asserted to fit its field. Nothing is
+ * computed before the first draw. */
+void random_begin(ActordRandom *ret, uint64_t seed, RandomPurpose purpose, uint32_t slot, uint64_t ordinal,
+                uint32_t step);
+
+/* An unbiased whole number in [0, n); n is at least 1. */
+uint32_t random_below(ActordRandom *random, uint32_t n);
+
+/* The parts, exposed for the tests: a stream's name as a counter, and the bijection. */
+void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_t step,
+                uint32_t ret_counter[4]);
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ret[4]);
