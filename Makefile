@@ -29,7 +29,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. -I$(B) $(CFLAGS) -ffp-contract=off -fn
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
-LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/nearest.c lib/price.c
+LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/nearest.c
 
 SRC_lib      := $(filter-out $(LIB_CONTROL),$(wildcard lib/*.c))
 SRC_control  := $(wildcard $(LIB_CONTROL))

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What runs inside an actor's sandbox: a container hosts the actors a with a % n_containers == container, and carries out orders on their segments
+ * until it is told to end. Pure from invocation to invocation: all that lasts is in the slots. */
+#pragma once
+
+#include <stdint.h>
+#include "include/actord/env.h"
+#include "include/settings.h"
+#include "include/slot.h"
+#include "include/turn.h"
+
+typedef struct ActorContext {
+        const JobSettings *settings;
+        const JobPage *page;            /* NULL for ORDER_PROBE only: the spec is not known yet */
+        WorkerPage *worker;
+        const ActordEnv *env;           /* loaded before the fork; NULL: load plugin_path after the sandbox has closed */
+        const char *plugin_path;        /* inside the root: /plugin/mine.so */
+        uint32_t container, n_containers;
+        void *const *segments;          /* [actors]: mapped where the actor is ours, NULL elsewhere */
+        const void *policy;             /* read-only */
+        int bell_fd;
+        uint64_t spin_nsec;
+} ActorContext;
+
+/* Never returns: ends with status 0 at ORDER_END, EXIT_ENVIRONMENT_LOAD if the environment does not load. */
+_Noreturn void actor_main(const ActorContext *context);
+
+/* An administrator's environment: built in, or of a module beside our programs (env-mujoco.so in `directory`).
+ * 0; -ENOENT: no such name; -ENOEXEC: the module does not load. Called by the invoker, before any fork. */
+int environment_load(const char *name, const char *directory, const ActordEnv **ret);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names on the bus; the interface itself is units/org.actord1.xml. */
+#pragma once
+
+#define BUS_NAME "org.actord1"
+#define BUS_PATH "/org/actord1"
+#define BUS_PATH_JOB_PREFIX "/org/actord1/job"
+#define BUS_INTERFACE_MANAGER "org.actord1.Manager"
+#define BUS_INTERFACE_JOB "org.actord1.Job"
+
+/* X(name, errno): error names, versioned with the bus name. */
+#define BUS_ERRORS(X)                                                                                              \
+        X(NoSuchJob, ENXIO) X(BadJobFile, EINVAL) X(BadPriceSheet, EBADMSG) X(TooManyJobs, EDQUOT) X(NotRunning, ESRCH) \
+        X(NoCheckpoint, ENODATA) X(SandboxRefused, EPERM) X(EnvironmentFailed, ENOEXEC) X(NoSuchPriceSheet, ENOENT)
+#define BUS_ERROR(name) "org.actord1.Error." #name
+
+/* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a user. */
+#define BUS_FILE_ENVIRONMENT "environment"      /* the plugin of Environment=./FILE.so */
+#define BUS_FILE_CHECKPOINT "checkpoint"        /* to evaluate */
+#define BUS_FILE_STDERR "stderr"                /* run mode: where actors' own words go */
+
+/* Keys of SubmitJob's `options`. */
+#define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
+#define BUS_OPTION_EPISODES "episodes"          /* t: evaluate */

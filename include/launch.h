@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* daemon -> spawner, once per life of a job: one SEQPACKET record with its descriptors; the answer is one LaunchAnswer, with the
+ * job's pidfd where there is one. The spawner opens no path of a user and reads no setting: it hands the settings to the invoker unread.
+ *
+ * spawner -> invoker, over exec: a sealed memfd with the same record and the same descriptors at fixed numbers (InvokerFd). */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+#define LAUNCH_ABI 1u
+#define LAUNCH_MOUNTS_MAX 32u
+
+/* Order of the descriptors sent along with Launch. */
+typedef enum LaunchFd {
+        LAUNCH_FD_SETTINGS,     /* sealed memfd: JobSettings */
+        LAUNCH_FD_STDERR,       /* journal stream, or actorctl's stderr: hostile text never passes through our programs */
+        LAUNCH_FD_STATE,        /* the job's state directory: checkpoints */
+        LAUNCH_FD_SOCKET,       /* listening SEQPACKET, for include/plan.h */
+        LAUNCH_FD_CHECKPOINT,   /* file to restore from; /dev/null when has_checkpoint is 0 */
+        _LAUNCH_FD_FIXED,       /* then one per mount */
+} LaunchFd;
+
+typedef enum LaunchPurpose {
+        LAUNCH_TRAIN,
+        LAUNCH_VERIFY,          /* accept the environment's spec, then end */
+        LAUNCH_EVALUATE,        /* restore, run n_episodes on evaluation streams, end */
+} LaunchPurpose;
+
+typedef enum LaunchManager {
+        LAUNCH_MANAGER_SYSTEM,  /* ask the system manager for a scope */
+        LAUNCH_MANAGER_USER,    /* ask the user manager */
+        LAUNCH_MANAGER_NONE,    /* no manager is reachable: own cgroups where writable, else process clocks */
+} LaunchManager;
+
+typedef struct LaunchMount {    /* a descriptor of a file or directory becomes a mount in each actor's root */
+        char at[120];           /* absolute, no "..": /plugin/mine.so */
+        uint32_t read_only, reserved;
+} LaunchMount;
+
+typedef struct Launch {
+        uint32_t abi, struct_bytes;
+        uint64_t job, life;                     /* (job, life, seq) names a record */
+        uint32_t purpose, manager;
+        uint32_t uid_first, n_uids;             /* reserved range of host uids (and gids); n_uids 1: only the caller's own */
+        uint32_t sandbox;                       /* SandboxChoice_: auto takes the strongest level to be had, others are demanded */
+        uint32_t scope_each;                    /* ActorScope=each */
+        uint32_t exit_with_daemon;              /* run mode: the job ends when the daemon's socket closes */
+        uint32_t has_checkpoint;
+        uint64_t resume_round;                  /* the checkpoint's round; 0: from the beginning */
+        uint64_t n_episodes;                    /* EVALUATE */
+        uint64_t stop_timeout_usec;
+        uint32_t n_mounts, reserved;
+        LaunchMount mounts[LAUNCH_MOUNTS_MAX];
+} Launch;
+static_assert(sizeof(LaunchMount) == 128, "ABI");
+
+/* X(name, word): where a launch failed. */
+#define LAUNCH_STEPS(X)                                                                         \
+        X(NONE, "none") X(MESSAGE, "message") X(NAMESPACES, "namespaces") X(IDENTITY, "identity") \
+        X(SCOPE, "scope") X(DELEGATION, "delegation") X(MOUNTS, "mounts") X(EXEC, "exec")
+
+typedef enum LaunchStep {
+#define X(name, word) LAUNCH_STEP_##name,
+        LAUNCH_STEPS(X)
+#undef X
+        _LAUNCH_STEP_MAX,
+} LaunchStep;
+
+typedef struct LaunchAnswer {
+        uint32_t abi, step;
+        int32_t error;                          /* 0, or a negative errno */
+        uint32_t level;                         /* SandboxLevel that the spawner could prepare */
+        uint32_t metering;                      /* InvokerCgroup that the invoker was given */
+        int32_t pid;                            /* of the invoker, as the daemon sees it; 0: unknown */
+        char unit[128];                         /* actord-job-7.scope; empty without a manager */
+        char control_group[256];                /* path below the cgroup root; empty without one */
+        char message[256];                      /* of an error: a sentence */
+} LaunchAnswer;
+
+/* What the invoker finds after exec. INVOKER_FD_CGROUP is there when Invoked.cgroup says so. */
+typedef enum InvokerFd {
+        INVOKER_FD_INVOKED = 3, /* sealed memfd: Invoked */
+        INVOKER_FD_SETTINGS,
+        INVOKER_FD_STDERR,
+        INVOKER_FD_STATE,
+        INVOKER_FD_SOCKET,
+        INVOKER_FD_CHECKPOINT,
+        INVOKER_FD_CGROUP,      /* O_DIRECTORY: the delegated cgroup; the invoker is in it, or in a leaf `invoker` of it */
+        INVOKER_FD_LEARNER,     /* O_PATH: the learner's binary, for execveat */
+        INVOKER_FD_MOUNTS = 16, /* detached mounts (open_tree), or plain descriptors at level process */
+} InvokerFd;
+
+typedef enum InvokerCgroup {
+        INVOKER_CGROUP_NONE,    /* meter by process clocks */
+        INVOKER_CGROUP_OWN,     /* made without a manager: remove it at the end */
+        INVOKER_CGROUP_SCOPE,   /* systemd's scope, delegated */
+} InvokerCgroup;
+
+typedef struct Invoked {
+        Launch launch;
+        uint32_t level;                         /* SandboxLevel that is possible: namespaces are already entered */
+        uint32_t cgroup;                        /* InvokerCgroup */
+        uint32_t is_pid1, reserved;             /* of a PID namespace */
+        char directory[240];                    /* where our programs and modules lie (env-mujoco.so) */
+} Invoked;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* daemon <-> invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the daemon has already decided and can pay
+ * for. The invoker never starts a round beyond it; waiting at its end changes no result. The invoker listens, the daemon
+ * connects (again after each restart) and the invoker says Hello with the spool's descriptor. */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include "include/record.h"
+
+#define PLAN_ABI 1u
+
+/* X(name, word): why no further round may start. */
+#define PLAN_ENDS(X)                                                                               \
+        X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                      \
+        X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted") \
+        X(FAILED, "failed")
+
+typedef enum PlanEnd {
+#define X(name, word) PLAN_END_##name,
+        PLAN_ENDS(X)
+#undef X
+        _PLAN_END_MAX, _PLAN_END_INVALID = -EINVAL,
+} PlanEnd;
+
+typedef enum PlanMessage { PLAN_MESSAGE_PLAN = 1, PLAN_MESSAGE_HELLO, PLAN_MESSAGE_WRITTEN } PlanMessage;
+
+typedef struct Plan {                           /* daemon -> invoker; each replaces the one before */
+        uint32_t abi, message;
+        uint64_t through_round;                 /* the last round that may start */
+        uint64_t acknowledged;                  /* records up to this seq are committed: their places are free */
+        Decision decision;                      /* for each round of this lease that has not started */
+        uint32_t end;                           /* PlanEnd: end after the round in flight */
+        uint32_t checkpoint;                    /* write one at the end of the round in flight */
+        uint64_t stop_deadline_nsec;            /* CLOCK_BOOTTIME, with end: then the round in flight becomes waste; 0: none */
+} Plan;
+
+typedef struct Hello {                          /* invoker -> daemon at each connection, with the spool's descriptor and no other */
+        uint32_t abi, message;
+        uint64_t job, life, round, through_round, written;
+        Decision decision;
+} Hello;
+
+typedef struct Written {                        /* invoker -> daemon: look into the spool up to here */
+        uint32_t abi, message;
+        uint64_t seq;
+} Written;

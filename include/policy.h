@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the learner publishes: the network as data, the normalisation, versions. lib/network.c derives Network from settings and spec, once;
+ * lib/forward.c (row by row, batch-size invariant) and learner/ (batches, gradients) both walk it, and neither knows a layer by name. */
+#pragma once
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define POLICY_ABI 1u
+#define LAYERS_MAX 48u
+#define POLICY_BANKS 4u
+
+typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER } LayerKind;              /* PARAMETER: reads nothing; n_out numbers */
+typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
+typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
+typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN } ActKind;                 /* how an output row becomes an action */
+
+typedef struct Layer {
+        char name[32];                          /* of the tensor in a checkpoint: actor.0, critic.2, log_std */
+        uint32_t kind, activation, output;
+        uint32_t input;                         /* index of the layer it reads; own index: the observation */
+        uint32_t n_in, n_out;
+        uint64_t weight_at, bias_at;            /* elements into the flat parameters; weight [n_out][n_in], row-major */
+        double init_gain;
+} Layer;
+
+typedef struct Network {
+        uint32_t n_layers, act;
+        uint32_t n_observation, n_action;       /* numbers in an observation; choices, or dimensions of a continuous action */
+        uint64_t n_parameters;
+        Layer layers[LAYERS_MAX];
+} Network;
+
+/* The policy segment: POLICY_BANKS banks; version v lies in bank v % POLICY_BANKS. The learner alone writes; the others map it
+ * read-only (the learner maps it before the invoker seals it FUTURE_WRITE). A bank is rewritten no earlier than POLICY_BANKS - 1
+ * versions later, and orders name the version to use. */
+typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
+        uint64_t policy_version, n_env_steps;
+        double observation_clip;                /* of normalised observations; 0: observations are taken raw */
+        uint64_t reserved[5];
+} PolicyHead;
+static_assert(sizeof(PolicyHead) == 64, "ABI");
+
+typedef struct PolicyLayout {                   /* bytes from a bank's start; computed by lib/slot.c, sealed in the job page */
+        uint64_t mean_at, inverse_sd_at;        /* float [n_observation] each: scaled = clip((o - mean) * inverse_sd) */
+        uint64_t parameters_at;                 /* float [n_parameters] */
+        uint64_t bank_bytes, segment_bytes;
+} PolicyLayout;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The only thing that goes up. The invoker appends records to the spool (a bounded ring in a memfd), the daemon commits them to the
+ * ledger and acknowledges their sequence number. Quantities are base units; there is no money here. */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define RECORD_ABI 1u
+#define SPOOL_MAGIC 0x6c6f6f7073636100ull
+#define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
+
+typedef enum RecordKind {
+        RECORD_STARTED,         /* the job runs: level, limits not enforced; metered: start-up of the job itself */
+        RECORD_WORKER,          /* a container or the learner became ready: metered is its start-up, until its first order */
+        RECORD_ROLLOUT,         /* one actor invocation */
+        RECORD_EVALUATION,      /* one evaluation episode: statistics.evaluation_mean is its return, metered.n_steps its length */
+        RECORD_UPDATE,          /* one learner invocation: takes and update together */
+        RECORD_POOL,            /* a parked container: start to end is its provisioned time */
+        RECORD_ROUND,           /* closes a round: statistics, the decision it ran under; metered is control (the invoker) */
+        RECORD_CHECKPOINT,      /* the file is complete; the ledger's row makes it count */
+        RECORD_FAULT,           /* an attempt that failed, with its reason; its metered use stands in its own wasted record */
+        RECORD_ENDED,           /* the last one: end, sha256 of the policy, remaining control time */
+        _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
+} RecordKind;
+
+/* X(name, word, sentence): why an attempt, or the job, failed. `detail` is what the sentence's %d says. */
+#define FAULTS(X)                                                                                       \
+        X(NONE, "none", "no fault")                                                                     \
+        X(KILLED, "killed", "was killed by signal %d")                                                  \
+        X(EXITED, "exited", "ended by itself with status %d")                                           \
+        X(SANDBOX, "sandbox", "could not be confined: step %d of its sandbox failed")                   \
+        X(MEMORY, "out-of-memory", "passed its memory limit (%d times)")                                \
+        X(SYSCALL, "forbidden-call", "made a system call that its sandbox forbids (signal %d)")         \
+        X(TIMEOUT, "timeout", "did not answer within its TimeoutSec= (%d s)")                           \
+        X(LOAD, "load", "could not load its environment (error %d)")                                    \
+        X(SPEC, "spec", "has an environment whose spec is impossible (field %d)")                       \
+        X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                     \
+        X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
+        X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")              \
+        X(REWARD, "reward", "wrote a reward that is not finite (row %d)")                               \
+        X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                 \
+        X(ANSWER, "answer", "answered nonsense (%d)")                                                   \
+        X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint (error %d)")                \
+        X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")          \
+        X(INTERNAL, "internal", "met an error of its own (error %d)")
+
+typedef enum Fault {
+#define X(name, word, sentence) FAULT_##name,
+        FAULTS(X)
+#undef X
+        _FAULT_MAX, _FAULT_INVALID = -EINVAL,
+} Fault;
+
+/* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured. */
+#define STATISTICS(X)                                                                                   \
+        X(return_mean, "reward")        /* last 100 episodes in (round, step, slot) order; NaN before 100 */ \
+        X(return_round, "reward")       /* episodes that ended in this round */                         \
+        X(evaluation_mean, "reward") X(evaluation_sd, "reward") X(episode_steps, "steps")               \
+        X(loss_policy, "1") X(loss_value, "1") X(entropy, "nat") X(kl, "nat") X(clip_fraction, "1")     \
+        X(explained_variance, "1") X(gradient_norm, "1") X(learning_rate, "1")
+
+typedef struct Statistics {
+#define X(name, unit) double name;
+        STATISTICS(X)
+#undef X
+        uint64_t n_env_steps, n_episodes, policy_version;       /* since the job's beginning */
+} Statistics;
+
+typedef struct Metered {                        /* read by the invoker, never told by who is metered */
+        uint64_t start_nsec, end_nsec;          /* CLOCK_BOOTTIME; for reports */
+        uint64_t cpu_nsec;                      /* telescoping: this reading minus the one before */
+        uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
+        uint64_t memory_reserved_bytes;         /* allocated: what is billed */
+        uint64_t emulated_nsec;                 /* lib/clock.c, by the invoker, once; everyone above only adds */
+        uint64_t n_steps;                       /* environment steps */
+} Metered;
+
+typedef struct Decision {                       /* what a run is repeated from */
+        uint64_t id;
+        uint32_t n_actors, reserved;
+} Decision;
+
+/* limits_missing and level: include/sandbox.h. */
+typedef struct Record {
+        uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
+        uint32_t kind, actor;                   /* actor (or container in WORKER and POOL); UINT32_MAX: the learner */
+        uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
+        uint32_t attempt;                       /* > 0: a retry */
+        uint32_t cold;                          /* the container was started for this invocation */
+        uint32_t wasted;                        /* its result was thrown away */
+        uint32_t fault;
+        int32_t detail;                         /* of the fault */
+        uint32_t level, limits_missing;         /* STARTED */
+        uint32_t end;                           /* ENDED, ROUND: PlanEnd (include/plan.h) that the invoker saw; else 0 */
+        Metered metered;
+        uint64_t emulated_round_nsec;           /* ROUND: duration of the whole round on the emulated clock */
+        Decision decision;                      /* ROUND: durable exactly when its effect is */
+        Statistics statistics;                  /* ROUND: the learner's, after intake */
+        uint8_t sha256[32];                     /* CHECKPOINT: of the file; ENDED: of the policy */
+} Record;
+static_assert(sizeof(Record) % 8 == 0, "no tail padding");
+
+/* The ring: record seq lies at records[(seq - 1) % n_records]. Written by the invoker alone. */
+typedef struct SpoolHead {
+        uint64_t magic;
+        uint32_t abi, record_bytes;
+        uint32_t n_records, reserved;
+        _Atomic uint64_t written;               /* seq of the newest complete record */
+        uint64_t pad[4];
+} SpoolHead;
+static_assert(sizeof(SpoolHead) == 64, "records start on a cache line");

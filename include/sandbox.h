@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a sandbox closes, in order; one exit status and one word per step; the three levels; the limits a host may lack. */
+#pragma once
+
+#include <errno.h>
+#include <stdint.h>
+
+/* X(name, exit status): in the order in which they are applied; seccomp is last. */
+#define SANDBOX_STEPS(X)                                                                     \
+        X(cgroup, 200) X(descriptors, 201) X(namespaces, 202) X(root, 203) X(limits, 204)    \
+        X(identity, 205) X(capabilities, 206) X(landlock, 207) X(affinity, 208) X(seccomp, 209)
+
+typedef enum SandboxStep {
+#define X(name, status) SANDBOX_STEP_##name,
+        SANDBOX_STEPS(X)
+#undef X
+        _SANDBOX_STEP_MAX, _SANDBOX_STEP_INVALID = -EINVAL,
+} SandboxStep;
+
+/* Exit statuses of an actor that got past its sandbox. */
+enum { EXIT_ENVIRONMENT_LOAD = 220, EXIT_ABORTED = 221, EXIT_LEARNER_SETUP = 222 };
+
+#define SANDBOX_LEVELS(X) X(NONE, "none") X(PROCESS, "process") X(USERNS, "userns") X(FULL, "full")
+
+typedef enum SandboxLevel {
+#define X(name, word) SANDBOX_LEVEL_##name,
+        SANDBOX_LEVELS(X)
+#undef X
+        _SANDBOX_LEVEL_MAX, _SANDBOX_LEVEL_INVALID = -EINVAL,
+} SandboxLevel;
+
+/* X(name, word, sentence): bits of Record.limits_missing and words of LimitsNotEnforced. */
+#define LIMITS(X)                                                                                                   \
+        X(NAMESPACES, "namespaces", "actors share the host's namespaces: this host forbids unshare and clone3")     \
+        X(IDENTITY, "identity", "actors share one user id: no range of user ids could be reserved")                 \
+        X(LANDLOCK, "landlock", "the kernel has no Landlock: file access is closed by the mount namespace alone")   \
+        X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")                  \
+        X(CGROUP, "cgroup", "no cgroup is writable: CPU time is read from process clocks, idle actors cannot be frozen") \
+        X(MEMORY, "memory", "MemoryMax= is not enforced by a memory controller, only by RLIMIT_AS and RLIMIT_DATA") \
+        X(TASKS, "tasks", "TasksMax= is not enforced by a pids controller, only by the system call filter")         \
+        X(CPU_QUOTA, "cpu-quota", "CPUQuota= is not enforced: there is no cpu controller")                          \
+        X(CPUS, "cpus", "AllowedCPUs= is set by sched_setaffinity: there is no cpuset controller")
+
+typedef enum Limit {
+#define X(name, word, sentence) LIMIT_##name,
+        LIMITS(X)
+#undef X
+        _LIMIT_MAX,
+} Limit;

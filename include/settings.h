@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The job as plain data. Parsed once (lib/settings.c), sealed in a memfd, mapped read-only by everything below. What is here is
+ * nowhere else: no other contract repeats a setting.
+ *
+ * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks, `actorctl show`, the checkpoint's
+ * metadata and the test of job.conf(5) walk it. An empty value means unset, and an unset key has its default. */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "include/actord/env.h"
+
+#define SETTINGS_ABI 1u
+#define HIDDEN_LAYERS_MAX 8u
+#define OPTIONS_MAX 32u
+#define ACTORS_MAX 1000u
+#define ENVS_PER_ACTOR_MAX 4096u
+#define JOB_TEXT_MAX (256u * 1024u)
+
+/* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
+#define ALGORITHMS(X) X(PPO, "ppo")
+#define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse")
+#define SCHEDULERS(X) X(FIXED, "fixed")
+#define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
+#define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
+#define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
+#define UPDATES_CHOICES(X) X(PER_DATA, "per-data") X(PER_ROUND, "per-round") X(FULL_BATCH, "full-batch")
+#define SCHEDULES(X) X(CONSTANT, "constant") X(LINEAR, "linear")
+#define ACTIVATIONS(X) X(TANH, "tanh") X(RELU, "relu")
+#define CLOCKS(X) X(METERED, "metered") X(MODEL, "model")
+#define CONVENTIONS(X) X(SERVERLESS, "serverless") X(SERVER, "server")
+#define KERNEL_CLASSES(X) X(AUTO, "auto") X(GENERIC, "generic") X(HASWELL, "haswell") X(SKYLAKEX, "skylakex")
+
+#define CHOICES(X)                      /* X(type, PREFIX, list) */ \
+        X(algorithm, ALGORITHM, ALGORITHMS)                         \
+        X(distribution, DISTRIBUTION, DISTRIBUTIONS)                \
+        X(scheduler, SCHEDULER, SCHEDULERS)                         \
+        X(sandbox, SANDBOX_CHOICE, SANDBOX_CHOICES)                 \
+        X(carry, CARRY, CARRIES)                                    \
+        X(actor_scope, ACTOR_SCOPE, ACTOR_SCOPES)                   \
+        X(updates, UPDATES, UPDATES_CHOICES)                        \
+        X(schedule, SCHEDULE, SCHEDULES)                            \
+        X(activation, ACTIVATION, ACTIVATIONS)                      \
+        X(clock, CLOCK, CLOCKS)                                     \
+        X(convention, CONVENTION, CONVENTIONS)                      \
+        X(kernel_class, KERNEL_CLASS, KERNEL_CLASSES)
+
+enum Algorithm_ {
+#define X(name, word) ALGORITHM_##name,
+        ALGORITHMS(X)
+#undef X
+        _ALGORITHM_MAX,
+};
+enum Distribution_ {
+#define X(name, word) DISTRIBUTION_##name,
+        DISTRIBUTIONS(X)
+#undef X
+        _DISTRIBUTION_MAX,
+};
+enum Scheduler_ {
+#define X(name, word) SCHEDULER_##name,
+        SCHEDULERS(X)
+#undef X
+        _SCHEDULER_MAX,
+};
+enum SandboxChoice_ {
+#define X(name, word) SANDBOX_CHOICE_##name,
+        SANDBOX_CHOICES(X)
+#undef X
+        _SANDBOX_CHOICE_MAX,
+};
+enum Carry_ {
+#define X(name, word) CARRY_##name,
+        CARRIES(X)
+#undef X
+        _CARRY_MAX,
+};
+enum ActorScope_ {
+#define X(name, word) ACTOR_SCOPE_##name,
+        ACTOR_SCOPES(X)
+#undef X
+        _ACTOR_SCOPE_MAX,
+};
+enum Updates_ {
+#define X(name, word) UPDATES_##name,
+        UPDATES_CHOICES(X)
+#undef X
+        _UPDATES_MAX,
+};
+enum Schedule_ {
+#define X(name, word) SCHEDULE_##name,
+        SCHEDULES(X)
+#undef X
+        _SCHEDULE_MAX,
+};
+enum Activation_ {
+#define X(name, word) ACTIVATION_##name,
+        ACTIVATIONS(X)
+#undef X
+        _ACTIVATION_MAX,
+};
+enum Clock_ {
+#define X(name, word) CLOCK_##name,
+        CLOCKS(X)
+#undef X
+        _CLOCK_MAX,
+};
+enum Convention_ {
+#define X(name, word) CONVENTION_##name,
+        CONVENTIONS(X)
+#undef X
+        _CONVENTION_MAX,
+};
+enum KernelClass_ {
+#define X(name, word) KERNEL_CLASS_##name,
+        KERNEL_CLASSES(X)
+#undef X
+        _KERNEL_CLASS_MAX,
+};
+
+/* X(section, key, type, member, default, lowest, highest, help). lowest and highest bound numbers only (0, 0: any number).
+ * The text of a default is parsed by the same code as the file's. */
+#define SETTINGS(X)                                                                                                          \
+        X(Job, Description, string, description, "", 0, 0, "one line for people")                                            \
+        X(Job, Environment, string, environment, "", 0, 0, "name from `actorctl env list`, or ./FILE.so")                    \
+        X(Job, Algorithm, choice_algorithm, algorithm, "ppo", 0, 0, "how the learner learns")                                \
+        X(Job, Seed, u64, seed, "1", 0, 1.8e19, "equal seeds give equal policies, bit for bit")                              \
+        X(Job, StopSteps, u64, stop_steps, "1000000", 1, 1e18, "end after this many environment steps")                      \
+        X(Job, StopReturn, f64, stop_return, "", -1e300, 1e300, "end when the mean return of 100 episodes reaches this")     \
+        X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")                          \
+        X(Job, Budget, money, budget_nano, "", 1, 1e18, "end before more than this is spent, by the full total")             \
+        X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
+        X(Scaling, Policy, choice_scheduler, scheduler, "fixed", 0, 0, "how many actors a round is worth")                   \
+        X(Scaling, Actors, u32, n_actors, "1", 1, 1000, "actors of a round, under Policy=fixed")                             \
+        X(Scaling, MinActors, u32, n_actors_min, "1", 1, 1000, "never fewer")                                                \
+        X(Scaling, MaxActors, u32, n_actors_max, "", 1, 1000, "never more; unset: Actors")                                   \
+        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, 1000, "frozen actors kept for later rounds; unset: all started")   \
+        X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, 4096, "environments (slots) of an actor")                        \
+        X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, 1048576, "steps of each environment in one invocation")         \
+        X(Actor, Carry, choice_carry, carry, "slots", 0, 0, "slots: episodes go on in the next invocation; reset: afresh")   \
+        X(Actor, Processes, u32, n_processes, "", 1, 1000, "containers that the actors share; unset: one for each")          \
+        X(Actor, MemoryMax, bytes, memory_max_bytes, "1769M", 16777216, 1e15, "memory that is allocated, limited, billed")   \
+        X(Actor, TasksMax, u32, tasks_max, "8", 1, 100000, "processes and threads of an actor")                              \
+        X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")                              \
+        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "as 0-3,8")                                                    \
+        X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0, "auto: the strongest level that this host allows")          \
+        X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0, "each: one systemd scope an actor")               \
+        X(Actor, Retries, u32, n_retries, "3", 0, 1000, "attempts after the first, for each invocation")                     \
+        X(Actor, TimeoutSec, usec, timeout_usec, "60", 1000, 1e15, "an invocation that takes longer is killed and retried")  \
+        X(Learner, LearningRate, f64, learning_rate, "0.0003", 0, 10, "Adam's step size")                                    \
+        X(Learner, LearningRateSchedule, choice_schedule, learning_rate_schedule, "constant", 0, 0, "linear: to 0 at StopSteps") \
+        X(Learner, Epochs, u32, epochs, "10", 1, 10000, "passes over a round's data")                                        \
+        X(Learner, MinibatchSize, u32, minibatch_size, "64", 1, 1e9, "rows of one gradient step")                            \
+        X(Learner, Updates, choice_updates, updates, "per-data", 0, 0, "what a round with more data means")                  \
+        X(Learner, Gamma, f64, gamma, "0.99", 0, 1, "discount")                                                              \
+        X(Learner, Lambda, f64, lambda, "0.95", 0, 1, "generalised advantage estimation")                                    \
+        X(Learner, Clip, f64, clip, "0.2", 0, 100, "of the probability ratio")                                               \
+        X(Learner, ClipSchedule, choice_schedule, clip_schedule, "constant", 0, 0, "linear: to 0 at StopSteps")              \
+        X(Learner, ValueClip, f64, value_clip, "", 0, 1e9, "of the value's change; unset: none")                             \
+        X(Learner, ValueWeight, f64, value_weight, "0.5", 0, 1e9, "of the value loss")                                       \
+        X(Learner, EntropyWeight, f64, entropy_weight, "0", 0, 1e9, "of the entropy bonus")                                  \
+        X(Learner, MaxGradNorm, f64, max_grad_norm, "0.5", 0, 1e9, "global norm that gradients are cut to; 0: none")         \
+        X(Learner, NormalizeAdvantages, bool, normalize_advantages, "yes", 0, 0, "in each minibatch")                        \
+        X(Learner, NormalizeObservations, bool, normalize_observations, "no", 0, 0, "by running mean and variance")          \
+        X(Learner, ObservationClip, f64, observation_clip, "10", 0, 1e9, "of normalised observations")                       \
+        X(Learner, NormalizeRewards, bool, normalize_rewards, "no", 0, 0, "by the deviation of discounted returns")          \
+        X(Learner, RewardClip, f64, reward_clip, "10", 0, 1e9, "of normalised rewards")                                      \
+        X(Learner, KLStop, f64, kl_stop, "", 0, 1e9, "end a round's updates beyond this divergence; unset: never")           \
+        X(Learner, KLWeight, f64, kl_weight, "0", 0, 1e9, "of the divergence penalty, adapted to KLTarget")                  \
+        X(Learner, KLTarget, f64, kl_target, "0.01", 0, 1e9, "that KLWeight adapts to")                                      \
+        X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 1, 65536, "units of each hidden layer")                    \
+        X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")                              \
+        X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0, "policy and value share the hidden layers")              \
+        X(Learner, LogStdInit, f64, log_std_init, "0", -20, 5, "of continuous actions")                                      \
+        X(Learner, OrthogonalInit, bool, orthogonal_init, "yes", 0, 0, "no: uniform in 1/sqrt(inputs)")                      \
+        X(Learner, AdamEpsilon, f64, adam_epsilon, "1e-5", 0, 1, "Adam's epsilon")                                           \
+        X(Learner, AdamBeta1, f64, adam_beta1, "0.9", 0, 1, "decay of the first moment")                                     \
+        X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of the second moment")                                  \
+        X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
+        X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
+        X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "of OpenBLAS; equal classes, equal bits")   \
+        X(Billing, PriceSheet, string, price_sheet, "aws-lambda-x86", 0, 0, "name from `actorctl price list`")               \
+        X(Billing, Convention, choice_convention, convention, "serverless", 0, 0, "server: the sheet's fleet, idle or not")  \
+        X(Billing, Clock, choice_clock, clock, "metered", 0, 0, "what emulated time is computed from")                       \
+        X(Billing, ColdStartSec, usec, cold_usec, "0.3", 0, 1e12, "start-up of a fleet's cold actor (emulated)")             \
+        X(Billing, WarmStartSec, usec, warm_usec, "0", 0, 1e12, "start-up of a fleet's warm actor (emulated)")               \
+        X(Billing, StepUSec, f64, step_usec, "50", 0, 1e9, "Clock=model: CPU time of one environment step, microseconds")    \
+        X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9, "Clock=model: learner time of one row and epoch, microseconds") \
+        X(Checkpoint, IntervalSec, usec, checkpoint_usec, "60", 0, 1e15, "at most this much work is repeated after a crash") \
+        X(Checkpoint, Keep, u32, checkpoint_keep, "2", 1, 1000, "newest checkpoints kept")
+
+typedef char setting_string[256];
+typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } setting_u32list;
+typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;           /* 1,024 CPUs; none set: all */
+typedef uint32_t setting_u32, setting_bool, setting_percent;                    /* percent: in thousandths of one CPU */
+typedef uint64_t setting_u64, setting_usec, setting_bytes, setting_money;       /* money: billionths of the sheet's currency */
+typedef double setting_f64;
+#define X(type, PREFIX, list) typedef uint32_t setting_choice_##type;
+CHOICES(X)
+#undef X
+
+typedef enum Setting {
+#define X(section, key, ...) SETTING_##section##_##key,
+        SETTINGS(X)
+#undef X
+        _SETTING_MAX, _SETTING_INVALID = -EINVAL,
+} Setting;
+static_assert(_SETTING_MAX <= 128, "JobSettings.present has two words");
+
+typedef struct JobSettings {
+        uint32_t abi, struct_bytes;
+#define X(section, key, type, member, ...) setting_##type member;
+        SETTINGS(X)
+#undef X
+        uint64_t present[2];                    /* bit i: Setting i was given; the others have their defaults */
+        uint32_t n_options, reserved;
+        ActordOption options[OPTIONS_MAX];      /* [Environment], as written */
+} JobSettings;
+
+static inline bool settings_present(const JobSettings *s, Setting i) {
+        return s->present[i / 64] >> (i % 64) & 1;
+}
+
+/* Unset MaxActors means Actors. */
+static inline uint32_t settings_actors_max(const JobSettings *s) {
+        return settings_present(s, SETTING_Scaling_MaxActors) ? s->n_actors_max : s->n_actors;
+}
+
+/* Containers that host the actors: actor a lives in container a % n. */
+static inline uint32_t settings_processes(const JobSettings *s) {
+        uint32_t n = settings_actors_max(s);
+
+        return settings_present(s, SETTING_Actor_Processes) && s->n_processes < n ? s->n_processes : n;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shared memory between invoker, actor and learner. Slot: one environment's place in the job, with the state carried from
+ * invocation to invocation. Segment: the memfd of one actor, holding its slots. Layouts are computed once by the invoker (pure
+ * functions of lib/slot.c, from the checked spec and the settings) and lie in the sealed job page; nobody ever reads a layout from a
+ * segment, since an actor can write there.
+ *
+ * Raw data only: the learner alone scales, discounts and sums (episode returns too), from rewards and ends. */
+#pragma once
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "include/actord/env.h"
+#include "include/policy.h"
+
+#define SLOT_ABI 1u
+#define JOB_PAGE_MAGIC 0x65676170626f6a00ull
+#define SEGMENT_BYTES_MAX (4ull << 30)
+#define SNAPSHOT_BYTES_MAX (64ull << 20)
+#define INSTANCE_BYTES_MAX (1ull << 30)
+
+typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
+
+/* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means row t * E + e. */
+typedef struct SegmentLayout {
+        uint32_t envs, steps;
+        uint64_t observations_at;               /* [T + 1][E][observation_bytes] raw; row T: what follows the last step */
+        uint64_t observation_bytes;             /* of one observation; element as in the spec */
+        uint64_t actions_at, action_bytes;      /* [T][E]: i32 [1], or float [n] as sampled (unclipped) */
+        uint64_t rewards_at;                    /* double [T][E] */
+        uint64_t log_probabilities_at;          /* float [T][E], of the behaviour policy */
+        uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
+        uint64_t finals_at;                     /* [finals_max][observation_bytes]: the last observation of each truncated */
+        uint64_t finals_max;                    /*   episode, in (t, e) order: truncation bootstraps from it */
+        uint64_t snapshots_at[2];               /* two banks of E snapshots: an invocation reads one and writes the other */
+        uint64_t snapshot_stride;               /* SlotState + snapshot_bytes, rounded up to 64 */
+        uint64_t snapshot_bytes;
+        uint64_t segment_bytes;                 /* a multiple of the page size */
+} SegmentLayout;
+
+typedef struct SlotState {                      /* before each snapshot's bytes */
+        uint64_t episode;                       /* ordinal of the slot's current episode, from 1; 0: none was ever begun */
+        uint64_t elapsed_steps;                 /* of the current episode */
+        uint8_t needs_reset;                    /* the episode ended with the last step: reset first */
+        uint8_t reserved[47];
+} SlotState;
+static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
+
+typedef struct JobPage {                        /* sealed, read-only for actors and learner */
+        uint64_t magic;
+        uint32_t abi, struct_bytes;
+        ActordEnvSpec spec;                     /* checked */
+        SegmentLayout segment;
+        PolicyLayout policy;
+        Network network;
+} JobPage;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared memory per worker. The
+ * same for both, since a learner's update is an invocation too. The worker sleeps on `go` (futex, after spinning while cores are
+ * free); the invoker sleeps in epoll on one eventfd per worker, rung only while `asleep` is set. Only lib/turn.c touches these words.
+ *
+ *   invoker: order, go = n             worker: waits until go != done
+ *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer
+ */
+#pragma once
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "include/record.h"
+#include "include/settings.h"
+
+#define TURN_ABI 1u
+
+typedef enum OrderKind {
+        ORDER_NONE,
+        ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
+        ORDER_ROLLOUT,          /* actor: act and step; inference is here */
+        ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams, acting deterministically */
+        ORDER_TAKE,             /* learner: check and copy one actor's rollout; the answer is the verdict */
+        ORDER_LEARN,            /* learner: update and publish policy_version + 1 */
+        ORDER_CHECKPOINT,       /* learner: everything below the daemon into one file */
+        ORDER_RESTORE,          /* learner: file -> parameters, snapshots into the segments (bank 0), ordinals into the page */
+        ORDER_END,              /* exit with status 0 */
+        _ORDER_KIND_MAX,
+} OrderKind;
+
+typedef struct Order {          /* written by the invoker before go */
+        uint32_t kind, attempt;
+        uint64_t round;
+        uint64_t ordinal;                       /* ROLLOUT, TAKE: the actor's invocation, from 0; EVALUATE: the episode; LEARN: the update */
+        uint64_t policy_version;                /* to act with; CHECKPOINT: the current one */
+        uint32_t actor;                         /* ROLLOUT, EVALUATE, TAKE: whose segment */
+        uint32_t snapshot_bank;                 /* ROLLOUT: bank to read, the other one is written; TAKE: as of the ROLLOUT */
+        uint32_t n_actors;                      /* LEARN: rollouts of the round that were taken: actors 0 .. n_actors - 1 */
+        uint32_t reserved;
+} Order;
+
+typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
+        uint32_t fault;                         /* Fault */
+        int32_t detail;
+        uint64_t policy_version;                /* LEARN, RESTORE: now published */
+        uint64_t n_steps;                       /* EVALUATE: length of the episode */
+        double episode_return;                  /* EVALUATE */
+        uint64_t round;                         /* RESTORE: the round that the checkpoint closed */
+        uint64_t slowest_thread_nsec;           /* LEARN: sum over phases of the slowest thread's CPU; clamped to what was metered */
+        Statistics statistics;                  /* LEARN, RESTORE */
+        uint8_t sha256[32];                     /* LEARN: of the policy (parameters and normalisation); CHECKPOINT: of the file; RESTORE: of the policy */
+} Answer;
+
+typedef struct Turn {
+        _Atomic uint32_t go;                    /* the invoker writes, the worker waits */
+        uint8_t pad0[60];
+        _Atomic uint32_t done;                  /* the worker writes = go */
+        _Atomic uint32_t asleep;                /* the invoker: ring my bell */
+        uint8_t pad1[56];
+        Order order;
+        Answer answer;
+} Turn;
+static_assert(offsetof(Turn, done) == 64, "one cache line each");
+
+typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody else maps it */
+        Turn turn;
+        ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
+        uint64_t ordinals[ACTORS_MAX];          /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted */
+        uint32_t banks[ACTORS_MAX];             /* CHECKPOINT (in): the bank that holds each actor's current snapshots */
+} WorkerPage;
+
+/* What the learner finds after exec (its stderr is the job's). SEGMENTS: one per actor, in order. */
+typedef enum LearnerFd {
+        LEARNER_FD_SETTINGS = 3,
+        LEARNER_FD_JOB_PAGE,
+        LEARNER_FD_POLICY,
+        LEARNER_FD_WORKER_PAGE,
+        LEARNER_FD_BELL,        /* eventfd */
+        LEARNER_FD_STATE,       /* directory */
+        LEARNER_FD_CHECKPOINT,  /* file to restore from, or /dev/null */
+        LEARNER_FD_SEGMENTS = 16,
+} LearnerFd;

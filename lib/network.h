@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settings + spec -> the network as data. Pure. Layers are named as CleanRL and Stable-Baselines3 name them: actor_mean.0.weight … */
+#pragma once
+
+#include "include/policy.h"
+#include "include/settings.h"
+
+/* 0; -EINVAL: no policy of ours acts on these spaces; -E2BIG. */
+int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
+
+/* The layer with this output (the first), or NULL. */
+const Layer *network_output(const Network *network, LayerOutput output);
