@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of built-in environments; include/environments.h tells the same names to programs that run
+ * none. */
+#include "actor/envs/builtin.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "actor/envs/classic.h"
+
+static const struct {
+        const char *name;
+        const ActordEnv *env;
+} builtins[] = {
+        { "CartPole-v0", &cartpole_v0_env },
+        { "CartPole-v1", &cartpole_v1_env },
+        { "Pendulum-v1", &pendulum_v1_env },
+};
+
+const ActordEnv *builtin_env_find(const char *name) {
+        assert(name);
+
+        for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+                if (strcmp(builtins[i].name, name) == 0)
+                        return builtins[i].env;
+        return NULL;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* CartPole: push a cart left or right so that the pole on it stays up. The task of "Neuronlike adaptive
+ * elements that can solve difficult learning control problems" (Barto, Sutton and Anderson, 1983) with
+ * the corrected equations of Florian (2007), as Gymnasium's CartPole-v0 and v1 integrate them (explicit
+ * Euler, 20 ms). */
+#include <math.h>
+#include <stdio.h>
+
+#include "actor/envs/classic.h"
+#include "actor/envs/option.h"
+
+#define GRAVITY          9.8
+#define CART_MASS        1.0
+#define POLE_MASS        0.1
+#define TOTAL_MASS       (POLE_MASS + CART_MASS)
+#define HALF_LENGTH      0.5
+#define POLE_MASS_LENGTH (POLE_MASS * HALF_LENGTH)
+#define FORCE            10.0
+#define STEP_SECONDS     0.02
+#define ANGLE_LIMIT      (12 * 2 * M_PI / 360)
+#define POSITION_LIMIT   2.4
+#define RESET_RANGE      0.05
+
+enum { X, X_DOT, THETA, THETA_DOT, N_STATE };
+
+typedef struct CartPole {
+        double state[N_STATE];
+        bool sutton_barto_reward; /* 0 a step and -1 at the end, instead of 1 a step */
+} CartPole;
+
+static const EnvOption cartpole_options[] = {
+        { "SuttonBartoReward", ENV_OPTION_BOOL, offsetof(CartPole, sutton_barto_reward) },
+};
+
+static int cartpole_parse(const ActordOption *options, uint32_t n_options, CartPole *ret) {
+        *ret = (CartPole){};
+        return env_options_parse(cartpole_options, sizeof(cartpole_options) / sizeof(cartpole_options[0]),
+                        options, n_options, ret);
+}
+
+static int cartpole_spec(const char *name, uint32_t horizon_steps, double solved_return,
+                const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        CartPole cartpole;
+        int r;
+
+        r = cartpole_parse(options, n_options, &cartpole);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_STATE },
+                                .low = -INFINITY,
+                                .high = INFINITY },
+                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 2 },
+                .horizon_steps = horizon_steps,
+                .n_agents = 1,
+                .reward_low = cartpole.sutton_barto_reward ? -1 : 1,
+                .reward_high = cartpole.sutton_barto_reward ? 0 : 1,
+                .solved_return = solved_return,
+                .instance_bytes = sizeof(CartPole),
+                .snapshot_bytes = sizeof(cartpole.state),
+        };
+        (void) snprintf(ret->name, sizeof(ret->name), "%s", name);
+        return 0;
+}
+
+static int cartpole_v0_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        return cartpole_spec("CartPole-v0", 200, 195, options, n_options, ret);
+}
+
+static int cartpole_v1_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        return cartpole_spec("CartPole-v1", 500, 475, options, n_options, ret);
+}
+
+static int cartpole_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        return cartpole_parse(options, n_options, instance);
+}
+
+static void cartpole_observe(const CartPole *cartpole, void *ret_observation) {
+        float observation[N_STATE];
+
+        for (int i = 0; i < N_STATE; i++)
+                observation[i] = (float) cartpole->state[i];
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static int cartpole_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        CartPole *cartpole = instance;
+
+        for (int i = 0; i < N_STATE; i++)
+                cartpole->state[i] = actord_random_uniform(random, -RESET_RANGE, RESET_RANGE);
+        cartpole_observe(cartpole, ret_observation);
+        return 0;
+}
+
+static int cartpole_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        CartPole *cartpole = instance;
+        double x = cartpole->state[X], x_dot = cartpole->state[X_DOT];
+        double theta = cartpole->state[THETA], theta_dot = cartpole->state[THETA_DOT];
+        double force, cosine, sine, push, theta_acc, x_acc;
+        bool fallen;
+        int32_t choice;
+
+        memcpy(&choice, action, sizeof(choice));
+        if (choice != 0 && choice != 1)
+                return -EINVAL;
+
+        force = choice == 1 ? FORCE : -FORCE;
+        cosine = cos(theta);
+        sine = sin(theta);
+
+        push = (force + POLE_MASS_LENGTH * (theta_dot * theta_dot) * sine) / TOTAL_MASS;
+        theta_acc = (GRAVITY * sine - cosine * push) /
+                    (HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * (cosine * cosine) / TOTAL_MASS));
+        x_acc = push - POLE_MASS_LENGTH * theta_acc * cosine / TOTAL_MASS;
+
+        x = x + STEP_SECONDS * x_dot;
+        x_dot = x_dot + STEP_SECONDS * x_acc;
+        theta = theta + STEP_SECONDS * theta_dot;
+        theta_dot = theta_dot + STEP_SECONDS * theta_acc;
+
+        fallen = x < -POSITION_LIMIT || x > POSITION_LIMIT || theta < -ANGLE_LIMIT || theta > ANGLE_LIMIT;
+
+        cartpole->state[X] = x;
+        cartpole->state[X_DOT] = x_dot;
+        cartpole->state[THETA] = theta;
+        cartpole->state[THETA_DOT] = theta_dot;
+        cartpole_observe(cartpole, ret_observation);
+
+        *ret = (ActordStep){
+                .reward = cartpole->sutton_barto_reward ? (fallen ? -1 : 0) : 1,
+                .terminated = fallen,
+        };
+        return 0;
+}
+
+static int cartpole_snapshot(const void *instance, void *ret_snapshot) {
+        const CartPole *cartpole = instance;
+
+        memcpy(ret_snapshot, cartpole->state, sizeof(cartpole->state));
+        return 0;
+}
+
+static int cartpole_restore(void *instance, const void *snapshot) {
+        CartPole *cartpole = instance;
+        double state[N_STATE];
+
+        memcpy(state, snapshot, sizeof(state));
+        if (!env_state_finite(state, N_STATE))
+                return -EINVAL;
+
+        memcpy(cartpole->state, state, sizeof(state));
+        return 0;
+}
+
+static void cartpole_close(void *instance) {
+}
+
+#define CARTPOLE(version)                            \
+        const ActordEnv cartpole_##version##_env = { \
+                .abi = ACTORD_ENV_ABI,               \
+                .struct_bytes = sizeof(ActordEnv),   \
+                .spec = cartpole_##version##_spec,   \
+                .init = cartpole_init,               \
+                .reset = cartpole_reset,             \
+                .step = cartpole_step,               \
+                .snapshot = cartpole_snapshot,       \
+                .restore = cartpole_restore,         \
+                .close = cartpole_close,             \
+        }
+
+CARTPOLE(v0);
+CARTPOLE(v1);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The classic control tasks, one file each, with the definitions of Gymnasium's classic_control: the same
+ * dynamics in the same order of operations in double precision, so that results can be compared with
+ * published ones. Observations are their float32 roundings. */
+#pragma once
+
+#include "include/actord/env.h"
+
+extern const ActordEnv cartpole_v0_env, cartpole_v1_env;
+extern const ActordEnv pendulum_v1_env;

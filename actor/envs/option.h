@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Options of an environment: one row per key says where the value goes and what it may be. Inline, so that a
+ * module that is linked alone takes it along. */
+#pragma once
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/actord/env.h"
+
+typedef enum EnvOptionKind { ENV_OPTION_NUMBER, ENV_OPTION_BOOL } EnvOptionKind;
+
+typedef struct EnvOption {
+        const char *key;
+        EnvOptionKind kind;
+        size_t offset;    /* of a double or a bool in the environment's own struct */
+        double low, high; /* of a number, both allowed */
+} EnvOption;
+
+/* Both texts are fixed arrays that somebody else filled: they count only if they end. */
+static inline bool env_option_valid(const ActordOption *option) {
+        return memchr(option->key, 0, sizeof(option->key)) &&
+               memchr(option->value, 0, sizeof(option->value));
+}
+
+static inline int env_option_parse_bool(const char *value, bool *ret) {
+        static const char *const words[][2] = { { "no", "yes" }, { "false", "true" }, { "off", "on" },
+                { "0", "1" } };
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+                for (int truth = 0; truth < 2; truth++)
+                        if (strcmp(value, words[i][truth]) == 0) {
+                                *ret = truth;
+                                return 0;
+                        }
+        return -EINVAL;
+}
+
+static inline int env_option_parse_number(const EnvOption *row, const char *value, double *ret) {
+        char *end;
+        double x;
+
+        x = strtod(value, &end);
+        if (end == value || *end)
+                return -EINVAL;
+        if (!(x >= row->low && x <= row->high)) /* written so that a NaN is refused */
+                return -EINVAL;
+
+        *ret = x;
+        return 0;
+}
+
+/* One option into `target`. An empty value leaves the default in place. -EINVAL: unknown, or out of
+ * range. */
+static inline int env_option_apply(
+                const EnvOption *rows, size_t n_rows, const ActordOption *option, void *target) {
+        if (!env_option_valid(option))
+                return -EINVAL;
+
+        for (size_t i = 0; i < n_rows; i++) {
+                void *place = (char *) target + rows[i].offset;
+
+                if (strcmp(rows[i].key, option->key) != 0)
+                        continue;
+                if (!option->value[0])
+                        return 0;
+
+                switch (rows[i].kind) {
+                case ENV_OPTION_NUMBER: return env_option_parse_number(&rows[i], option->value, place);
+                case ENV_OPTION_BOOL: return env_option_parse_bool(option->value, place);
+                }
+        }
+        return -EINVAL;
+}
+
+static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const ActordOption *options,
+                uint32_t n_options, void *target) {
+        for (uint32_t i = 0; i < n_options; i++) {
+                int r;
+
+                r = env_option_apply(rows, n_rows, &options[i], target);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A snapshot comes out of memory that others may have written: a state that no step can lead to is
+ * refused. */
+static inline bool env_state_finite(const double *state, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!isfinite(state[i]))
+                        return false;
+        return true;
+}

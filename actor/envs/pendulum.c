@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pendulum-v1: swing a pendulum up with too weak a motor and hold it there. Never terminates; the reward
+ * is the negative cost of the state that was left, as in Gymnasium. */
+#include <math.h>
+
+#include "actor/envs/classic.h"
+#include "actor/envs/option.h"
+
+#define SPEED_MAX    8.0
+#define TORQUE_MAX   2.0
+#define STEP_SECONDS 0.05
+#define MASS         1.0
+#define LENGTH       1.0
+#define RESET_ANGLE  M_PI
+#define RESET_SPEED  1.0
+#define COST_MAX     (M_PI * M_PI + 0.1 * SPEED_MAX * SPEED_MAX + 0.001 * TORQUE_MAX * TORQUE_MAX)
+
+enum { THETA, THETA_DOT, N_STATE };
+
+typedef struct Pendulum {
+        double state[N_STATE];
+        double gravity;
+} Pendulum;
+
+static const EnvOption pendulum_options[] = {
+        { "Gravity", ENV_OPTION_NUMBER, offsetof(Pendulum, gravity), -1000, 1000 },
+};
+
+static int pendulum_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        Pendulum *pendulum = instance;
+
+        *pendulum = (Pendulum){ .gravity = 10.0 };
+        return env_options_parse(pendulum_options, sizeof(pendulum_options) / sizeof(pendulum_options[0]),
+                        options, n_options, pendulum);
+}
+
+static int pendulum_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        Pendulum pendulum;
+        int r;
+
+        r = pendulum_init(&pendulum, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .name = "Pendulum-v1",
+                /* The widest of the three bounds: cosine and sine stay within 1. */
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { 3 },
+                                .low = -SPEED_MAX,
+                                .high = SPEED_MAX },
+                .action = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { 1 },
+                                .low = -TORQUE_MAX,
+                                .high = TORQUE_MAX },
+                .horizon_steps = 200,
+                .n_agents = 1,
+                .reward_low = -COST_MAX,
+                .reward_high = 0,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(Pendulum),
+                .snapshot_bytes = sizeof(pendulum.state),
+        };
+        return 0;
+}
+
+static void pendulum_observe(const Pendulum *pendulum, void *ret_observation) {
+        double theta = pendulum->state[THETA];
+        float observation[3] = { (float) cos(theta), (float) sin(theta),
+                (float) pendulum->state[THETA_DOT] };
+
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static int pendulum_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        Pendulum *pendulum = instance;
+
+        pendulum->state[THETA] = actord_random_uniform(random, -RESET_ANGLE, RESET_ANGLE);
+        pendulum->state[THETA_DOT] = actord_random_uniform(random, -RESET_SPEED, RESET_SPEED);
+        pendulum_observe(pendulum, ret_observation);
+        return 0;
+}
+
+/* The angle in [-pi, pi), with the sign rule of Python's remainder, which is never negative here. */
+static double angle_normalize(double x) {
+        double remainder = fmod(x + M_PI, 2 * M_PI);
+
+        if (remainder < 0)
+                remainder += 2 * M_PI;
+        return remainder - M_PI;
+}
+
+static double clamp(double x, double limit) {
+        return x < -limit ? -limit : x > limit ? limit : x;
+}
+
+static int pendulum_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        Pendulum *pendulum = instance;
+        double theta = pendulum->state[THETA], theta_dot = pendulum->state[THETA_DOT];
+        double torque, angle, cost;
+        float raw;
+
+        memcpy(&raw, action, sizeof(raw));
+        if (isnan(raw))
+                return -EINVAL;
+
+        torque = clamp(raw, TORQUE_MAX);
+        angle = angle_normalize(theta);
+        cost = angle * angle + 0.1 * (theta_dot * theta_dot) + 0.001 * (torque * torque);
+
+        theta_dot = theta_dot + (3 * pendulum->gravity / (2 * LENGTH) * sin(theta) +
+                                                3.0 / (MASS * LENGTH * LENGTH) * torque) *
+                                                STEP_SECONDS;
+        theta_dot = clamp(theta_dot, SPEED_MAX);
+        theta = theta + theta_dot * STEP_SECONDS;
+
+        pendulum->state[THETA] = theta;
+        pendulum->state[THETA_DOT] = theta_dot;
+        pendulum_observe(pendulum, ret_observation);
+
+        *ret = (ActordStep){ .reward = -cost };
+        return 0;
+}
+
+static int pendulum_snapshot(const void *instance, void *ret_snapshot) {
+        const Pendulum *pendulum = instance;
+
+        memcpy(ret_snapshot, pendulum->state, sizeof(pendulum->state));
+        return 0;
+}
+
+static int pendulum_restore(void *instance, const void *snapshot) {
+        Pendulum *pendulum = instance;
+        double state[N_STATE];
+
+        memcpy(state, snapshot, sizeof(state));
+        if (!env_state_finite(state, N_STATE))
+                return -EINVAL;
+
+        memcpy(pendulum->state, state, sizeof(state));
+        return 0;
+}
+
+static void pendulum_close(void *instance) {
+}
+
+const ActordEnv pendulum_v1_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = pendulum_spec,
+        .init = pendulum_init,
+        .reset = pendulum_reset,
+        .step = pendulum_step,
+        .snapshot = pendulum_snapshot,
+        .restore = pendulum_restore,
+        .close = pendulum_close,
+};
