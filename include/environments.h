@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The catalogue: every environment that has a name, for programs that check, list and complete names without
+ * loading one. The environments themselves say the rest through their ABI; a test compares the two. */
+#pragma once
+
+#include <stddef.h>
+
+/* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
+ * env-mujoco.so; threshold is the registered return at which the task counts as solved, NAN where there
+ * is none; options are the keys that its [Environment] section takes. */
+#define ENVIRONMENTS(X)                                                                                   \
+        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward")           \
+        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0, "SuttonBartoReward")           \
+        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, "Gravity")                           \
+        X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                           \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward TerminateWhenUnhealthy " \
+                        "HealthyStateMin HealthyStateMax HealthyZMin HealthyZMax HealthyAngleMin "        \
+                        "HealthyAngleMax ResetNoiseScale ExcludeCurrentPositions")
+
+typedef struct EnvironmentRow {
+        const char *name;
+        const char *module; /* "": built in */
+        const char *description;
+        double threshold;    /* NAN: none */
+        const char *options; /* keys, separated by single spaces */
+} EnvironmentRow;

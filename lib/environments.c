@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The catalogue as a table. Short enough that looking a name up is a walk. */
+#include "lib/environments.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define ROW(name, module, description, threshold, options) { name, module, description, threshold, options },
+
+static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
+
+const EnvironmentRow *environment_find(const char *name) {
+        assert(name);
+
+        for (size_t i = 0; i < environment_count(); i++)
+                if (strcmp(rows[i].name, name) == 0)
+                        return &rows[i];
+        return NULL;
+}
+
+size_t environment_count(void) {
+        return sizeof(rows) / sizeof(rows[0]);
+}
+
+const EnvironmentRow *environment_at(size_t i) {
+        assert(i < environment_count());
+
+        return &rows[i];
+}
+
+bool environment_takes(const EnvironmentRow *row, const char *key) {
+        size_t length;
+
+        assert(row);
+        assert(key);
+
+        length = strlen(key);
+        if (length == 0)
+                return false;
+
+        /* Whole words only: a key is followed by a space or the end. */
+        for (const char *p = row->options; *p;) {
+                size_t n = strcspn(p, " ");
+
+                if (n == length && memcmp(p, key, n) == 0)
+                        return true;
+                p += n + strspn(p + n, " ");
+        }
+        return false;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lookups in the catalogue of environments. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "include/environments.h"
+
+/* NULL: no environment has this name. */
+const EnvironmentRow *environment_find(const char *name);
+
+size_t environment_count(void);
+
+/* i < environment_count(), in the order of the catalogue. */
+const EnvironmentRow *environment_at(size_t i);
+
+/* Whether this key may stand in the environment's [Environment] section. */
+bool environment_takes(const EnvironmentRow *row, const char *key);
