@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The environment ABI on MuJoCo. A step sets the controls and advances the physics frame_skip times, as
+ * Gymnasium's MujocoEnv does; observation and reward are read from the state that it leads to. */
+#include "actor/envs/mujoco/engine.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "lib/cleanup.h"
+
+/* The controls that a step may carry; actions are copied to a local array of this length. */
+#define CONTROLS_MAX    32
+#define OBSERVATION_MAX 512
+
+/* Model */
+
+/* The one file in a virtual file system, which is the only way to load a text from memory. */
+static mjModel *model_parse(const MujocoTask *task) {
+        size_t n = (size_t) (task->xml_end - task->xml);
+        _cleanup_free_ mjVFS *vfs = NULL;
+        char error[256] = "";
+        mjModel *model;
+        int i;
+
+        vfs = malloc(sizeof(*vfs)); /* 2 MB of file names: too large for the stack */
+        if (!vfs)
+                return NULL;
+
+        mj_defaultVFS(vfs);
+        if (mj_makeEmptyFileVFS(vfs, "model.xml", (int) n) != 0)
+                return NULL;
+        i = mj_findFileVFS(vfs, "model.xml");
+        assert(i >= 0);
+        memcpy(vfs->filedata[i], task->xml, n);
+
+        model = mj_loadXML("model.xml", vfs, error, sizeof(error));
+        mj_deleteVFS(vfs);
+        return model;
+}
+
+static void model_load(void *userdata) {
+        const MujocoTask *task = userdata;
+
+        *task->model = model_parse(task);
+}
+
+static int model_acquire(const MujocoTask *task, const mjModel **ret) {
+        int r;
+
+        if (!*task->model) {
+                r = mujoco_guard(model_load, (void *) task);
+                if (r < 0)
+                        return r;
+                if (!*task->model)
+                        return -EIO;
+        }
+
+        assert((*task->model)->nu <= CONTROLS_MAX);
+        assert((*task->model)->nq + (*task->model)->nv <= OBSERVATION_MAX);
+        *ret = *task->model;
+        return 0;
+}
+
+/* Options */
+
+static int mujoco_parse(const MujocoTask *task, const ActordOption *options, uint32_t n_options,
+                MujocoOptions *ret) {
+        *ret = task->defaults;
+
+        for (uint32_t i = 0; i < n_options; i++) {
+                const ActordOption *option = &options[i];
+                int r;
+
+                if (env_option_valid(option) && strcmp(option->key, "Engine") == 0) {
+                        /* One engine is linked in. Naming it makes a job file refuse to run on another. */
+                        if (option->value[0] && strcmp(option->value, "default") != 0 &&
+                                        strcmp(option->value, mj_versionString()) != 0)
+                                return -EINVAL;
+                        continue;
+                }
+
+                r = env_option_apply(task->options, task->n_options, option, ret);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Sizes */
+
+static uint32_t n_observation(const mjModel *model, const MujocoOptions *options) {
+        return (uint32_t) (model->nq + model->nv - options->exclude_current_positions);
+}
+
+static size_t n_state(const mjModel *model) {
+        return (size_t) (1 + model->nq + 2 * model->nv + model->na + model->nu);
+}
+
+int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_options,
+                ActordEnvSpec *ret) {
+        const mjModel *model;
+        MujocoOptions parsed;
+        int r;
+
+        assert(task);
+        assert(ret);
+
+        r = mujoco_parse(task, options, n_options, &parsed);
+        if (r < 0)
+                return r;
+
+        r = model_acquire(task, &model);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec) {
+                .observation = {
+                        .kind = ACTORD_BOX,
+                        .element = ACTORD_F32,
+                        .n_dims = 1,
+                        .shape = { n_observation(model, &parsed) },
+                        .low = -INFINITY,
+                        .high = INFINITY,
+                },
+                .action = {
+                        .kind = ACTORD_BOX,
+                        .element = ACTORD_F32,
+                        .n_dims = 1,
+                        .shape = { (uint32_t) model->nu },
+                        .low = model->actuator_ctrlrange[0],
+                        .high = model->actuator_ctrlrange[1],
+                },
+                .horizon_steps = task->horizon_steps,
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = INFINITY,
+                .solved_return = task->solved_return,
+                .instance_bytes = sizeof(MujocoInstance),
+                .snapshot_bytes = n_state(model) * sizeof(double),
+        };
+        (void) snprintf(ret->name, sizeof(ret->name), "%s", task->name);
+        return 0;
+}
+
+/* Instance */
+
+static void data_make(void *userdata) {
+        MujocoInstance *m = userdata;
+
+        m->data = mj_makeData(m->model);
+}
+
+int mujoco_init(const MujocoTask *task, MujocoInstance *m, const ActordOption *options, uint32_t n_options) {
+        int r;
+
+        assert(task);
+        assert(m);
+
+        *m = (MujocoInstance){ .task = task };
+
+        r = mujoco_parse(task, options, n_options, &m->options);
+        if (r < 0)
+                return r;
+
+        r = model_acquire(task, &m->model);
+        if (r < 0)
+                return r;
+
+        r = mujoco_guard(data_make, m);
+        if (r < 0)
+                return r;
+        return m->data ? 0 : -ENOMEM;
+}
+
+void mujoco_close(void *instance) {
+        MujocoInstance *m = instance;
+
+        if (m->data)
+                mj_deleteData(TAKE_PTR(m->data));
+}
+
+/* Shared by reset and step. */
+static void mujoco_observe(const MujocoInstance *m, void *ret_observation) {
+        double limit = m->task->velocity_limit;
+        float observation[OBSERVATION_MAX];
+        uint32_t n = 0;
+
+        for (int i = m->options.exclude_current_positions; i < m->model->nq; i++)
+                observation[n++] = (float) m->data->qpos[i];
+        for (int i = 0; i < m->model->nv; i++) {
+                double velocity = m->data->qvel[i];
+
+                observation[n++] = (float) (velocity < -limit  ? -limit
+                                            : velocity > limit ? limit
+                                                               : velocity);
+        }
+        memcpy(ret_observation, observation, n * sizeof(float));
+}
+
+static void data_forward(void *userdata) {
+        MujocoInstance *m = userdata;
+
+        mj_forward(m->model, m->data);
+}
+
+int mujoco_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        MujocoInstance *m = instance;
+        double scale = m->options.reset_noise_scale;
+        int r;
+
+        mj_resetData(m->model, m->data);
+
+        for (int i = 0; i < m->model->nq; i++)
+                m->data->qpos[i] = m->model->qpos0[i] + actord_random_uniform(random, -scale, scale);
+        for (int i = 0; i < m->model->nv; i++)
+                m->data->qvel[i] = m->task->velocity_noise_normal
+                                                   ? scale * actord_random_normal(random)
+                                                   : actord_random_uniform(random, -scale, scale);
+
+        r = mujoco_guard(data_forward, m);
+        if (r < 0)
+                return r;
+
+        mujoco_observe(m, ret_observation);
+        return 0;
+}
+
+static void data_step(void *userdata) {
+        MujocoInstance *m = userdata;
+
+        for (int i = 0; i < m->task->frame_skip; i++)
+                mj_step(m->model, m->data);
+}
+
+/* A warning means that MuJoCo has replaced a diverged state with the initial one, or dropped contacts for
+ * want of room: either way the trajectory is no longer the task's. */
+static bool data_warned(const mjData *data) {
+        for (int i = 0; i < mjNWARNING; i++)
+                if (data->warning[i].number > 0)
+                        return true;
+        return false;
+}
+
+int mujoco_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        MujocoInstance *m = instance;
+        float controls[CONTROLS_MAX];
+        double x_before, ctrl_squares = 0, velocity;
+        int r;
+
+        memcpy(controls, action, (size_t) m->model->nu * sizeof(float));
+        for (int i = 0; i < m->model->nu; i++) {
+                if (isnan(controls[i]))
+                        return -EINVAL;
+                m->data->ctrl[i] = controls[i];
+                ctrl_squares += m->data->ctrl[i] * m->data->ctrl[i];
+        }
+
+        x_before = m->data->qpos[0];
+        r = mujoco_guard(data_step, m);
+        if (r < 0)
+                return r;
+        if (data_warned(m->data))
+                return -EIO;
+
+        velocity = (m->data->qpos[0] - x_before) / (m->model->opt.timestep * m->task->frame_skip);
+        mujoco_observe(m, ret_observation);
+        *ret = (ActordStep){};
+        m->task->judge(m, velocity, ctrl_squares, ret);
+        return 0;
+}
+
+/* Snapshot: everything that mj_step() reads of the step before. Positions and velocities alone are not
+ * enough, as the constraint solver starts from the last accelerations. */
+
+typedef struct StatePart {
+        mjtNum *numbers;
+        int n;
+} StatePart;
+
+enum { N_STATE_PARTS = 6 };
+
+static void state_parts(const mjModel *model, mjData *data, StatePart ret[N_STATE_PARTS]) {
+        ret[0] = (StatePart){ &data->time, 1 };
+        ret[1] = (StatePart){ data->qpos, model->nq };
+        ret[2] = (StatePart){ data->qvel, model->nv };
+        ret[3] = (StatePart){ data->qacc_warmstart, model->nv };
+        ret[4] = (StatePart){ data->act, model->na };
+        ret[5] = (StatePart){ data->ctrl, model->nu };
+}
+
+int mujoco_snapshot(const void *instance, void *ret_snapshot) {
+        const MujocoInstance *m = instance;
+        StatePart parts[N_STATE_PARTS];
+        char *p = ret_snapshot;
+
+        state_parts(m->model, m->data, parts);
+        for (int i = 0; i < N_STATE_PARTS; i++) {
+                size_t n_bytes = (size_t) parts[i].n * sizeof(mjtNum);
+
+                memcpy(p, parts[i].numbers, n_bytes);
+                p += n_bytes;
+        }
+        return 0;
+}
+
+int mujoco_restore(void *instance, const void *snapshot) {
+        MujocoInstance *m = instance;
+        StatePart parts[N_STATE_PARTS];
+        const char *p = snapshot;
+
+        /* No mj_forward() after it: all that it would compute is computed anew by the next mj_step(), and
+         * it would overwrite the warm start. */
+        mj_resetData(m->model, m->data);
+
+        state_parts(m->model, m->data, parts);
+        for (int i = 0; i < N_STATE_PARTS; i++) {
+                size_t n_bytes = (size_t) parts[i].n * sizeof(mjtNum);
+
+                memcpy(parts[i].numbers, p, n_bytes);
+                p += n_bytes;
+                if (!env_state_finite(parts[i].numbers, (size_t) parts[i].n))
+                        return -EINVAL;
+        }
+        return 0;
+}

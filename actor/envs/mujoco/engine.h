@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What all tasks on MuJoCo share. A task is one row: a model, the constants of its Gymnasium definition,
+ * and a function that judges a step. The engine does the rest of the environment ABI for it.
+ *
+ * The compiled model is the one piece of state that an environment keeps outside its instances: it is
+ * loaded once per process (in the invoker, before any actor is forked, since spec() loads it), is never
+ * changed afterwards, and all instances read it. */
+#pragma once
+
+#include <mujoco/mujoco.h>
+#include <stdbool.h>
+
+#include "actor/envs/option.h"
+#include "include/actord/env.h"
+
+typedef struct MujocoInstance MujocoInstance;
+typedef struct MujocoOptions MujocoOptions;
+typedef struct MujocoTask MujocoTask;
+
+/* The arguments of Gymnasium's constructors. A task takes some of them. */
+struct MujocoOptions {
+        double forward_reward_weight;
+        double ctrl_cost_weight;
+        double healthy_reward;
+        bool terminate_when_unhealthy;
+        double healthy_state_min, healthy_state_max;
+        double healthy_z_min, healthy_z_max;
+        double healthy_angle_min, healthy_angle_max;
+        double reset_noise_scale;
+        bool exclude_current_positions; /* leave x out of the observation */
+};
+
+struct MujocoTask {
+        const char *name;
+        const char *xml, *xml_end; /* the model's text, see MUJOCO_MODEL() */
+        mjModel **model;           /* where the task keeps it once it is loaded */
+        int frame_skip;
+        uint32_t horizon_steps;
+        double solved_return;       /* NAN: none is registered */
+        double velocity_limit;      /* observed velocities are clipped to this */
+        bool velocity_noise_normal; /* at reset: normal, instead of uniform like the positions */
+        const EnvOption *options;   /* the keys it takes, besides Engine */
+        size_t n_options;
+        MujocoOptions defaults;
+
+        /* Reward and termination of the step that led to m->data; velocity is that of x over the step. */
+        void (*judge)(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
+};
+
+struct MujocoInstance {
+        const MujocoTask *task;
+        const mjModel *model;
+        mjData *data; /* its own; NULL once closed */
+        MujocoOptions options;
+};
+
+/* The functions of the ABI; spec and init get the task from MUJOCO_ENV(). */
+int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
+int mujoco_init(const MujocoTask *task, MujocoInstance *m, const ActordOption *options, uint32_t n_options);
+int mujoco_reset(void *instance, ActordRandom *random, void *ret_observation);
+int mujoco_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret);
+int mujoco_snapshot(const void *instance, void *ret_snapshot);
+int mujoco_restore(void *instance, const void *snapshot);
+void mujoco_close(void *instance);
+
+/* Runs f(userdata); -EIO when MuJoCo reports an error in it, which would otherwise end the process. What
+ * f was writing is then only fit to be closed. */
+int mujoco_guard(void (*f)(void *userdata), void *userdata);
+
+/* The text of a model file as the symbols NAME_xml and NAME_xml_end, so that the module needs no files. */
+#define MUJOCO_MODEL(name)                                                    \
+        __asm__(".pushsection .rodata\n"                                      \
+                ".hidden " #name "_xml\n" #name "_xml:\n"                     \
+                ".incbin \"actor/envs/mujoco/" #name ".xml\"\n"               \
+                ".hidden " #name "_xml_end\n" #name "_xml_end:\n"             \
+                ".popsection\n");                                             \
+        extern const char name##_xml[] __attribute__((visibility("hidden"))); \
+        extern const char name##_xml_end[] __attribute__((visibility("hidden")))
+
+/* The environment `name_env` of the task `name_task`. */
+#define MUJOCO_ENV(name)                                                                              \
+        static int name##_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
+                return mujoco_spec(&name##_task, options, n_options, ret);                            \
+        }                                                                                             \
+        static int name##_init(void *instance, const ActordOption *options, uint32_t n_options) {     \
+                return mujoco_init(&name##_task, instance, options, n_options);                       \
+        }                                                                                             \
+        const ActordEnv name##_env = {                                                                \
+                .abi = ACTORD_ENV_ABI,                                                                \
+                .struct_bytes = sizeof(ActordEnv),                                                    \
+                .spec = name##_spec,                                                                  \
+                .init = name##_init,                                                                  \
+                .reset = mujoco_reset,                                                                \
+                .step = mujoco_step,                                                                  \
+                .snapshot = mujoco_snapshot,                                                          \
+                .restore = mujoco_restore,                                                            \
+                .close = mujoco_close,                                                                \
+        }

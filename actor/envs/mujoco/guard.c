@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* MuJoCo reports errors through a callback that must not return, and without one it prints and exits. An
+ * actor has to answer instead: the callback jumps back to the call that was made here. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+#include "actor/envs/mujoco/engine.h"
+
+/* The innermost guarded call of this thread. MuJoCo's callback takes no argument of ours, hence a
+ * variable. */
+static _Thread_local jmp_buf *guard;
+
+static void on_error(const char *message) {
+        if (!guard)
+                abort(); /* outside mujoco_guard(): nowhere to go back to, and returning is undefined */
+        longjmp(*guard, 1);
+}
+
+/* Warnings are counted in mjData, where mujoco_step() looks; the default would write a file. */
+static void on_warning(const char *message) {
+}
+
+int mujoco_guard(void (*f)(void *userdata), void *userdata) {
+        jmp_buf here;
+
+        mju_user_error = on_error;
+        mju_user_warning = on_warning;
+
+        if (setjmp(here) != 0) {
+                guard = NULL;
+                return -EIO;
+        }
+
+        guard = &here;
+        f(userdata);
+        guard = NULL;
+        return 0;
+}

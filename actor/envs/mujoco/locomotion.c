@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The reward of robots that move along x. */
+#include "actor/envs/mujoco/locomotion.h"
+
+#include <math.h>
+
+/* Generous, but such that no sum of rewards overflows. */
+#define WEIGHT_MAX 1e6
+#define NOISE_MAX  1e3
+
+#define NUMBER(key, field, low, high) \
+        { key, ENV_OPTION_NUMBER, offsetof(MujocoOptions, field), low, high }
+#define BOOL(key, field) \
+        { key, ENV_OPTION_BOOL, offsetof(MujocoOptions, field) }
+
+const EnvOption locomotion_options[LOCOMOTION_N_ALL] = {
+        NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
+        BOOL("ExcludeCurrentPositions", exclude_current_positions),
+
+        NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
+        BOOL("TerminateWhenUnhealthy", terminate_when_unhealthy),
+        NUMBER("HealthyZMin", healthy_z_min, -INFINITY, INFINITY),
+        NUMBER("HealthyZMax", healthy_z_max, -INFINITY, INFINITY),
+        NUMBER("HealthyAngleMin", healthy_angle_min, -INFINITY, INFINITY),
+        NUMBER("HealthyAngleMax", healthy_angle_max, -INFINITY, INFINITY),
+
+        NUMBER("HealthyStateMin", healthy_state_min, -INFINITY, INFINITY),
+        NUMBER("HealthyStateMax", healthy_state_max, -INFINITY, INFINITY),
+};
+
+static bool between(double low, double x, double high) {
+        return low < x && x < high;
+}
+
+/* Height and angle of the torso, and all that follows them in the state, within their bounds. */
+static bool is_healthy(const MujocoInstance *m) {
+        const MujocoOptions *o = &m->options;
+        const mjtNum *qpos = m->data->qpos, *qvel = m->data->qvel;
+
+        if (!between(o->healthy_z_min, qpos[1], o->healthy_z_max) ||
+                        !between(o->healthy_angle_min, qpos[2], o->healthy_angle_max))
+                return false;
+
+        for (int i = 2; i < m->model->nq; i++)
+                if (!between(o->healthy_state_min, qpos[i], o->healthy_state_max))
+                        return false;
+        for (int i = 0; i < m->model->nv; i++)
+                if (!between(o->healthy_state_min, qvel[i], o->healthy_state_max))
+                        return false;
+        return true;
+}
+
+void locomotion_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
+        const MujocoOptions *o = &m->options;
+        bool healthy = is_healthy(m);
+
+        /* Whoever ends an episode at a fall is paid for that last step, too (Gymnasium's v4). */
+        ret->reward = o->forward_reward_weight * velocity +
+                      (healthy || o->terminate_when_unhealthy ? o->healthy_reward : 0) -
+                      o->ctrl_cost_weight * ctrl_squares;
+        ret->terminated = o->terminate_when_unhealthy && !healthy;
+}

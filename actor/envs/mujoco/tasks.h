@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tasks of this module, one file each. */
+#pragma once
+
+#include "include/actord/env.h"
+
+extern const ActordEnv hopper_env;
