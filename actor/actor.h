@@ -11,13 +11,14 @@
 
 typedef struct ActorContext {
         const JobSettings *settings;
-        const JobPage *page;            /* NULL for ORDER_PROBE only: the spec is not known yet */
+        const JobPage *page; /* NULL for ORDER_PROBE only: the spec is not known yet */
         WorkerPage *worker;
-        const ActordEnv *env;           /* loaded before the fork; NULL: load plugin_path after the sandbox has closed */
-        const char *plugin_path;        /* inside the root: /plugin/mine.so */
+        const ActordEnv *
+                        env; /* loaded before the fork; NULL: load plugin_path after the sandbox has closed */
+        const char *plugin_path; /* inside the root: /plugin/mine.so */
         uint32_t container, n_containers;
-        void *const *segments;          /* [actors]: mapped where the actor is ours, NULL elsewhere */
-        const void *policy;             /* read-only */
+        void *const *segments; /* [actors]: mapped where the actor is ours, NULL elsewhere */
+        const void *policy;    /* read-only */
         int bell_fd;
         uint64_t spin_nsec;
 } ActorContext;

@@ -12,17 +12,17 @@
 
 typedef struct Ledger Ledger;
 
-typedef struct LedgerJob {              /* strings are owned by the struct: ledger_job_done() */
-        uint64_t id, life;              /* life: the newest that was started */
-        uint32_t uid, purpose;          /* LaunchPurpose */
-        uint64_t n_episodes;            /* of an evaluation */
-        uint64_t submitted_usec, started_usec, ended_usec;      /* CLOCK_REALTIME; 0: not yet */
-        char *state;                    /* queued, running, ended */
-        char *result;                   /* a word of PLAN_ENDS */
-        char *fault;                    /* a sentence, or NULL */
-        char *text, *file_name, *overrides;     /* as submitted; overrides: one "Section.Key=VALUE" a line */
-        char *sheet;                    /* the price sheet's text as of the submission: a bill never changes afterwards */
-        char *files;                    /* one "key=path below the job's directory" a line */
+typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_done() */
+        uint64_t id, life;     /* life: the newest that was started */
+        uint32_t uid, purpose; /* LaunchPurpose */
+        uint64_t n_episodes;   /* of an evaluation */
+        uint64_t submitted_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0: not yet */
+        char *state;                                       /* queued, running, ended */
+        char *result;                                      /* a word of PLAN_ENDS */
+        char *fault;                                       /* a sentence, or NULL */
+        char *text, *file_name, *overrides; /* as submitted; overrides: one "Section.Key=VALUE" a line */
+        char *sheet; /* the price sheet's text as of the submission: a bill never changes afterwards */
+        char *files; /* one "key=path below the job's directory" a line */
         uint8_t policy_sha256[32];
         bool has_policy;
 } LedgerJob;
@@ -30,9 +30,9 @@ void ledger_job_done(LedgerJob *job);
 
 typedef struct LedgerCheckpoint {
         uint64_t job, life, seq, round;
-        char name[64];                  /* file below the job's state directory */
+        char name[64]; /* file below the job's state directory */
         uint8_t sha256[32];
-        void *scheduler;                /* its state, serialised; NULL if it has none */
+        void *scheduler; /* its state, serialised; NULL if it has none */
         size_t scheduler_bytes;
 } LedgerCheckpoint;
 
@@ -40,32 +40,37 @@ typedef struct LedgerCheckpoint {
 int ledger_open(const char *path, Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
 
-int ledger_job_add(Ledger *ledger, LedgerJob *job);     /* sets job->id; durable on return */
-int ledger_job_update(Ledger *ledger, const LedgerJob *job);    /* state, result, fault, life, times, policy; durable */
-int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret);        /* -ENOENT */
+int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable on return */
+int ledger_job_update(Ledger *ledger,
+                const LedgerJob *job); /* state, result, fault, life, times, policy; durable */
+int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* Every job, oldest first: the newest `most` ended ones and all others. */
-int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata), void *userdata);
+int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),
+                void *userdata);
 
 /* Records are only queued here; ledger_commit() makes them durable in one transaction. A record that is there already (same job, life, seq) is
  * ignored: reading a spool twice changes nothing. -ENOBUFS: commit first. */
 int ledger_append(Ledger *ledger, uint64_t job, const Record *record);
 size_t ledger_n_pending(const Ledger *ledger);
-int ledger_commit(Ledger *ledger);                      /* -ENOSPC, -EIO: nothing is lost, call again later */
-int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret);        /* committed; 0: none */
+int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again later */
+int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* committed; 0: none */
 
 /* Committed records of a job in (life, seq) order; each returns 0 to go on. */
-int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata), void *userdata);
+int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
+                void *userdata);
 
 /* The checkpoint counts from here on: commits what is pending, then its row, in one transaction. */
 int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint);
-int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret);      /* -ENOENT; free ret->scheduler */
+int ledger_checkpoint_newest(
+                Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
 
 /* Rows of rounds (GetRounds): closed rounds after `after`, thinned evenly to `most`. */
 typedef struct LedgerRound {
         uint64_t round, n_env_steps;
         uint32_t n_actors;
         double return_mean, return_round;
-        uint64_t emulated_nsec;         /* of this round */
+        uint64_t emulated_nsec; /* of this round */
         uint64_t end_nsec;
 } LedgerRound;
-int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret, size_t *ret_n);
+int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
+                size_t *ret_n);

@@ -25,32 +25,35 @@ const char *price_sheet_description(const PriceSheet *sheet);
 /* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. */
 typedef struct Usage {
         uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
-        uint64_t actor_cpu_nsec, learner_cpu_nsec, control_cpu_nsec, wasted_cpu_nsec, startup_cpu_nsec, evaluation_cpu_nsec;
+        uint64_t actor_cpu_nsec, learner_cpu_nsec, control_cpu_nsec, wasted_cpu_nsec, startup_cpu_nsec,
+                        evaluation_cpu_nsec;
         /* billed quantities: emulated duration times allocation, each invocation rounded up to the sheet's granularity */
-        uint64_t actor_billed_nsec, learner_billed_nsec, startup_billed_nsec, wasted_billed_nsec, evaluation_billed_nsec, pool_nsec;
+        uint64_t actor_billed_nsec, learner_billed_nsec, startup_billed_nsec, wasted_billed_nsec,
+                        evaluation_billed_nsec, pool_nsec;
         /* the same times memory, in units of MiB x microseconds */
-        uint64_t actor_mib_usec, learner_mib_usec, startup_mib_usec, wasted_mib_usec, evaluation_mib_usec, pool_mib_usec;
-        uint64_t emulated_nsec;         /* of all rounds */
-        uint64_t wall_nsec;             /* from the job's first record to its last */
+        uint64_t actor_mib_usec, learner_mib_usec, startup_mib_usec, wasted_mib_usec, evaluation_mib_usec,
+                        pool_mib_usec;
+        uint64_t emulated_nsec; /* of all rounds */
+        uint64_t wall_nsec;     /* from the job's first record to its last */
         uint64_t first_nsec, last_nsec;
-        uint64_t dearest_round_nano;    /* money: the dearest round so far, full total */
-        uint64_t round_start_nano;      /* the full total when the round in flight began */
+        uint64_t dearest_round_nano; /* money: the dearest round so far, full total */
+        uint64_t round_start_nano;   /* the full total when the round in flight began */
 } Usage;
 
 /* Adds one record; records are added in (life, seq) order, each once. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
 typedef struct BillLine {
-        const char *kind;               /* actor-execution, learner-execution, requests, initialisation, provisioned, retries, evaluation, control, fleet */
-        const char *unit;               /* GB-s, vCPU-s, requests, h, kWh … */
+        const char *kind; /* actor-execution, learner-execution, requests, initialisation, provisioned, retries, evaluation, control, fleet */
+        const char *unit; /* GB-s, vCPU-s, requests, h, kWh … */
         double quantity, amount;
-        bool paper;                     /* counts in the paper total: execution only, as MinionsRL, Nitro and Stellaris count */
+        bool paper; /* counts in the paper total: execution only, as MinionsRL, Nitro and Stellaris count */
 } BillLine;
 #define BILL_LINES_MAX 24u
 typedef struct Bill {
         BillLine lines[BILL_LINES_MAX];
         size_t n_lines;
-        double paper, full;             /* sums of the lines, in the sheet's currency */
+        double paper, full; /* sums of the lines, in the sheet's currency */
 } Bill;
 void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret);
 

@@ -5,6 +5,8 @@
  * spawner -> invoker, over exec: a sealed memfd with the same record and the same descriptors at fixed numbers (InvokerFd). */
 #pragma once
 
+/* clang-format off: tables and layouts are aligned by hand */
+
 #include <assert.h>
 #include <stdint.h>
 

@@ -3,6 +3,8 @@
  * ledger and acknowledges their sequence number. Quantities are base units; there is no money here. */
 #pragma once
 
+/* clang-format off: tables and layouts are aligned by hand */
+
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>

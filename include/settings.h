@@ -6,6 +6,8 @@
  * metadata and the test of job.conf(5) walk it. An empty value means unset, and an unset key has its default. */
 #pragma once
 
+/* clang-format off: tables and layouts are aligned by hand */
+
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>

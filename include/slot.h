@@ -7,6 +7,8 @@
  * Raw data only: the learner alone scales, discounts and sums (episode returns too), from rewards and ends. */
 #pragma once
 
+/* clang-format off: tables and layouts are aligned by hand */
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -8,6 +8,8 @@
  */
 #pragma once
 
+/* clang-format off: tables and layouts are aligned by hand */
+
 #include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>

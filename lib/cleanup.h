@@ -8,30 +8,30 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _cleanup_(f)  __attribute__((cleanup(f)))
 #define ELEMENTSOF(x) (sizeof(x) / sizeof((x)[0]))
 
 /* `type *p` under _cleanup_(fp): calls f(p) unless p is NULL. */
-#define DEFINE_CLEANUP(type, f)                 \
-        static inline void f##p(type *p) {      \
-                if (*p)                         \
-                        f(*p);                  \
+#define DEFINE_CLEANUP(type, f)            \
+        static inline void f##p(type *p) { \
+                if (*p)                    \
+                        f(*p);             \
         }
 
-#define TAKE_PTR(p)                             \
-        ({                                      \
-                __typeof__(p) *_take = &(p);    \
-                __typeof__(p) _value = *_take;  \
-                *_take = NULL;                  \
-                _value;                         \
+#define TAKE_PTR(p)                            \
+        ({                                     \
+                __typeof__(p) *_take = &(p);   \
+                __typeof__(p) _value = *_take; \
+                *_take = NULL;                 \
+                _value;                        \
         })
 
-#define TAKE_FD(fd)                             \
-        ({                                      \
-                int *_take = &(fd);             \
-                int _value = *_take;            \
-                *_take = -EBADF;                \
-                _value;                         \
+#define TAKE_FD(fd)                  \
+        ({                           \
+                int *_take = &(fd);  \
+                int _value = *_take; \
+                *_take = -EBADF;     \
+                _value;              \
         })
 
 /* Closes a descriptor, keeps errno, returns -EBADF: `fd = close_fd(fd);` */
@@ -56,7 +56,7 @@ static inline void freep(void *p) {
 DEFINE_CLEANUP(FILE *, fclose)
 DEFINE_CLEANUP(DIR *, closedir)
 
-#define _cleanup_free_ _cleanup_(freep)
-#define _cleanup_close_ _cleanup_(close_fdp)
-#define _cleanup_fclose_ _cleanup_(fclosep)
+#define _cleanup_free_     _cleanup_(freep)
+#define _cleanup_close_    _cleanup_(close_fdp)
+#define _cleanup_fclose_   _cleanup_(fclosep)
 #define _cleanup_closedir_ _cleanup_(closedirp)

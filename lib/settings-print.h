@@ -11,14 +11,14 @@ typedef struct SettingRow {
         const char *section, *key, *type, *fallback, *help;
 } SettingRow;
 
-const SettingRow *setting_row(Setting i);               /* NULL beyond the last */
+const SettingRow *setting_row(Setting i); /* NULL beyond the last */
 
 /* The canonical text of a setting, parsed again to the same value: "" if it is unset and has no default. Returns its length. */
 size_t setting_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);
 
 /* Words of the choices: choice_algorithm_to_string(ALGORITHM_PPO) == "ppo"; NULL outside. _from_string: -EINVAL. */
-#define X(type, PREFIX, list)                                   \
-        const char *choice_##type##_to_string(uint32_t value);  \
+#define X(type, PREFIX, list)                                  \
+        const char *choice_##type##_to_string(uint32_t value); \
         int choice_##type##_from_string(const char *word);
 CHOICES(X)
 #undef X

@@ -7,11 +7,14 @@
 #include "include/turn.h"
 
 /* Invoker */
-void turn_order(Turn *turn, const Order *order, bool expect_sleeper);   /* writes the order, go + 1, wakes; the last one must be answered */
+void turn_order(Turn *turn, const Order *order,
+                bool expect_sleeper); /* writes the order, go + 1, wakes; the last one must be answered */
 bool turn_answered(const Turn *turn);
-int turn_answer(const Turn *turn, Answer *ret);         /* copies once; 0 or -EAGAIN. Every field is the worker's word: check it */
-void turn_asleep(Turn *turn, bool asleep);              /* "ring my bell": set, then look at turn_answered() once more before sleeping */
-void turn_reset(Turn *turn);                            /* before a new worker takes the page over (the old one is reaped) */
+int turn_answer(const Turn *turn,
+                Answer *ret); /* copies once; 0 or -EAGAIN. Every field is the worker's word: check it */
+void turn_asleep(Turn *turn,
+                bool asleep); /* "ring my bell": set, then look at turn_answered() once more before sleeping */
+void turn_reset(Turn *turn); /* before a new worker takes the page over (the old one is reaped) */
 
 /* Worker: waits for the next order, spinning at most spin_nsec before it sleeps. */
 void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret);
