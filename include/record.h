@@ -99,6 +99,7 @@ typedef struct Record {
         uint32_t end;                           /* ENDED, ROUND: PlanEnd (include/plan.h) that the invoker saw; else 0 */
         Metered metered;
         uint64_t emulated_round_nsec;           /* ROUND: duration of the whole round on the emulated clock */
+        uint64_t scope_cpu_nsec;                /* ENDED: the job's whole cgroup, for the books to balance; 0: none to be had */
         Decision decision;                      /* ROUND: durable exactly when its effect is */
         Statistics statistics;                  /* ROUND: the learner's, after intake */
         uint8_t sha256[32];                     /* CHECKPOINT: of the file; ENDED: of the policy */
