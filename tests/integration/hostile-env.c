@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An environment that misbehaves on demand ([Environment] How=…): what a job must survive. Compiled by the tests with the installed header alone. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "actord/env.h"
+
+typedef struct Hostile {
+        char how[16];
+        uint32_t steps;
+} Hostile;
+
+static const char *option_how(const ActordOption *options, uint32_t n) {
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(options[i].key, "How") == 0)
+                        return options[i].value;
+        return "";
+}
+
+static int hostile_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        const char *how = option_how(options, n_options);
+
+        if (strcmp(how, "load") == 0)
+                return -EINVAL;
+        *ret = (ActordEnvSpec){
+                .name = "hostile",
+                .observation = { ACTORD_BOX, ACTORD_F32, 1, 0, { 2 }, -10, 10 },
+                .action = { ACTORD_DISCRETE, ACTORD_I32, 0, 2 },
+                .horizon_steps = 50,
+                .n_agents = 1,
+                .reward_low = -1,
+                .reward_high = 1,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(Hostile),
+                .snapshot_bytes = sizeof(Hostile),
+        };
+        if (strcmp(how, "spec") == 0)
+                ret->observation.shape[0] = 0xffffffff;
+        return 0;
+}
+
+static int hostile_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        Hostile *h = instance;
+
+        strncpy(h->how, option_how(options, n_options), sizeof(h->how) - 1);
+        return 0;
+}
+
+static int hostile_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        float *o = ret_observation;
+
+        ((Hostile *) instance)->steps = 0;
+        o[0] = (float) actord_random_uniform(random, -1, 1);
+        o[1] = 0;
+        return 0;
+}
+
+static int misbehave(const Hostile *h, float *o) {
+        if (strcmp(h->how, "crash") == 0)
+                *(volatile int *) 8 = 1;
+        if (strcmp(h->how, "abort") == 0)
+                abort();
+        if (strcmp(h->how, "exit") == 0)
+                _exit(0);
+        if (strcmp(h->how, "hang") == 0)
+                for (volatile int forever = 1; forever;)
+                        ;
+        if (strcmp(h->how, "nan") == 0)
+                o[0] = NAN;
+        if (strcmp(h->how, "range") == 0)
+                o[0] = 1e9f;
+        if (strcmp(h->how, "error") == 0)
+                return -EIO;
+        if (strcmp(h->how, "fork") == 0)
+                return fork() < 0 ? -errno : 0;
+        if (strcmp(h->how, "file") == 0)
+                return open("/etc/passwd", O_RDONLY) < 0 ? -errno : 0;
+        return 0;
+}
+
+static int hostile_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        Hostile *h = instance;
+        float *o = ret_observation;
+
+        h->steps++;
+        o[0] = (float) h->steps / 50;
+        o[1] = (float) actord_random_normal(random) > 0;
+        *ret = (ActordStep){ .reward = *(const int32_t *) action ? 1 : 0 };
+        return h->steps == 20 ? misbehave(h, o) : 0;
+}
+
+static int hostile_snapshot(const void *instance, void *ret_snapshot) {
+        memcpy(ret_snapshot, instance, sizeof(Hostile));
+        return 0;
+}
+
+static int hostile_restore(void *instance, const void *snapshot) {
+        memcpy(instance, snapshot, sizeof(Hostile));
+        return 0;
+}
+
+static void hostile_close(void *instance) {
+}
+
+extern const ActordEnv actord_env;
+const ActordEnv actord_env = {
+        ACTORD_ENV_ABI,
+        sizeof(ActordEnv),
+        hostile_spec,
+        hostile_init,
+        hostile_reset,
+        hostile_step,
+        hostile_snapshot,
+        hostile_restore,
+        hostile_close,
+};

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The vocabulary of the integration tests: run a job, kill an actor, look at the books. Prints TAP.
+
+A test file is a list of functions under @story("what a user relies on"); tell() runs them. Only the standard library, and the built tree."""
+import json, os, random, re, signal, sqlite3, subprocess, sys, tempfile, threading, time, traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
+CTL = os.path.join(BUILD, "actorctl")
+EXAMPLES = os.path.join(ROOT, "examples")
+
+_stories = []
+
+
+class Skip(Exception):
+    pass
+
+
+def story(name):
+    def add(f):
+        _stories.append((name, f))
+        return f
+    return add
+
+
+def tell():
+    only = sys.argv[1:]
+    chosen = [s for s in _stories if not only or any(o in s[1].__name__ for o in only)]
+    print(f"1..{len(chosen)}", flush=True)
+    failed = 0
+    for i, (name, f) in enumerate(chosen, 1):
+        start = time.monotonic()
+        try:
+            f()
+            print(f"ok {i} - {name} ({time.monotonic() - start:.1f} s)", flush=True)
+        except Skip as e:
+            print(f"ok {i} - {name} # SKIP {e}", flush=True)
+        except Exception as e:
+            failed += 1
+            print(f"not ok {i} - {name}", flush=True)
+            for line in traceback.format_exc().splitlines():
+                print("# " + line, flush=True)
+    sys.exit(1 if failed else 0)
+
+
+class Result:
+    """What a run of actorctl left behind."""
+
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err, self.seconds = status, out, err, seconds
+        try:
+            self.json = json.loads(out)
+        except ValueError:
+            self.json = None
+
+    def __getattr__(self, name):
+        if self.json is None or name not in self.json:
+            raise AssertionError(f"no {name} in what actorctl printed: status {self.status}, out {self.out[:300]!r}, err {self.err[-800:]!r}")
+        return self.json[name]
+
+
+def environment():
+    """A state directory of the test's own, so that no test touches what the user has."""
+    e = dict(os.environ)
+    e["XDG_STATE_HOME"] = STATE
+    return e
+
+
+STATE = tempfile.mkdtemp(prefix="actord-test-")
+
+
+def _remove_state():
+    import shutil
+    shutil.rmtree(STATE, ignore_errors=True)
+
+
+import atexit
+atexit.register(_remove_state)
+
+
+def ctl(*args, during=None, timeout=120, before=()):
+    """Runs actorctl to its end; `during(process)` runs beside it in a thread."""
+    start = time.monotonic()
+    p = subprocess.Popen([*before, CTL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         stdin=subprocess.DEVNULL, env=environment())
+    helper = threading.Thread(target=during, args=(p,), daemon=True) if during else None
+    if helper:
+        helper.start()
+    try:
+        out, err = p.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        out, err = p.communicate()
+        raise AssertionError(f"actorctl {' '.join(args)} took longer than {timeout} s: {err[-800:]}")
+    if helper:
+        helper.join(5)
+    return Result(p.returncode, out, err, time.monotonic() - start)
+
+
+def run(example, *sets, seed=None, during=None, timeout=120, before=(), ok=True):
+    """One job in the foreground; sets are "Section.Key=VALUE"."""
+    path = example if "/" in example else os.path.join(EXAMPLES, example + ".conf")
+    args = ["run", path, "--json"]
+    for s in sets:
+        args += ["--set", s]
+    if seed is not None:
+        args += ["--seed", str(seed)]
+    r = ctl(*args, during=during, timeout=timeout, before=before)
+    if ok and r.status != 0:
+        raise AssertionError(f"actorctl {' '.join(args)} ended with {r.status}: {r.err[-1200:]}")
+    return r
+
+
+def processes():
+    """{pid: (parent, comm)} of everything that lives."""
+    found = {}
+    for d in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            text = open(f"/proc/{d}/stat").read()
+        except OSError:
+            continue
+        fields = text[text.rindex(")") + 2:].split()
+        if fields[0] != "Z":
+            found[int(d)] = (int(fields[1]), text[text.index("(") + 1:text.rindex(")")])
+    return found
+
+
+def descendants(pid, comm=None):
+    all_ = processes()
+    found, grew = {pid}, True
+    while grew:
+        new = {p for p, (pp, _) in all_.items() if pp in found} - found
+        found |= new
+        grew = bool(new)
+    return [p for p in found - {pid} if comm is None or all_[p][1] == comm]
+
+
+def wait_for(what, condition, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds} s in vain for {what}")
+
+
+class Killer:
+    """Kills random processes of a name while a run goes on; .killed holds them."""
+
+    def __init__(self, comm, low=0.03, high=0.15, most=10 ** 9, seed=1):
+        self.comm, self.low, self.high, self.most, self.killed = comm, low, high, most, []
+        self.random = random.Random(seed)
+
+    def __call__(self, p):
+        while p.poll() is None and len(self.killed) < self.most:
+            time.sleep(self.random.uniform(self.low, self.high))
+            pids = descendants(p.pid, self.comm)
+            if pids:
+                victim = self.random.choice(sorted(pids))
+                try:
+                    os.kill(victim, signal.SIGKILL)
+                    self.killed.append(victim)
+                except ProcessLookupError:
+                    pass
+
+
+def close(a, b, relative=1e-9):
+    return abs(a - b) <= relative * max(abs(a), abs(b)) + 1e-18
+
+
+def equal(a, b, what="values"):
+    assert a == b, f"{what} differ: {a!r} and {b!r}"

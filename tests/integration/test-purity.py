@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Purity on trial: the policy depends on the job and its seed, and on nothing else."""
+import os, subprocess, sys
+from story import *
+
+# Sixteen actors, half a dozen rounds: small enough to run often, large enough that a stray bit would spread.
+SMALL = ("Scaling.Actors=16", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=24", "Learner.MinibatchSize=96", "Learner.Epochs=4",
+         "Job.StopSteps=6000", "Job.StopReturn=")
+
+
+def policy(*sets, seed=7, **kw):
+    return run("cartpole", *SMALL, *sets, seed=seed, **kw)
+
+
+calm = {}
+
+
+def undisturbed():
+    if "sha" not in calm:
+        calm["sha"] = policy().policy_sha256
+    return calm["sha"]
+
+
+@story("the same job and seed give the same policy; another seed gives another")
+def same_seed():
+    equal(policy().policy_sha256, undisturbed(), "policies")
+    assert policy(seed=8).policy_sha256 != undisturbed()
+
+
+@story("1, 2 and 16 processes give the same policy")
+def number_of_processes():
+    for n in (1, 2, 16):
+        equal(policy(f"Actor.Processes={n}").policy_sha256, undisturbed(), f"the policy of {n} processes and that of 16")
+
+
+@story("1 and 2 learner threads give the same policy")
+def number_of_threads():
+    equal(policy("Learner.Threads=2").policy_sha256, undisturbed(), "policies")
+
+
+@story("every level of the sandbox gives the same policy")
+def levels():
+    for level in ("none", "process", "full"):
+        if level == "full" and os.geteuid() != 0:
+            continue
+        equal(policy(f"Actor.Sandbox={level}").policy_sha256, undisturbed(), f"the policy under Sandbox={level} and the others")
+
+
+@story("a loaded machine gives the same policy")
+def under_load():
+    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        equal(policy().policy_sha256, undisturbed(), "policies")
+    finally:
+        for p in load:
+            p.kill()
+            p.wait()
+
+
+@story("actors killed at random give the same policy, and the bill shows the waste")
+def killed_actors():
+    sets = ("Job.StopSteps=40000", "Actor.Retries=100")
+    before = run("hopper", *sets, seed=5)
+    killer = Killer("actord-actor")
+    after = run("hopper", *sets, seed=5, during=killer)
+    assert len(killer.killed) >= 2, killer.killed
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+    assert after.invocations["retried"] >= 1, after.invocations
+    assert any(l["kind"] == "retries" and l["amount"] > 0 for l in after.cost["lines"]), after.cost
+    equal(after.env_steps, before.env_steps, "environment steps")
+
+
+@story("a killed learner starts the job's next life, which ends with the same policy")
+def killed_learner():
+    sets = ("Job.StopSteps=40000", "Checkpoint.IntervalSec=0.2")
+    before = run("hopper", *sets, seed=5)
+    killer = Killer("actord-learner", low=0.8, high=1.0, most=1)
+    after = run("hopper", *sets, seed=5, during=killer)
+    equal(len(killer.killed), 1, "learners killed")
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+
+
+@story("a killed invoker takes everything of its life along, and the next one ends with the same policy")
+def killed_invoker():
+    sets = ("Job.StopSteps=40000", "Checkpoint.IntervalSec=0.2")
+    before = run("hopper", *sets, seed=5)
+    killer = Killer("actord-invoker", low=0.8, high=1.0, most=1)
+    after = run("hopper", *sets, seed=5, during=killer)
+    equal(len(killer.killed), 1, "invokers killed")
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+
+
+tell()

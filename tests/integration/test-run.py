@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""actorctl run, from the outside: what scripts rely on, how jobs end, what is left behind, whether the books balance."""
+import os, shutil, signal, subprocess, time
+from story import *
+
+FIELDS = {"state": str, "environment": str, "algorithm": str, "seed": int, "actors_max": int, "rounds": int, "env_steps": int,
+          "episodes": int, "target_reached": bool, "wall_s": (int, float), "emulated_s": (int, float), "policy_sha256": str,
+          "cost": dict, "cpu_s": dict, "invocations": dict, "limits_not_enforced": list}
+
+
+def bill_adds_up(r):
+    lines = r.cost["lines"]
+    assert lines
+    assert close(sum(l["amount"] for l in lines), r.cost["full"]), r.cost
+    assert close(sum(l["amount"] for l in lines if l["paper"]), r.cost["paper"]), r.cost
+    assert 0 < r.cost["paper"] <= r.cost["full"], r.cost
+
+
+@story("CartPole reaches its target within 100,000 steps, in one JSON object with every field")
+def cartpole():
+    r = run("cartpole", seed=3)
+    for key, kind in FIELDS.items():
+        assert isinstance(getattr(r, key), kind), (key, getattr(r, key))
+    assert re.fullmatch("[0-9a-f]{64}", r.policy_sha256)
+    assert r.return_mean >= 475 and r.target_reached and r.state == "target-reached", r.json
+    assert r.target_env_steps == r.env_steps <= 100_000
+    assert set(r.invocations) >= {"total", "cold", "warm", "retried"}
+    equal(r.invocations["total"], r.rounds * r.actors_max, "invocations")
+    bill_adds_up(r)
+
+
+@story("Pendulum learns nothing yet in 2 rounds, and that is told as it is")
+def pendulum():
+    r = run("pendulum", "Job.StopSteps=8192", "Job.StopReturn=")
+    equal(r.state, "finished", "states")
+    assert not r.target_reached and r.json["target_env_steps"] is None
+
+
+@story("a budget ends the job within one round of it: status 3")
+def budget():
+    r = run("hopper", "Job.Budget=0.0000001", ok=False)
+    equal((r.status, r.state, r.rounds), (3, "budget-exhausted", 1), "status, state and rounds")
+    bill_adds_up(r)
+    whole = run("hopper", "Job.StopSteps=40960")
+    bound = whole.cost["full"] / 2
+    part = run("hopper", f"Job.Budget={bound:.12f}", ok=False)
+    equal(part.status, 3, "status")
+    assert part.cost["full"] < bound + 2 * whole.cost["full"] / whole.rounds, (part.cost["full"], bound)
+    assert part.cost["full"] > bound / 2, (part.cost["full"], bound)
+
+
+@story("RuntimeMaxSec= and StopSteps= end a job cleanly")
+def ends():
+    r = run("hopper", "Job.RuntimeMaxSec=1")
+    assert r.state == "finished" and 1 <= r.wall_s < 4, r.json
+    r = run("hopper", "Job.StopSteps=5000")
+    equal(r.env_steps, 6144, "steps: whole rounds")
+
+
+@story("Ctrl-C: status 130, an object, a checkpoint, and no process left")
+def interrupt():
+    def press(p):
+        time.sleep(1.0)
+        p.send_signal(signal.SIGINT)
+
+    before = {p for p, (_, c) in processes().items() if c.startswith("actord")}
+    r = run("hopper", during=press, ok=False, timeout=30)
+    equal((r.status, r.state), (130, "interrupted"), "status and state")
+    bill_adds_up(r)
+    time.sleep(0.3)
+    left = {p: c for p, (_, c) in processes().items() if c.startswith("actord") and p not in before}
+    assert not left, left
+    assert any(f.endswith(".safetensors") for _, _, fs in os.walk(STATE) for f in fs), "no checkpoint was written"
+
+
+@story("kill -9 of actorctl, or of its daemon, leaves no process")
+def orphans():
+    for comm in ("actorctl", "actord"):
+        def murder(p):
+            wait_for("an actor", lambda: descendants(p.pid, "actord-actor"))
+            os.kill(p.pid if comm == "actorctl" else descendants(p.pid, "actord")[0], signal.SIGKILL)
+
+        before = {p for p, (_, c) in processes().items() if c.startswith("actord")}
+        r = run("hopper", during=murder, ok=False, timeout=30)
+        assert r.status != 0
+        wait_for(f"the end of every process after {comm} was killed",
+                 lambda: not {p for p, (_, c) in processes().items() if c.startswith("actord") and p not in before}, 5)
+
+
+@story("no cgroup is left behind")
+def cgroups():
+    run("cartpole", "Job.StopSteps=2000", "Job.StopReturn=")
+    left = [d for d, _, _ in os.walk("/sys/fs/cgroup") if re.search(r"/actord-(run-)?\d+", d)]
+    assert not left, left
+
+
+@story("what was metered is what the job's cgroup says, within 1 %")
+def books():
+    r = run("hopper", "Scaling.Actors=2", "Job.StopSteps=60000")
+    scope = r.json.get("cpu_s", {}).get("scope")
+    if not scope:
+        raise Skip("no cgroup can be made here: process clocks have no total to compare with")
+    metered = sum(r.cpu_s[k] for k in ("actors", "learner", "control", "startup"))
+    assert abs(metered - scope) <= 0.01 * scope, (r.cpu_s, metered, scope)
+
+
+@story("eval plays a checkpoint that was exported, and gives the same episodes each time")
+def evaluate():
+    r = run("cartpole", seed=3)
+    files = [os.path.join(d, f) for d, _, fs in os.walk(STATE) for f in fs if f.endswith(".safetensors")]
+    newest = max(files, key=os.path.getmtime)
+    a = ctl("eval", newest, "--episodes=20", "--json=short")
+    b = ctl("eval", newest, "--episodes=20", "--json=short")
+    equal(a.status, 0, "status: " + a.err)
+    equal(a.json["return_mean"], b.json["return_mean"], "means")
+    equal(a.json["episodes"], 20, "episodes")
+    assert a.json["return_mean"] > 400, a.json
+
+
+@story("a truncated checkpoint is refused with a sentence")
+def truncated():
+    files = [os.path.join(d, f) for d, _, fs in os.walk(STATE) for f in fs if f.endswith(".safetensors")]
+    path = os.path.join(STATE, "short.safetensors")
+    data = open(files[0], "rb").read()
+    open(path, "wb").write(data[:len(data) // 2])
+    r = ctl("eval", path, "--episodes=2")
+    assert r.status in (1, 2) and "short.safetensors" in r.err and "Traceback" not in r.err, (r.status, r.err)
+
+
+@story("wrong input is refused before anything starts, with file, line, key and the nearest word")
+def bad_input():
+    base = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
+    cases = [(base + "\n[Learner]\nLearningRat=0.1\n", ["LearningRat", "LearningRate"]),
+             (base + "\n[Lerner]\nEpochs=3\n", ["Lerner", "Learner"]),
+             (base + "\n[Scaling]\nMaxActors=-3\n", ["MaxActors", "-3"]),
+             (base + "\n[Learner]\nLearningRate=fast\n", ["LearningRate", "fast"]),
+             (base + "\n[Billing]\nPriceSheet=aws-lamda-x86\n", ["aws-lamda-x86", "aws-lambda-x86"]),
+             (re.sub(r"(?m)^Environment=.*$", "Environment=CartPol-v1", base), ["CartPol-v1", "CartPole-v1"]),
+             (re.sub(r"(?m)^Environment=.*$", "Environment=./no-such.so", base), ["no-such.so"]),
+             (base + "\n[Learner]\nActivation=tahn\n", ["tahn", "tanh"]),
+             ("no section here\n", []), ("", []), ("\0\1\2", [])]
+    path = os.path.join(STATE, "wrong.conf")
+    for text, words in cases:
+        open(path, "w").write(text)
+        r = ctl("run", path)
+        equal(r.status, 2, f"status for {text[-60:]!r}: {r.err}")
+        assert "wrong.conf" in r.err and all(w in r.err for w in words), (words, r.err)
+        assert not re.search(r"errno|error \d+$", r.err), r.err
+
+
+@story("an environment that crashes, hangs, lies or does not load fails its job with a reason, and nothing else")
+def hostile_environments():
+    source = os.path.join(ROOT, "tests", "integration", "hostile-env.c")
+    so = os.path.join(STATE, "hostile.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so, source, "-lm"], check=True)
+    conf = os.path.join(STATE, "hostile.conf")
+    open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=2000\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n"
+                          "[Learner]\nMinibatchSize=32\nEpochs=1\n")
+    ok = run(conf)
+    equal(ok.state, "finished", "states")
+    for how, word in [("crash", "signal"), ("hang", "TimeoutSec"), ("nan", "not finite"), ("range", "range"), ("fork", "environment"),
+                      ("file", "environment"), ("exit", "status"), ("abort", "status"), ("error", "environment")]:
+        r = run(conf, f"Environment.How={how}", ok=False)
+        equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
+        assert word in r.json["fault"], (how, r.json["fault"])
+        if how not in ("spec",):
+            assert r.invocations["retried"] >= 1, (how, r.invocations)
+    for how in ("spec", "load"):
+        r = run(conf, f"Environment.How={how}", ok=False)
+        assert r.status in (1, 2), (how, r.status, r.err)
+
+
+tell()
