@@ -8,13 +8,16 @@
 /* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
  * env-mujoco.so; threshold is the registered return at which the task counts as solved, NAN where there
  * is none; options are the keys that its [Environment] section takes. */
-#define ENVIRONMENTS(X)                                                                                   \
-        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward")           \
-        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0, "SuttonBartoReward")           \
-        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, "Gravity")                           \
-        X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                           \
-                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward TerminateWhenUnhealthy " \
-                        "HealthyStateMin HealthyStateMax HealthyZMin HealthyZMax HealthyAngleMin "        \
+#define ENVIRONMENTS(X)                                                                                     \
+        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward")             \
+        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0, "SuttonBartoReward")             \
+        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, "Gravity")                             \
+        X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                                \
+        X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, "GoalVelocity")                        \
+        X("MountainCarContinuous-v0", "", "the same with a continuous, costly force", 90.0, "GoalVelocity") \
+        X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                             \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward TerminateWhenUnhealthy "   \
+                        "HealthyStateMin HealthyStateMax HealthyZMin HealthyZMax HealthyAngleMin "          \
                         "HealthyAngleMax ResetNoiseScale ExcludeCurrentPositions")
 
 typedef struct EnvironmentRow {

@@ -16,6 +16,9 @@ static const struct {
         { "CartPole-v0", &cartpole_v0_env },
         { "CartPole-v1", &cartpole_v1_env },
         { "Pendulum-v1", &pendulum_v1_env },
+        { "Acrobot-v1", &acrobot_v1_env },
+        { "MountainCar-v0", &mountaincar_v0_env },
+        { "MountainCarContinuous-v0", &mountaincar_continuous_v0_env },
 };
 
 const ActordEnv *builtin_env_find(const char *name) {

@@ -8,3 +8,5 @@
 
 extern const ActordEnv cartpole_v0_env, cartpole_v1_env;
 extern const ActordEnv pendulum_v1_env;
+extern const ActordEnv acrobot_v1_env;
+extern const ActordEnv mountaincar_v0_env, mountaincar_continuous_v0_env;

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* MountainCar: a car too weak for the hill in front of it has to swing back first. The task of "Efficient
+ * Memory-Based Learning for Robot Control" (Moore, 1990) with three choices (v0), and with a continuous
+ * force and a charge for it (Continuous-v0), as in Gymnasium. */
+#include <math.h>
+
+#include "actor/envs/classic.h"
+#include "actor/envs/option.h"
+
+#define POSITION_MIN             -1.2
+#define POSITION_MAX             0.6
+#define SPEED_MAX                0.07
+#define GRAVITY                  0.0025
+#define FORCE                    0.001  /* of a choice */
+#define POWER                    0.0015 /* of a continuous action of 1 */
+#define GOAL_POSITION            0.5
+#define GOAL_POSITION_CONTINUOUS 0.45
+#define GOAL_REWARD_CONTINUOUS   100.0
+#define FORCE_COST               0.1 /* of a continuous action of 1 */
+#define RESET_LOW                -0.6
+#define RESET_HIGH               -0.4
+
+enum { POSITION, VELOCITY, N_STATE };
+
+typedef struct MountainCar {
+        double state[N_STATE];
+        double goal_velocity;
+} MountainCar;
+
+static const EnvOption mountaincar_options[] = {
+        { "GoalVelocity", ENV_OPTION_NUMBER, offsetof(MountainCar, goal_velocity), -SPEED_MAX, SPEED_MAX },
+};
+
+static int mountaincar_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        return env_options_parse(mountaincar_options,
+                        sizeof(mountaincar_options) / sizeof(mountaincar_options[0]), options, n_options,
+                        instance);
+}
+
+/* What both tasks share. */
+static int mountaincar_describe(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        MountainCar car = {};
+        int r;
+
+        r = mountaincar_init(&car, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec) {
+                .observation = {
+                        .kind = ACTORD_BOX,
+                        .element = ACTORD_F32,
+                        .n_dims = 1,
+                        .shape = { N_STATE },
+                        .low = POSITION_MIN,
+                        .high = POSITION_MAX,
+                },
+                .n_agents = 1,
+                .instance_bytes = sizeof(MountainCar),
+                .snapshot_bytes = sizeof(car.state),
+        };
+        return 0;
+}
+
+static int mountaincar_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        int r;
+
+        r = mountaincar_describe(options, n_options, ret);
+        if (r < 0)
+                return r;
+
+        strcpy(ret->name, "MountainCar-v0");
+        ret->action = (ActordSpace){ .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 3 };
+        ret->horizon_steps = 200;
+        ret->reward_low = ret->reward_high = -1;
+        ret->solved_return = -110;
+        return 0;
+}
+
+static int mountaincar_continuous_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        int r;
+
+        r = mountaincar_describe(options, n_options, ret);
+        if (r < 0)
+                return r;
+
+        strcpy(ret->name, "MountainCarContinuous-v0");
+        ret->action = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 1 }, .low = -1, .high = 1
+        };
+        ret->horizon_steps = 999;
+        ret->reward_low = -FORCE_COST;
+        ret->reward_high = GOAL_REWARD_CONTINUOUS;
+        ret->solved_return = 90;
+        return 0;
+}
+
+static void mountaincar_observe(const MountainCar *car, void *ret_observation) {
+        float observation[N_STATE] = { (float) car->state[POSITION], (float) car->state[VELOCITY] };
+
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static int mountaincar_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        MountainCar *car = instance;
+
+        car->state[POSITION] = actord_random_uniform(random, RESET_LOW, RESET_HIGH);
+        car->state[VELOCITY] = 0;
+        mountaincar_observe(car, ret_observation);
+        return 0;
+}
+
+static double clamp(double x, double low, double high) {
+        return x < low ? low : x > high ? high : x;
+}
+
+/* The motion both share; the wall on the left takes all speed. */
+static void mountaincar_move(MountainCar *car, double acceleration) {
+        double velocity = clamp(car->state[VELOCITY] + acceleration, -SPEED_MAX, SPEED_MAX);
+        double position = clamp(car->state[POSITION] + velocity, POSITION_MIN, POSITION_MAX);
+
+        car->state[POSITION] = position;
+        car->state[VELOCITY] = position == POSITION_MIN && velocity < 0 ? 0 : velocity;
+}
+
+static bool mountaincar_arrived(const MountainCar *car, double goal) {
+        return car->state[POSITION] >= goal && car->state[VELOCITY] >= car->goal_velocity;
+}
+
+static int mountaincar_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        MountainCar *car = instance;
+        int32_t choice;
+
+        memcpy(&choice, action, sizeof(choice));
+        if (choice < 0 || choice > 2)
+                return -EINVAL;
+
+        mountaincar_move(car, (choice - 1) * FORCE + cos(3 * car->state[POSITION]) * -GRAVITY);
+        mountaincar_observe(car, ret_observation);
+        *ret = (ActordStep){ .reward = -1, .terminated = mountaincar_arrived(car, GOAL_POSITION) };
+        return 0;
+}
+
+static int mountaincar_continuous_step(void *instance, const void *action, ActordRandom *random,
+                void *ret_observation, ActordStep *ret) {
+        MountainCar *car = instance;
+        bool arrived;
+        float raw;
+
+        memcpy(&raw, action, sizeof(raw));
+        if (isnan(raw))
+                return -EINVAL;
+
+        mountaincar_move(car, clamp(raw, -1, 1) * POWER - GRAVITY * cos(3 * car->state[POSITION]));
+        arrived = mountaincar_arrived(car, GOAL_POSITION_CONTINUOUS);
+
+        /* Gymnasium keeps this task's state in float32 between steps. */
+        for (int i = 0; i < N_STATE; i++)
+                car->state[i] = (float) car->state[i];
+
+        mountaincar_observe(car, ret_observation);
+        *ret = (ActordStep){
+                .reward = (arrived ? GOAL_REWARD_CONTINUOUS : 0) - (double) raw * raw * FORCE_COST,
+                .terminated = arrived,
+        };
+        return 0;
+}
+
+static int mountaincar_snapshot(const void *instance, void *ret_snapshot) {
+        const MountainCar *car = instance;
+
+        memcpy(ret_snapshot, car->state, sizeof(car->state));
+        return 0;
+}
+
+static int mountaincar_restore(void *instance, const void *snapshot) {
+        MountainCar *car = instance;
+        double state[N_STATE];
+
+        memcpy(state, snapshot, sizeof(state));
+        if (!env_state_finite(state, N_STATE))
+                return -EINVAL;
+
+        memcpy(car->state, state, sizeof(state));
+        return 0;
+}
+
+static void mountaincar_close(void *instance) {
+}
+
+#define MOUNTAINCAR(task)                                                                      \
+        {                                                                                      \
+                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = task##_spec, \
+                .init = mountaincar_init, .reset = mountaincar_reset, .step = task##_step,     \
+                .snapshot = mountaincar_snapshot, .restore = mountaincar_restore,              \
+                .close = mountaincar_close,                                                    \
+        }
+
+const ActordEnv mountaincar_v0_env = MOUNTAINCAR(mountaincar);
+const ActordEnv mountaincar_continuous_v0_env = MOUNTAINCAR(mountaincar_continuous);
