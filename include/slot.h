@@ -35,12 +35,14 @@ typedef struct SegmentLayout {
         uint64_t finals_at;                     /* [finals_max][observation_bytes]: the last observation of each truncated */
         uint64_t finals_max;                    /*   episode, in (t, e) order: truncation bootstraps from it */
         uint64_t snapshots_at[2];               /* two banks of E snapshots: an invocation reads one and writes the other */
-        uint64_t snapshot_stride;               /* SlotState + snapshot_bytes, rounded up to 64 */
+        uint64_t snapshot_stride;               /* SlotState, the slot's current raw observation, snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_bytes;
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
 
-typedef struct SlotState {                      /* before each snapshot's bytes */
+/* What a slot carries: SlotState, then the observation that its next step acts on (an environment shows one only when it resets or
+ * steps), then the environment's own bytes. lib/slot.h finds the parts. */
+typedef struct SlotState {
         uint64_t episode;                       /* ordinal of the slot's current episode, from 1; 0: none was ever begun */
         uint64_t elapsed_steps;                 /* of the current episode */
         uint8_t needs_reset;                    /* the episode ended with the last step: reset first */

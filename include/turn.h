@@ -60,7 +60,8 @@ typedef struct Turn {
         uint8_t pad0[60];
         _Atomic uint32_t done;                  /* the worker writes = go */
         _Atomic uint32_t asleep;                /* the invoker: ring my bell */
-        uint8_t pad1[56];
+        _Atomic uint32_t parked;                /* the worker: I sleep on `go`, wake me */
+        uint8_t pad1[52];
         Order order;
         Answer answer;
 } Turn;
