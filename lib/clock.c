@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The emulated clock. Everything saturates at UINT64_MAX: a nonsensical constant in a job gives a nonsensically long time, never a short
+ * one. Under Clock=model nothing measured enters, so that schedulers see the same durations in each run. */
+#include "lib/clock.h"
+
+#include <assert.h>
+
+/* One vCPU of AWS Lambda, in its documentation's words "at 1,769 MB". */
+#define BYTES_PER_VCPU (1769ull << 20)
+
+static uint64_t clamp_u64(unsigned __int128 x) {
+        return x > UINT64_MAX ? UINT64_MAX : (uint64_t) x;
+}
+
+static uint64_t saturating_add(uint64_t a, uint64_t b) {
+        return clamp_u64((unsigned __int128) a + b);
+}
+
+static uint64_t saturating_multiply(uint64_t a, uint64_t b) {
+        return clamp_u64((unsigned __int128) a * b);
+}
+
+/* count * unit_usec in whole nanoseconds. */
+static uint64_t model_nsec(double count, double unit_usec) {
+        double nsec = count * unit_usec * 1e3;
+
+        /* Written so that a NaN is 0. */
+        if (!(nsec > 0))
+                return 0;
+        return nsec >= 0x1p64 ? UINT64_MAX : (uint64_t) nsec;
+}
+
+uint64_t clock_share_permille(const JobSettings *settings) {
+        uint64_t share;
+
+        assert(settings);
+
+        if (settings_present(settings, SETTING_Actor_CPUQuota))
+                share = settings->cpu_quota_permille;
+        else
+                share = clamp_u64((unsigned __int128) settings->memory_max_bytes * 1000 / BYTES_PER_VCPU);
+
+        return share > 0 ? share : 1;
+}
+
+uint64_t clock_invocation_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t n_steps, bool cold) {
+        uint64_t share, start_nsec;
+
+        assert(settings);
+
+        if (settings->clock == CLOCK_MODEL)
+                cpu_nsec = model_nsec((double) n_steps, settings->step_usec);
+
+        /* An actor's loop is one thread: an allocation of more than one CPU does not make it faster. */
+        share = clock_share_permille(settings);
+        if (share > 1000)
+                share = 1000;
+
+        start_nsec = saturating_multiply(cold ? settings->cold_usec : settings->warm_usec, 1000);
+        return saturating_add(start_nsec, clamp_u64((unsigned __int128) cpu_nsec * 1000 / share));
+}
+
+uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_nsec, uint64_t n_rows) {
+        assert(settings);
+
+        if (settings->clock != CLOCK_MODEL)
+                return slowest_thread_nsec;
+        return model_nsec((double) n_rows * settings->epochs, settings->update_usec);
+}
+
+uint64_t clock_round_nsec(uint64_t slowest_actor_nsec, uint64_t update_nsec) {
+        return saturating_add(slowest_actor_nsec, update_nsec);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where our other files lie. The path of the running image is asked of the kernel: argv[0] and PATH are the caller's word. */
+#include "lib/sibling.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]) {
+        char path[SIBLING_DIRECTORY_MAX + 64];
+        char *slash;
+        ssize_t n;
+
+        assert(ret);
+
+        n = readlink("/proc/self/exe", path, sizeof(path));
+        if (n < 0)
+                return -errno;
+        if ((size_t) n >= sizeof(path))
+                return -ENAMETOOLONG;
+        path[n] = 0;
+
+        slash = strrchr(path, '/');
+        if (!slash)
+                return -ENOENT;
+        /* A program in the root directory keeps its slash. */
+        slash[slash == path] = 0;
+
+        if (strlen(path) >= SIBLING_DIRECTORY_MAX)
+                return -ENAMETOOLONG;
+        strcpy(ret, path);
+        return 0;
+}
+
+int data_path(const char *name, char ret[DATA_PATH_MAX]) {
+        char directory[SIBLING_DIRECTORY_MAX], share[SIBLING_DIRECTORY_MAX + 8];
+        struct stat st;
+        int n, r;
+
+        assert(name);
+        assert(ret);
+
+        r = sibling_directory(directory);
+        if (r < 0)
+                return r;
+
+        (void) snprintf(share, sizeof(share), "%s/share", directory);
+        if (stat(share, &st) >= 0 && S_ISDIR(st.st_mode))
+                n = snprintf(ret, DATA_PATH_MAX, "%s/%s", share, name);
+        else
+                n = snprintf(ret, DATA_PATH_MAX, "%s/%s", ACTORD_DATADIR, name);
+
+        return n < 0 || n >= DATA_PATH_MAX ? -ENAMETOOLONG : 0;
+}
