@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "Did you mean …": the edit distance of Damerau and Levenshtein (optimal string alignment), blind to case, over words short
+ * enough that three rows on the stack are the whole matrix. */
+#include <glib.h>
+#include <string.h>
+
+#include "lib/settings.h"
+
+#define WORD_MAX 64u
+
+static unsigned distance(const char *a, const char *b) {
+        unsigned rows[3][WORD_MAX + 1], *before = rows[0], *above = rows[1], *row = rows[2];
+        size_t n = strlen(a), m = strlen(b);
+
+        for (size_t j = 0; j <= m; j++)
+                above[j] = (unsigned) j;
+        for (size_t i = 1; i <= n; i++) {
+                unsigned *oldest = before;
+
+                row[0] = (unsigned) i;
+                for (size_t j = 1; j <= m; j++) {
+                        char x = g_ascii_tolower(a[i - 1]), y = g_ascii_tolower(b[j - 1]);
+
+                        row[j] = MIN(MIN(above[j] + 1, row[j - 1] + 1), above[j - 1] + (x != y));
+                        /* Two neighbours that changed places are one slip of the fingers. */
+                        if (i > 1 && j > 1 && x == g_ascii_tolower(b[j - 2]) &&
+                                        y == g_ascii_tolower(a[i - 2]))
+                                row[j] = MIN(row[j], before[j - 2] + 1);
+                }
+                before = above;
+                above = row;
+                row = oldest;
+        }
+        return above[m];
+}
+
+const char *nearest_word(const char *word, const char *const *words) {
+        const char *nearest = NULL;
+        size_t n;
+        unsigned least;
+
+        g_assert(word);
+        g_assert(words);
+
+        n = strlen(word);
+        if (n == 0 || n > WORD_MAX)
+                return NULL;
+        /* A third of the letters may be wrong; "no" and "off" are not near to each other. */
+        least = (unsigned) (n / 3) + (n > 2);
+        for (; *words; words++) {
+                size_t m = strlen(*words);
+                unsigned d;
+
+                if (m > WORD_MAX)
+                        continue;
+                /* "hopper" means Hopper-v4, and of several versions the last in the list. */
+                d = n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0 ? MIN(1u, (unsigned) (m - n))
+                                                                        : distance(word, *words);
+                if (d <= least) {
+                        least = d;
+                        nearest = *words;
+                }
+        }
+        return nearest;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of settings as text. A printed value is parsed again to the very same value, so units are the largest that divide
+ * evenly and numbers have as many digits as they need. All programs leave LC_NUMERIC alone, so the point is a point. */
+#include "lib/settings-print.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+
+static const SettingRow rows[] = {
+#define X(section, key, type, member, fallback, lowest, highest, help) \
+        { #section, #key, #type, fallback, help },
+        SETTINGS(X)
+#undef X
+};
+static_assert(ELEMENTSOF(rows) == _SETTING_MAX, "a row per setting");
+
+const SettingRow *setting_row(Setting i) {
+        return (unsigned) i < _SETTING_MAX ? &rows[i] : NULL;
+}
+
+#define X(name, word)             word,
+#define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) };
+CHOICES(TABLE)
+#undef TABLE
+#undef X
+
+#define TABLE(type, PREFIX, list)                                                       \
+        const char *choice_##type##_to_string(uint32_t value) {                         \
+                return value < ELEMENTSOF(words_##type) ? words_##type[value] : NULL;   \
+        }                                                                               \
+        int choice_##type##_from_string(const char *word) {                             \
+                for (size_t i = 0; i < ELEMENTSOF(words_##type); i++)                   \
+                        if (strcmp(words_##type[i], word) == 0)                         \
+                                return (int) i;                                         \
+                return -EINVAL;                                                         \
+        }                                                                               \
+        static int print_choice_##type(const setting_choice_##type *value, char *ret) { \
+                const char *word = choice_##type##_to_string(*value);                   \
+                                                                                        \
+                return snprintf(ret, SETTING_TEXT_MAX, "%s", word ? word : "");         \
+        }
+CHOICES(TABLE)
+#undef TABLE
+
+static int print_string(const setting_string *value, char *ret) {
+        return snprintf(ret, SETTING_TEXT_MAX, "%s", *value);
+}
+
+static int print_u32(const setting_u32 *value, char *ret) {
+        return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu32, *value);
+}
+
+static int print_u64(const setting_u64 *value, char *ret) {
+        return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu64, *value);
+}
+
+static int print_bool(const setting_bool *value, char *ret) {
+        return snprintf(ret, SETTING_TEXT_MAX, "%s", *value ? "yes" : "no");
+}
+
+/* The fewest digits that bring the same double back. */
+static int print_f64(const setting_f64 *value, char *ret) {
+        int n = 0;
+
+        for (int digits = 6; digits <= 17; digits++) {
+                n = snprintf(ret, SETTING_TEXT_MAX, "%.*g", digits, *value);
+                if (strtod(ret, NULL) == *value)
+                        break;
+        }
+        return n;
+}
+
+static int print_percent(const setting_percent *value, char *ret) {
+        if (*value % 10 == 0)
+                return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu32 "%%", *value / 10);
+        return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu32 ".%" PRIu32 "%%", *value / 10, *value % 10);
+}
+
+static int print_bytes(const setting_bytes *value, char *ret) {
+        static const char suffixes[] = " KMGT";
+        uint64_t n = *value;
+        unsigned i = 0;
+
+        while (n != 0 && n % 1024 == 0 && i + 2 < sizeof(suffixes)) {
+                n /= 1024;
+                i++;
+        }
+        return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu64 "%.*s", n, i > 0, &suffixes[i]);
+}
+
+static int print_usec(const setting_usec *value, char *ret) {
+        static const struct {
+                const char *name;
+                uint64_t usec;
+        } units[] = { { "h", 3600000000 }, { "min", 60000000 }, { "s", 1000000 }, { "ms", 1000 },
+                { "us", 1 } };
+
+        if (*value == 0)
+                return snprintf(ret, SETTING_TEXT_MAX, "0");
+        for (size_t i = 0;; i++)
+                if (*value % units[i].usec == 0)
+                        return snprintf(ret, SETTING_TEXT_MAX, "%" PRIu64 "%s", *value / units[i].usec,
+                                        units[i].name);
+}
+
+static int print_money(const setting_money *value, char *ret) {
+        int n = snprintf(ret, SETTING_TEXT_MAX, "%" PRIu64 ".%09" PRIu64, *value / 1000000000,
+                        *value % 1000000000);
+
+        while (ret[n - 1] == '0')
+                n--;
+        if (ret[n - 1] == '.')
+                n--;
+        ret[n] = '\0';
+        return n;
+}
+
+static int print_u32list(const setting_u32list *value, char *ret) {
+        int n = 0;
+
+        ret[0] = '\0';
+        for (uint32_t i = 0; i < value->n && i < HIDDEN_LAYERS_MAX; i++)
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%" PRIu32, i > 0 ? " " : "",
+                                value->values[i]);
+        return n;
+}
+
+static bool cpuset_has(const setting_cpuset *value, unsigned cpu) {
+        return cpu < 64 * ELEMENTSOF(value->words) && (value->words[cpu / 64] >> (cpu % 64) & 1);
+}
+
+/* Every other one of 1,024 CPUs needs 2,500 letters: no host has such a set, and a longer list ends at its last whole range. */
+static int print_cpuset(const setting_cpuset *value, char *ret) {
+        size_t n = 0;
+
+        ret[0] = '\0';
+        for (unsigned first = 0; first < 64 * ELEMENTSOF(value->words); first++) {
+                unsigned last = first;
+
+                if (!cpuset_has(value, first))
+                        continue;
+                while (cpuset_has(value, last + 1))
+                        last++;
+                if (n + 12 > SETTING_TEXT_MAX)
+                        break;
+                n += (size_t) snprintf(ret + n, SETTING_TEXT_MAX - n, last > first ? "%s%u-%u" : "%s%u",
+                                n > 0 ? "," : "", first, last);
+                first = last;
+        }
+        return (int) n;
+}
+
+size_t setting_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]) {
+        const SettingRow *row = setting_row(i);
+
+        assert(settings);
+        assert(row);
+
+        ret[0] = '\0';
+        if (row->fallback[0] == '\0' && !settings_present(settings, i))
+                return 0;
+        switch (i) {
+#define X(section, key, type, member, ...) \
+        case SETTING_##section##_##key: return (size_t) print_##type(&settings->member, ret);
+                SETTINGS(X)
+#undef X
+        case _SETTING_MAX:
+        case _SETTING_INVALID: break;
+        }
+        return 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Every word is spelled once, in its contract; here the lists become lookups. */
+#include "lib/words.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/launch.h"
+#include "include/plan.h"
+#include "include/record.h"
+#include "include/sandbox.h"
+#include "lib/cleanup.h"
+
+#define LOOKUP(words, value) ((value) < ELEMENTSOF(words) ? (words)[value] : NULL)
+
+static const char *const plan_ends[] = {
+#define X(name, word) [PLAN_END_##name] = word,
+        PLAN_ENDS(X)
+#undef X
+};
+
+static const char *const record_kinds[] = {
+        [RECORD_STARTED] = "started",
+        [RECORD_WORKER] = "worker",
+        [RECORD_ROLLOUT] = "rollout",
+        [RECORD_EVALUATION] = "evaluation",
+        [RECORD_UPDATE] = "update",
+        [RECORD_POOL] = "pool",
+        [RECORD_ROUND] = "round",
+        [RECORD_FAULT] = "fault",
+        [RECORD_CHECKPOINT] = "checkpoint",
+        [RECORD_ENDED] = "ended",
+};
+
+static const char *const faults[] = {
+#define X(name, word, sentence) [FAULT_##name] = word,
+        FAULTS(X)
+#undef X
+};
+
+static const char *const fault_sentences[] = {
+#define X(name, word, sentence) [FAULT_##name] = sentence,
+        FAULTS(X)
+#undef X
+};
+
+static const char *const sandbox_levels[] = {
+#define X(name, word) [SANDBOX_LEVEL_##name] = word,
+        SANDBOX_LEVELS(X)
+#undef X
+};
+
+static const char *const sandbox_steps[] = {
+#define X(name, status) [SANDBOX_STEP_##name] = #name,
+        SANDBOX_STEPS(X)
+#undef X
+};
+
+static const int sandbox_statuses[] = {
+#define X(name, status) [SANDBOX_STEP_##name] = status,
+        SANDBOX_STEPS(X)
+#undef X
+};
+
+static const char *const limits[] = {
+#define X(name, word, sentence) [LIMIT_##name] = word,
+        LIMITS(X)
+#undef X
+};
+
+static const char *const limit_sentences[] = {
+#define X(name, word, sentence) [LIMIT_##name] = sentence,
+        LIMITS(X)
+#undef X
+};
+
+static const char *const launch_steps[] = {
+#define X(name, word) [LAUNCH_STEP_##name] = word,
+        LAUNCH_STEPS(X)
+#undef X
+};
+
+static_assert(ELEMENTSOF(plan_ends) == _PLAN_END_MAX, "a word per end");
+static_assert(ELEMENTSOF(record_kinds) == _RECORD_KIND_MAX, "a word per kind");
+static_assert(ELEMENTSOF(faults) == _FAULT_MAX, "a word per fault");
+
+const char *plan_end_to_string(uint32_t end) {
+        return LOOKUP(plan_ends, end);
+}
+
+const char *record_kind_to_string(uint32_t kind) {
+        return LOOKUP(record_kinds, kind);
+}
+
+const char *fault_to_string(uint32_t fault) {
+        return LOOKUP(faults, fault);
+}
+
+const char *fault_sentence(uint32_t fault) {
+        return LOOKUP(fault_sentences, fault);
+}
+
+const char *sandbox_level_to_string(uint32_t level) {
+        return LOOKUP(sandbox_levels, level);
+}
+
+const char *sandbox_step_to_string(uint32_t step) {
+        return LOOKUP(sandbox_steps, step);
+}
+
+const char *sandbox_step_of_status(int exit_status) {
+        for (size_t i = 0; i < ELEMENTSOF(sandbox_statuses); i++)
+                if (sandbox_statuses[i] == exit_status)
+                        return sandbox_steps[i];
+        return NULL;
+}
+
+int sandbox_step_status(uint32_t step) {
+        return step < ELEMENTSOF(sandbox_statuses) ? sandbox_statuses[step] : -EINVAL;
+}
+
+const char *limit_to_string(uint32_t limit) {
+        return LOOKUP(limits, limit);
+}
+
+const char *limit_sentence(uint32_t limit) {
+        return LOOKUP(limit_sentences, limit);
+}
+
+const char *launch_step_to_string(uint32_t step) {
+        return LOOKUP(launch_steps, step);
+}
+
+/* What a number means to people: the signal's name, the step's word, the error's description. */
+static const char *detail_word(uint32_t fault, int detail) {
+        switch (fault) {
+        case FAULT_KILLED:
+        case FAULT_SYSCALL: return sigabbrev_np(detail);
+        case FAULT_SANDBOX: return detail >= 0 ? sandbox_step_to_string((uint32_t) detail) : NULL;
+        case FAULT_LOAD:
+        case FAULT_ENVIRONMENT:
+        case FAULT_CHECKPOINT:
+        case FAULT_INTERNAL: return strerrordesc_np(detail < 0 && detail > -4096 ? -detail : detail);
+        }
+        return NULL;
+}
+
+char *fault_describe(uint32_t fault, int detail, char ret[256]) {
+        const char *sentence = fault_sentence(fault), *word = detail_word(fault, detail);
+        int n;
+
+        if (!sentence) {
+                (void) snprintf(ret, 256, "met an unknown fault (number %u, %d)", fault, detail);
+                return ret;
+        }
+        n = snprintf(ret, 256, sentence, detail);
+        if (word && n > 0 && n < 256)
+                (void) snprintf(ret + n, 256 - (size_t) n,
+                                fault == FAULT_KILLED || fault == FAULT_SYSCALL ? " [SIG%s]" : ": %s", word);
+        return ret;
+}
