@@ -8,10 +8,17 @@
 /* clang-format off: tables and layouts are aligned by hand */
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdint.h>
 
 #define LAUNCH_ABI 1u
 #define LAUNCH_MOUNTS_MAX 32u
+
+/* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside, synced and renamed to this before
+ * its RECORD_CHECKPOINT; the daemon alone removes old ones. */
+#define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
+/* Where the plugin of Environment=./mine.so is mounted: this and the file's own name. */
+#define PLUGIN_DIRECTORY "/plugin/"
 
 /* Order of the descriptors sent along with Launch. */
 typedef enum LaunchFd {
