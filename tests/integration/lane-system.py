@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""System and user mode under a real systemd: the installed product, as an administrator and as an ordinary user. Runs as root inside the lane,
+where `make install` has been done."""
+import glob, json, os, signal, subprocess, sys, time
+from story import *
+
+SMALL = ("--set", "Scaling.Actors=4", "--set", "Actor.RolloutSteps=24", "--set", "Learner.MinibatchSize=96", "--set", "Learner.Epochs=4",
+         "--set", "Job.StopSteps=6000", "--set", "Job.StopReturn=", "--seed", "7")
+
+
+def sh(*args, check=True, timeout=60, **kw):
+    r = subprocess.run(args, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, **kw)
+    if check and r.returncode != 0:
+        raise AssertionError(f"{' '.join(args)} ended with {r.returncode}: {r.stdout[-500:]} {r.stderr[-1000:]}")
+    return r
+
+
+def as_tester(*args, **kw):
+    env = ["XDG_RUNTIME_DIR=/run/user/" + tester_uid(), "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/" + tester_uid() + "/bus",
+           "HOME=" + os.path.expanduser("~tester")]
+    return sh("runuser", "-u", "tester", "--", "env", *env, *args, **kw)
+
+
+def tester_uid():
+    return sh("id", "-u", "tester").stdout.strip()
+
+
+def example(name):
+    found = glob.glob(f"/usr/share/doc/actord/examples/{name}.conf") or glob.glob(f"/usr/share/actord/examples/{name}.conf")
+    return found[0] if found else os.path.join(EXAMPLES, name + ".conf")
+
+
+def prop(job, name, bus="--system", runner=sh):
+    """A property of a job, through the bus and nothing of ours."""
+    r = runner("busctl", bus, "--json=short", "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", name)
+    return json.loads(r.stdout)["data"]
+
+
+def submit(*args, runner=sh, mode="--system"):
+    r = runner("actorctl", mode, "submit", *args)
+    return int(re.search(r"\d+", r.stdout).group())
+
+
+def ended(job, seconds=60, **kw):
+    wait_for(f"the end of job {job}", lambda: prop(job, "State", **kw) == "ended", seconds)
+    return prop(job, "Result", **kw)
+
+
+def pids(comm):
+    return [p for p, (_, c) in processes().items() if c == comm]
+
+
+shas = {}
+
+
+@story("the daemon starts, answers on the bus, and has no capability")
+def starts():
+    sh("systemctl", "start", "actord.service")
+    assert "org.actord1.Manager" in sh("busctl", "--system", "introspect", "org.actord1", "/org/actord1").stdout
+    pid = sh("systemctl", "show", "-P", "MainPID", "actord.service").stdout.strip()
+    status = open(f"/proc/{pid}/status").read()
+    assert re.search(r"CapEff:\s+0+\n", status), status
+    assert re.search(r"NoNewPrivs:\s+1", status), status
+    assert not re.search(r"Uid:\s+0\s", status), status
+
+
+@story("a job of root: full sandbox, a delegated scope, leaves for each, a uid that is nobody else's")
+def root_job():
+    job = submit(example("hopper"), "--set", "Scaling.Actors=2")
+    wait_for("actors", lambda: len(pids("actord-actor")) == 2, 20)
+    wait_for("a round", lambda: prop(job, "Round") > 0, 30)
+    equal(prop(job, "SandboxLevel"), "full", "levels")
+    unit = prop(job, "Unit")
+    equal(sh("systemctl", "is-active", unit).stdout.strip(), "active", unit)
+    uids, groups = set(), set()
+    for p in pids("actord-actor"):
+        status = open(f"/proc/{p}/status").read()
+        uids.add(re.search(r"Uid:\s+(\d+)", status).group(1))
+        groups.add(open(f"/proc/{p}/cgroup").read().strip().split("::")[-1])
+        assert re.search(r"CapEff:\s+0+\n", status) and re.search(r"CapBnd:\s+0+\n", status), status
+        assert re.search(r"Seccomp:\s+2", status) and re.search(r"NoNewPrivs:\s+1", status), status
+        for ns in ("mnt", "pid", "ipc", "uts", "net", "cgroup", "user"):
+            assert os.readlink(f"/proc/{p}/ns/{ns}") != os.readlink(f"/proc/1/ns/{ns}"), ns
+        assert not os.path.exists(f"/proc/{p}/root/etc/passwd")
+    assert len(uids) == 2 and len(groups) == 2 and all(unit in g for g in groups), (uids, groups)
+    sh("actorctl", "stop", str(job))
+    equal(ended(job, 20), "interrupted", "results")
+    wait_for("the scope's end", lambda: sh("systemctl", "is-active", unit, check=False).stdout.strip() != "active", 10)
+    assert not pids("actord-actor") and not pids("actord-learner") and not pids("actord-invoker")
+
+
+@story("an ordinary user submits; the policy is that of run mode and of user mode")
+def modes():
+    r = ctl("run", example("cartpole"), "--json", *SMALL)
+    shas["run"] = r.policy_sha256
+    job = submit(example("cartpole"), *SMALL, runner=as_tester)
+    equal(ended(job), "finished", f"results ({prop(job, 'Fault')})")
+    shas["system"] = prop(job, "PolicySHA256")
+    equal(prop(job, "UserId"), int(tester_uid()), "owners")
+    job = submit(example("cartpole"), *SMALL, runner=as_tester, mode="--user")
+    equal(ended(job, bus="--user", runner=as_tester), "finished", "results")
+    shas["user"] = prop(job, "PolicySHA256", bus="--user", runner=as_tester)
+    assert len(set(shas.values())) == 1, shas
+
+
+@story("an ordinary user may not stop another's job, nor ask for Sandbox=none")
+def access():
+    job = submit(example("hopper"))
+    r = as_tester("actorctl", "--system", "stop", str(job), check=False)
+    assert r.returncode != 0 and prop(job, "State") != "ended", (r.returncode, r.stderr)
+    r = as_tester("actorctl", "--system", "submit", example("cartpole"), "--set", "Actor.Sandbox=none", check=False)
+    assert r.returncode != 0 and "Sandbox" in r.stderr, r.stderr
+    sh("actorctl", "stop", str(job))
+    ended(job, 20)
+
+
+@story("the daemon is killed in the middle of a run and its next life adopts the job: same policy, same bill")
+def adoption():
+    sets = ("--set", "Job.StopSteps=60000", "--set", "Checkpoint.IntervalSec=1")
+    calm = submit(example("hopper"), *sets, "--seed", "5")
+    equal(ended(calm), "finished", "results")
+    job = submit(example("hopper"), *sets, "--seed", "5")
+    wait_for("some rounds", lambda: prop(job, "Round") >= 3, 30)
+    invoker = pids("actord-invoker")
+    sh("systemctl", "kill", "-s", "KILL", "actord.service")
+    time.sleep(0.3)
+    equal(pids("actord-invoker"), invoker, "invokers")
+    wait_for("the daemon's next life", lambda: sh("busctl", "--system", "status", "org.actord1", check=False).returncode == 0, 20)
+    equal(ended(job), "finished", "results")
+    equal(prop(job, "PolicySHA256"), prop(calm, "PolicySHA256"), "policies")
+    for name in ("EnvSteps", "Episodes", "Round", "InvocationsTotal"):
+        equal(prop(job, name), prop(calm, name), name)
+    assert prop(job, "Life") == 1
+
+
+@story("jobs queue when MaxJobs= is reached, and a queued job survives a restart of the daemon")
+def queue():
+    most = json.loads(sh("busctl", "--system", "--json=short", "get-property", "org.actord1", "/org/actord1", "org.actord1.Manager",
+                         "MaxJobs").stdout)["data"]
+    jobs = [submit(example("hopper"), "--set", "Job.StopSteps=100000000") for _ in range(most + 1)]
+    wait_for("a queued job", lambda: prop(jobs[-1], "State") == "queued", 10)
+    sh("systemctl", "restart", "actord.service")
+    wait_for("the queue after the restart", lambda: prop(jobs[-1], "State") == "queued", 20)
+    for job in jobs[:-1]:
+        sh("actorctl", "stop", str(job))
+    wait_for("the queued job's turn", lambda: prop(jobs[-1], "State") == "running", 30)
+    sh("actorctl", "stop", str(jobs[-1]))
+    for job in jobs:
+        ended(job, 30)
+
+
+@story("the journal tells each change of state and each failed actor, with message ids that the catalog explains")
+def journal():
+    job = submit(example("hopper"), "--set", "Job.StopSteps=40000")
+    victim = wait_for("an actor", lambda: pids("actord-actor"), 20)[0]
+    wait_for("a round", lambda: prop(job, "Round") >= 1, 20)
+    os.kill(victim, signal.SIGKILL)
+    equal(ended(job), "finished", "results")
+    time.sleep(0.5)
+    entries = [json.loads(l) for l in sh("journalctl", "-o", "json", "--no-pager", f"ACTORD_JOB={job}").stdout.splitlines()]
+    assert len(entries) >= 4, entries
+    assert any("signal 9" in e.get("MESSAGE", "") for e in entries), [e.get("MESSAGE") for e in entries]
+    catalog = sh("journalctl", "--dump-catalog", check=False).stdout
+    for e in entries:
+        if "MESSAGE_ID" in e:
+            assert e["MESSAGE_ID"] in catalog, e
+    assert sum("MESSAGE_ID" in e for e in entries) >= 3
+    assert sh("actorctl", "logs", str(job), "--no-pager").stdout.count("\n") >= 4
+
+
+@story("an invoker that dies takes its scope along; the job goes on in its next life, to the same policy")
+def invoker_dies():
+    sets = ("--set", "Job.StopSteps=60000", "--set", "Checkpoint.IntervalSec=0.3", "--seed", "5")
+    calm = submit(example("hopper"), *sets)
+    equal(ended(calm), "finished", "results")
+    job = submit(example("hopper"), *sets)
+    wait_for("some rounds", lambda: prop(job, "Round") >= 8, 30)
+    old = set(pids("actord-actor") + pids("actord-learner"))
+    os.kill(pids("actord-invoker")[0], signal.SIGKILL)
+    wait_for("the end of the old life", lambda: not old & set(processes()), 5)
+    equal(ended(job), "finished", f"results ({prop(job, 'Fault')})")
+    equal(prop(job, "PolicySHA256"), prop(calm, "PolicySHA256"), "policies")
+    assert prop(job, "Life") >= 2
+
+
+@story("ActorScope=each puts each actor into a scope that systemctl shows")
+def scope_each():
+    job = submit(example("hopper"), "--set", "Actor.ActorScope=each", "--set", "Scaling.Actors=2")
+    wait_for("a round", lambda: prop(job, "Round") > 0 or prop(job, "State") == "ended", 30)
+    assert prop(job, "State") != "ended", prop(job, "Fault")
+    units = sh("systemctl", "list-units", "--plain", "--no-legend", f"actord-job-{job}-actor-*.scope").stdout.split("\n")
+    equal(len([u for u in units if u.strip()]), 2, "scopes")
+    sh("actorctl", "stop", str(job))
+    ended(job, 20)
+
+
+@story("bill, list, show, cat and watch answer for a job that has ended")
+def verbs():
+    job = submit(example("cartpole"), *SMALL)
+    ended(job)
+    for verb in ("bill", "status", "show", "cat"):
+        r = sh("actorctl", verb, str(job), "--no-pager")
+        assert r.stdout.strip(), verb
+    assert "CartPole-v1" in sh("actorctl", "list", "--no-pager").stdout
+    assert json.loads(sh("actorctl", "list", "--json=short").stdout)
+    r = sh("actorctl", "export", str(job), "--format=safetensors", "-o", "/tmp/policy.safetensors")
+    assert os.path.getsize("/tmp/policy.safetensors") > 1000
+    r = sh("actorctl", "status", "999999", check=False)
+    assert r.returncode == 1 and "999999" in r.stderr, r.stderr
+
+
+@story("the daemon exits when idle and the bus starts it again")
+def idle():
+    sh("systemctl", "stop", "actord.service")
+    assert "org.actord1.Manager" in sh("busctl", "--system", "introspect", "org.actord1", "/org/actord1").stdout
+    equal(sh("systemctl", "is-active", "actord.service").stdout.strip(), "active", "unit")
+
+
+tell()
