@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The vocabulary of the environment tests: find one by name wherever it lives, run it in memory whose
+ * edges are watched, with streams named as the actor names them. */
+#pragma once
+
+#include <dlfcn.h>
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actor/envs/builtin.h"
+#include "include/actord/env.h"
+#include "lib/environments.h"
+#include "lib/rng.h"
+
+enum { GUARD_BYTES = 64, GUARD = 0xa5 };
+
+typedef struct Env {
+        const ActordEnv *abi;
+        ActordEnvSpec spec;
+        uint8_t *instance, *observation, *snapshot; /* each followed by GUARD_BYTES that nobody may write */
+        size_t observation_bytes;
+        ActordStep step;
+        uint64_t episode;
+        uint32_t n_steps; /* of this episode */
+} Env;
+
+/* The build folder: ACTORD_BUILD, or the one that this test lies in. */
+static inline char *build_path(const char *file) {
+        const char *build = g_getenv("ACTORD_BUILD");
+        g_autofree char *self = NULL, *tests = NULL, *folder = NULL;
+
+        if (build)
+                return g_build_filename(build, file, NULL);
+
+        self = g_file_read_link("/proc/self/exe", NULL);
+        g_assert_nonnull(self);
+        tests = g_path_get_dirname(self);
+        folder = g_path_get_dirname(tests);
+        return g_build_filename(folder, file, NULL);
+}
+
+/* NULL: the module is not built here. */
+static inline void *mujoco_module(void) {
+        static void *module;
+        g_autofree char *path = build_path("env-mujoco.so");
+
+        if (!module && access(path, F_OK) == 0) {
+                module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+                if (!module)
+                        g_error("%s", dlerror());
+        }
+        return module;
+}
+
+static inline const ActordEnv *env_find(const char *name) {
+        const EnvironmentRow *row = environment_find(name);
+        const ActordEnv *(*find)(const char *name);
+
+        g_assert_nonnull(row);
+        if (!row->module[0])
+                return builtin_env_find(name);
+
+        g_assert_cmpstr(row->module, ==, "mujoco");
+        if (!mujoco_module())
+                return NULL;
+        find = (const ActordEnv *(*) (const char *) ) dlsym(mujoco_module(), "actord_env_find");
+        g_assert_nonnull(find);
+        return find(name);
+}
+
+static inline uint8_t *guarded_new(size_t n_bytes) {
+        size_t n = (n_bytes + GUARD_BYTES + 63) / 64 * 64;
+        uint8_t *p = aligned_alloc(64, n);
+
+        g_assert_nonnull(p);
+        memset(p, GUARD, n);
+        memset(p, 0, n_bytes);
+        return p;
+}
+
+static inline void guarded_free(uint8_t *p, size_t n_bytes) {
+        for (size_t i = 0; i < GUARD_BYTES; i++)
+                g_assert_cmphex(p[n_bytes + i], ==, GUARD);
+        free(p);
+}
+
+static inline ActordOption env_option(const char *key, const char *value) {
+        ActordOption option = {};
+
+        g_assert_cmpuint(g_strlcpy(option.key, key, sizeof(option.key)), <, sizeof(option.key));
+        g_assert_cmpuint(g_strlcpy(option.value, value, sizeof(option.value)), <, sizeof(option.value));
+        return option;
+}
+
+static inline Env *env_new_with(const char *name, const ActordOption *options, uint32_t n_options) {
+        Env *env = g_new0(Env, 1);
+        size_t n = 1;
+
+        env->abi = env_find(name);
+        g_assert_nonnull(env->abi);
+        g_assert_cmpint(env->abi->spec(options, n_options, &env->spec), ==, 0);
+
+        for (uint32_t i = 0; i < env->spec.observation.n_dims; i++)
+                n *= env->spec.observation.shape[i];
+        env->observation_bytes = n * sizeof(float);
+
+        env->instance = guarded_new(env->spec.instance_bytes);
+        env->observation = guarded_new(env->observation_bytes);
+        env->snapshot = guarded_new(env->spec.snapshot_bytes);
+        g_assert_cmpint(env->abi->init(env->instance, options, n_options), ==, 0);
+        return env;
+}
+
+static inline Env *env_new(const char *name) {
+        return env_new_with(name, NULL, 0);
+}
+
+/* Also checks that nothing was written beyond the memory that the environment was given. */
+static inline void env_free(Env *env) {
+        if (!env)
+                return;
+        env->abi->close(env->instance);
+        guarded_free(env->instance, env->spec.instance_bytes);
+        guarded_free(env->observation, env->observation_bytes);
+        guarded_free(env->snapshot, env->spec.snapshot_bytes);
+        g_free(env);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Env, env_free)
+
+static inline const float *env_observation(const Env *env) {
+        return (const float *) env->observation;
+}
+
+static inline void env_reset(Env *env, uint64_t seed) {
+        ActordRandom random;
+
+        random_begin(&random, seed, RANDOM_RESET, 0, env->episode++, 0);
+        env->n_steps = 0;
+        g_assert_cmpint(env->abi->reset(env->instance, &random, env->observation), ==, 0);
+}
+
+static inline int env_try_step(Env *env, uint64_t seed, const void *action) {
+        ActordRandom random;
+
+        random_begin(&random, seed, RANDOM_STEP, 0, env->episode, env->n_steps++);
+        memset(&env->step, GUARD, sizeof(env->step));
+        return env->abi->step(env->instance, action, &random, env->observation, &env->step);
+}
+
+static inline void env_step(Env *env, uint64_t seed, const void *action) {
+        g_assert_cmpint(env_try_step(env, seed, action), ==, 0);
+}
+
+/* A number as the environment's action: a choice, or the first of its continuous actions (the others are
+ * 0). */
+static inline void env_step_number(Env *env, double number) {
+        int32_t choice = (int32_t) number;
+        float force[32] = { (float) number };
+
+        env_step(env, 0, env->spec.action.kind == ACTORD_DISCRETE ? (void *) &choice : force);
+}
+
+/* Any allowed action. */
+static inline void action_draw(const ActordEnvSpec *spec, ActordRandom *random, uint32_t ret_action[32]) {
+        float force[32];
+
+        if (spec->action.kind == ACTORD_DISCRETE) {
+                ret_action[0] = random_below(random, spec->action.n_choices);
+                return;
+        }
+
+        g_assert_cmpuint(spec->action.n_dims, ==, 1);
+        g_assert_cmpuint(spec->action.shape[0], <=, 32);
+        for (uint32_t i = 0; i < spec->action.shape[0]; i++)
+                force[i] = (float) actord_random_uniform(random, spec->action.low, spec->action.high);
+        memcpy(ret_action, force, spec->action.shape[0] * sizeof(float));
+}
+
+static inline bool env_ended(const Env *env) {
+        return env->step.terminated || env->n_steps >= env->spec.horizon_steps;
+}

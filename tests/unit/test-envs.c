@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What every environment of the catalogue owes its caller, whatever its task: a spec that agrees with the
+ * catalogue, options checked, nothing written beyond its memory, and a future that depends on its
+ * snapshot, the actions and the random streams alone. */
+#include <errno.h>
+
+#include "tests/unit/env-fixture.h"
+
+enum { N_STEPS = 5000, SEED = 11 };
+
+/* NULL, with the test marked as skipped, where the module of this row is not built. */
+static const ActordEnv *env_of(const EnvironmentRow *row) {
+        const ActordEnv *abi = env_find(row->name);
+
+        if (!abi)
+                g_test_skip("env-mujoco.so is not built");
+        return abi;
+}
+
+static void test_catalogue(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        const ActordEnv *abi = env_of(row);
+        ActordEnvSpec spec;
+
+        if (!abi)
+                return;
+
+        g_assert_cmpuint(abi->abi, ==, ACTORD_ENV_ABI);
+        g_assert_cmpuint(abi->struct_bytes, ==, sizeof(ActordEnv));
+        g_assert_cmpint(abi->spec(NULL, 0, &spec), ==, 0);
+        g_assert_cmpstr(spec.name, ==, row->name);
+        g_assert_true(spec.solved_return == row->threshold ||
+                        (isnan(spec.solved_return) && isnan(row->threshold)));
+        g_assert_cmpuint(spec.n_agents, ==, 1);
+        g_assert_cmpuint(spec.horizon_steps, >, 0);
+        g_assert_cmpuint(spec.flags, ==, 0);
+        g_assert_cmpuint(spec.snapshot_bytes, >, 0);
+        g_assert_true(spec.observation.low < spec.observation.high);
+        g_assert_true(spec.reward_low <= spec.reward_high);
+        g_assert_cmpuint(strlen(row->description), >, 0);
+        g_assert_true(environment_find(row->name) == row);
+}
+
+static int spec_with(const ActordEnv *abi, const char *key, const char *value) {
+        ActordOption option = env_option(key, value);
+        ActordEnvSpec spec;
+
+        return abi->spec(&option, 1, &spec);
+}
+
+/* A key of the catalogue is one of the environment and the other way round, as far as that can be asked. */
+static void test_options(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        const ActordEnv *abi = env_of(row);
+        g_auto(GStrv) keys = g_strsplit(row->options, " ", -1);
+        ActordOption endless;
+        ActordEnvSpec spec;
+
+        if (!abi)
+                return;
+
+        for (char **key = keys; *key && **key; key++) {
+                g_assert_true(environment_takes(row, *key));
+                g_assert_cmpint(spec_with(abi, *key, ""), ==, 0);
+                g_assert_true(spec_with(abi, *key, "0") == 0 || spec_with(abi, *key, "default") == 0);
+                g_assert_cmpint(spec_with(abi, *key, "nan"), ==, -EINVAL);
+                g_assert_cmpint(spec_with(abi, *key, "1x"), ==, -EINVAL);
+                g_assert_cmpint(spec_with(abi, *key, "perhaps"), ==, -EINVAL);
+        }
+
+        g_assert_false(environment_takes(row, "Nonsense"));
+        g_assert_false(environment_takes(row, ""));
+        g_assert_cmpint(spec_with(abi, "Nonsense", "1"), ==, -EINVAL);
+        g_assert_cmpint(spec_with(abi, "", ""), ==, -EINVAL);
+
+        memset(&endless, 'x', sizeof(endless));
+        g_assert_cmpint(abi->spec(&endless, 1, &spec), ==, -EINVAL);
+}
+
+static void assert_same(const Env *a, const Env *b) {
+        g_assert_cmpmem(a->observation, a->observation_bytes, b->observation, b->observation_bytes);
+        g_assert_cmpmem(&a->step, sizeof(a->step), &b->step, sizeof(b->step));
+}
+
+static void step_both(Env *a, Env *b, ActordRandom *actions) {
+        uint32_t action[32];
+
+        action_draw(&a->spec, actions, action);
+        env_step(a, SEED, action);
+        env_step(b, SEED, action);
+        assert_same(a, b);
+
+        if (env_ended(a)) {
+                env_reset(a, SEED);
+                env_reset(b, SEED);
+                g_assert_cmpmem(a->observation, a->observation_bytes, b->observation, b->observation_bytes);
+        }
+}
+
+static void test_deterministic(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) a = NULL, b = NULL, other = NULL;
+        ActordRandom actions;
+
+        if (!env_of(row))
+                return;
+
+        a = env_new(row->name);
+        b = env_new(row->name);
+        other = env_new(row->name);
+        env_reset(a, SEED);
+        env_reset(b, SEED);
+        env_reset(other, SEED + 1);
+        g_assert_cmpint(memcmp(a->observation, other->observation, a->observation_bytes), !=, 0);
+
+        random_begin(&actions, SEED, RANDOM_ACTION, 0, 0, 0);
+        for (int i = 0; i < N_STEPS; i++)
+                step_both(a, b, &actions);
+}
+
+/* The life of a slot: one environment runs on undisturbed, the other is moved at random moments into an
+ * instance that has just been doing something else. Both must stay equal in every bit. */
+static void test_snapshot(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) steady = NULL, moved = NULL, spare = NULL;
+        ActordRandom actions, noise;
+        unsigned n_moves = 0;
+
+        if (!env_of(row))
+                return;
+
+        steady = env_new(row->name);
+        moved = env_new(row->name);
+        spare = env_new(row->name);
+        env_reset(steady, SEED);
+        env_reset(moved, SEED);
+        env_reset(spare, SEED + 1);
+
+        random_begin(&actions, SEED, RANDOM_ACTION, 0, 0, 0);
+        random_begin(&noise, SEED, RANDOM_SHUFFLE, 0, 0, 0);
+
+        for (int i = 0; i < N_STEPS; i++) {
+                step_both(steady, moved, &actions);
+
+                if (random_below(&noise, 4) == 0) {
+                        uint32_t action[32];
+                        uint64_t episode = moved->episode;
+                        uint32_t n_steps = moved->n_steps;
+                        Env *left;
+
+                        g_assert_cmpint(moved->abi->snapshot(moved->instance, spare->snapshot), ==, 0);
+                        action_draw(&spare->spec, &noise, action);
+                        env_step(spare, SEED, action);
+                        g_assert_cmpint(spare->abi->restore(spare->instance, spare->snapshot), ==, 0);
+
+                        /* What the caller keeps of a slot moves along. */
+                        spare->episode = episode;
+                        spare->n_steps = n_steps;
+                        env_reset(moved, SEED + 2);
+                        left = moved;
+                        moved = spare;
+                        spare = left;
+                        n_moves++;
+                }
+        }
+        g_assert_cmpuint(n_moves, >, N_STEPS / 5);
+}
+
+/* Taking a snapshot changes nothing, and restoring it gives it back. */
+static void test_snapshot_round_trip(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) a = NULL, b = NULL;
+        ActordRandom actions;
+        uint32_t action[32];
+
+        if (!env_of(row))
+                return;
+
+        a = env_new(row->name);
+        b = env_new(row->name);
+        env_reset(a, SEED);
+        random_begin(&actions, SEED, RANDOM_ACTION, 0, 0, 0);
+        action_draw(&a->spec, &actions, action);
+        env_step(a, SEED, action);
+
+        g_assert_cmpint(a->abi->snapshot(a->instance, a->snapshot), ==, 0);
+        g_assert_cmpint(b->abi->restore(b->instance, a->snapshot), ==, 0);
+        g_assert_cmpint(b->abi->snapshot(b->instance, b->snapshot), ==, 0);
+        g_assert_cmpmem(a->snapshot, a->spec.snapshot_bytes, b->snapshot, b->spec.snapshot_bytes);
+}
+
+/* Snapshots lie where another process may have written. All environments of the catalogue keep doubles. */
+static void test_snapshot_not_finite(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) env = NULL;
+        size_t n;
+
+        if (!env_of(row))
+                return;
+
+        env = env_new(row->name);
+        env_reset(env, SEED);
+        g_assert_cmpuint(env->spec.snapshot_bytes % sizeof(double), ==, 0);
+        n = env->spec.snapshot_bytes / sizeof(double);
+
+        for (size_t i = 0; i < n; i++) {
+                double nan = NAN;
+
+                g_assert_cmpint(env->abi->snapshot(env->instance, env->snapshot), ==, 0);
+                memcpy(env->snapshot + i * sizeof(double), &nan, sizeof(nan));
+                g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
+                env_reset(env, SEED);
+        }
+}
+
+static void test_bad_actions(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) env = NULL;
+
+        if (!env_of(row))
+                return;
+
+        env = env_new(row->name);
+        env_reset(env, SEED);
+        if (env->spec.action.kind == ACTORD_DISCRETE) {
+                int32_t below = -1, above = (int32_t) env->spec.action.n_choices;
+
+                g_assert_cmpint(env_try_step(env, SEED, &below), ==, -EINVAL);
+                g_assert_cmpint(env_try_step(env, SEED, &above), ==, -EINVAL);
+        } else
+                for (uint32_t i = 0; i < env->spec.action.shape[0]; i++) {
+                        float action[32] = {};
+
+                        action[i] = NAN;
+                        g_assert_cmpint(env_try_step(env, SEED, action), ==, -EINVAL);
+                }
+}
+
+/* The time limit is the caller's: environments that do not say otherwise never truncate. And rewards and
+ * results stay within what the spec says. */
+static void test_results(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) env = NULL;
+        ActordRandom actions;
+
+        if (!env_of(row))
+                return;
+
+        env = env_new(row->name);
+        env_reset(env, SEED);
+        random_begin(&actions, SEED, RANDOM_ACTION, 0, 0, 0);
+
+        for (int i = 0; i < N_STEPS; i++) {
+                static const uint8_t zero[6];
+                uint32_t action[32];
+
+                action_draw(&env->spec, &actions, action);
+                env_step(env, SEED, action);
+
+                g_assert_cmpuint(env->step.truncated, ==, 0);
+                g_assert_cmpuint(env->step.terminated, <=, 1);
+                g_assert_cmpmem(env->step.reserved, 6, zero, 6);
+                g_assert_true(env->step.reward >= env->spec.reward_low);
+                g_assert_true(env->step.reward <= env->spec.reward_high);
+                for (size_t k = 0; k < env->observation_bytes / sizeof(float); k++)
+                        g_assert_true(isfinite(env_observation(env)[k]));
+
+                /* Past the horizon, unlike the caller: only the task itself ends the episode. */
+                if (env->step.terminated)
+                        env_reset(env, SEED);
+        }
+}
+
+static void test_no_such_environment(void) {
+        g_assert_null(environment_find("CartPole-v7"));
+        g_assert_null(environment_find(""));
+        g_assert_null(builtin_env_find("CartPole-v7"));
+        g_assert_null(builtin_env_find("Hopper-v4"));
+}
+
+static void add_for_each(const char *test, GTestDataFunc function) {
+        for (size_t i = 0; i < environment_count(); i++) {
+                g_autofree char *path = g_strdup_printf("/envs/%s/%s", environment_at(i)->name, test);
+
+                g_test_add_data_func(path, environment_at(i), function);
+        }
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+
+        g_test_add_func("/envs/no-such-environment", test_no_such_environment);
+        add_for_each("catalogue", test_catalogue);
+        add_for_each("options", test_options);
+        add_for_each("deterministic", test_deterministic);
+        add_for_each("snapshot", test_snapshot);
+        add_for_each("snapshot-round-trip", test_snapshot_round_trip);
+        add_for_each("snapshot-not-finite", test_snapshot_not_finite);
+        add_for_each("bad-actions", test_bad_actions);
+        add_for_each("results", test_results);
+
+        return g_test_run();
+}
