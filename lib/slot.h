@@ -2,15 +2,51 @@
 /* Layouts of shared memory, computed once from checked input; and the checks of a spec that a plugin wrote. Pure. */
 #pragma once
 
+#include <stddef.h>
+
 #include "include/policy.h"
 #include "include/settings.h"
 #include "include/slot.h"
 
+#define SPACE_NUMBERS_MAX (UINT64_C(1) << 24) /* in one observation or action */
+#define SPACE_CHOICES_MAX (UINT32_C(1) << 20)
+#define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* episodes of an evaluation name their streams by step */
+
+/* X(NAME, words): fields of a spec that can be impossible. Numbers stand in records: append, never renumber. */
+#define SPEC_FIELDS(X)                                                                     \
+        X(NONE, "nothing")                                                                 \
+        X(NAME, "name: empty, not terminated, or not printable ASCII")                     \
+        X(OBSERVATION_KIND, "observation.kind: no kind of space")                          \
+        X(OBSERVATION_ELEMENT, "observation.element: not one that this kind of space has") \
+        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no, or too many numbers")       \
+        X(OBSERVATION_CHOICES, "observation.n_choices: none, or too many")                 \
+        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or crossed")          \
+        X(ACTION_KIND, "action.kind: no kind of space")                                    \
+        X(ACTION_ELEMENT, "action.element: I32 for choices, F32 for a box")                \
+        X(ACTION_SHAPE, "action.shape or n_dims: no, or too many numbers")                 \
+        X(ACTION_CHOICES, "action.n_choices: none, or too many")                           \
+        X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                    \
+        X(HORIZON, "horizon_steps: longer than 16,777,216")                                \
+        X(AGENTS, "n_agents: not 1")                                                       \
+        X(REWARD, "reward_low or reward_high: not numbers, or crossed")                    \
+        X(INSTANCE, "instance_bytes: more than 1 GiB")                                     \
+        X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment") \
+        X(FLAGS, "flags or reserved: unknown bits")
+
+typedef enum SpecField {
+#define X(name, words) SPEC_FIELD_##name,
+        SPEC_FIELDS(X)
+#undef X
+                        _SPEC_FIELD_MAX,
+} SpecField;
+
+const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."; NULL outside */
+
 /* 0, or -EINVAL with *ret_field: number of the first field that is impossible (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-size_t element_bytes(uint32_t element);                 /* ActordElement; 0: unknown */
-uint64_t space_numbers(const ActordSpace *space);       /* numbers in one value of the space */
+size_t element_bytes(uint32_t element);           /* ActordElement; 0: unknown */
+uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the space */
 
 /* 0; -E2BIG: the segment would pass SEGMENT_BYTES_MAX; -EINVAL. */
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret);
@@ -19,6 +55,52 @@ int policy_layout(const Network *network, PolicyLayout *ret);
 /* The whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
+/* The slot that `e` carries in a bank: its state, the raw observation that its next step acts on, the environment's own bytes. */
 static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
         return (SlotState *) ((uint8_t *) segment + l->snapshots_at[bank & 1] + e * l->snapshot_stride);
+}
+
+static inline void *segment_snapshot_observation(
+                void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
+        return segment_snapshot(segment, l, bank, e) + 1;
+}
+
+static inline void *segment_snapshot_bytes(
+                void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
+        return (uint8_t *) segment_snapshot_observation(segment, l, bank, e) +
+               ((l->observation_bytes + 63) & ~UINT64_C(63));
+}
+
+/* Row t * E + e of the columns. */
+static inline void *segment_observation(void *segment, const SegmentLayout *l, uint64_t row) {
+        return (uint8_t *) segment + l->observations_at + row * l->observation_bytes;
+}
+
+static inline void *segment_action(void *segment, const SegmentLayout *l, uint64_t row) {
+        return (uint8_t *) segment + l->actions_at + row * l->action_bytes;
+}
+
+static inline double *segment_rewards(void *segment, const SegmentLayout *l) {
+        return (double *) ((uint8_t *) segment + l->rewards_at);
+}
+
+static inline float *segment_log_probabilities(void *segment, const SegmentLayout *l) {
+        return (float *) ((uint8_t *) segment + l->log_probabilities_at);
+}
+
+static inline uint8_t *segment_ends(void *segment, const SegmentLayout *l) {
+        return (uint8_t *) segment + l->ends_at;
+}
+
+static inline void *segment_final(void *segment, const SegmentLayout *l, uint64_t i) {
+        return (uint8_t *) segment + l->finals_at + i * l->observation_bytes;
+}
+
+/* A policy's parts. */
+static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t version) {
+        return (const PolicyHead *) ((const uint8_t *) policy + version % POLICY_BANKS * l->bank_bytes);
+}
+
+static inline const float *policy_numbers(const PolicyHead *bank, uint64_t at) {
+        return (const float *) ((const uint8_t *) bank + at);
 }

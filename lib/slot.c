@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Layouts of shared memory. Everybody computes offsets with what stands in the sealed job page, so that these few sums decide what an
+ * actor can reach: each is checked for overflow. Columns start on cache lines. */
+#include "lib/slot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/network.h"
+
+enum { COLUMN_ALIGN = 64, PAGE_ALIGN = 4096 };
+
+const char *spec_field_to_string(int field) {
+        static const char *const table[_SPEC_FIELD_MAX] = {
+#define X(name, words) [SPEC_FIELD_##name] = words,
+                SPEC_FIELDS(X)
+#undef X
+        };
+
+        return field >= 0 && field < _SPEC_FIELD_MAX ? table[field] : NULL;
+}
+
+size_t element_bytes(uint32_t element) {
+        switch ((ActordElement) element) {
+        case ACTORD_F32:
+        case ACTORD_I32: return 4;
+        case ACTORD_F64: return 8;
+        case ACTORD_U8: return 1;
+        }
+        return 0;
+}
+
+uint64_t space_numbers(const ActordSpace *space) {
+        uint64_t n = 1;
+
+        assert(space);
+
+        if (space->kind == ACTORD_DISCRETE)
+                return 1;
+
+        for (uint32_t i = 0; i < space->n_dims && i < 4; i++)
+                if (__builtin_mul_overflow(n, (uint64_t) space->shape[i], &n))
+                        return UINT64_MAX;
+        return n;
+}
+
+static bool name_possible(const char name[64]) {
+        size_t n = strnlen(name, 64);
+
+        if (n == 0 || n == 64)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (name[i] < 0x20 || name[i] > 0x7e)
+                        return false;
+        return true;
+}
+
+static bool bounds_possible(double low, double high) {
+        /* False for a NaN. */
+        return low <= high;
+}
+
+static bool shape_possible(const ActordSpace *space) {
+        uint64_t n;
+
+        switch ((ActordSpaceKind) space->kind) {
+        case ACTORD_DISCRETE: return space->n_dims == 0 || (space->n_dims == 1 && space->shape[0] == 1);
+        case ACTORD_MULTI_DISCRETE:
+                if (space->n_dims != 1)
+                        return false;
+                break;
+        case ACTORD_BOX:
+                if (space->n_dims < 1 || space->n_dims > 4)
+                        return false;
+                break;
+        }
+
+        n = space_numbers(space);
+        return n > 0 && n <= SPACE_NUMBERS_MAX;
+}
+
+/* `first`: the space's first number in SpecField; the others follow in the same order. 0, or the field. */
+static int space_check(const ActordSpace *space, int first, bool action) {
+        bool box = space->kind == ACTORD_BOX;
+
+        if (space->kind < ACTORD_DISCRETE || space->kind > ACTORD_BOX)
+                return first;
+        if (!box && space->element != ACTORD_I32)
+                return first + 1;
+        if (box && (element_bytes(space->element) == 0 || (action && space->element != ACTORD_F32)))
+                return first + 1;
+        if (!shape_possible(space))
+                return first + 2;
+        if (!box && (space->n_choices < 1 || space->n_choices > SPACE_CHOICES_MAX))
+                return first + 3;
+        if (box && !bounds_possible(space->low, space->high))
+                return first + 4;
+        return 0;
+}
+
+static_assert(SPEC_FIELD_OBSERVATION_BOUNDS == SPEC_FIELD_OBSERVATION_KIND + 4, "order of space_check()");
+static_assert(SPEC_FIELD_ACTION_BOUNDS == SPEC_FIELD_ACTION_KIND + 4, "order of space_check()");
+
+static int spec_first_impossible(const ActordEnvSpec *spec) {
+        const uint32_t known = ACTORD_ENV_STICKY | ACTORD_ENV_TRUNCATES;
+        int field;
+
+        if (!name_possible(spec->name))
+                return SPEC_FIELD_NAME;
+        field = space_check(&spec->observation, SPEC_FIELD_OBSERVATION_KIND, false);
+        if (field != 0)
+                return field;
+        field = space_check(&spec->action, SPEC_FIELD_ACTION_KIND, true);
+        if (field != 0)
+                return field;
+        if (spec->horizon_steps > HORIZON_STEPS_MAX)
+                return SPEC_FIELD_HORIZON;
+        if (spec->n_agents != 1)
+                return SPEC_FIELD_AGENTS;
+        if (!bounds_possible(spec->reward_low, spec->reward_high))
+                return SPEC_FIELD_REWARD;
+        if (spec->instance_bytes > INSTANCE_BYTES_MAX)
+                return SPEC_FIELD_INSTANCE;
+        if (spec->snapshot_bytes > SNAPSHOT_BYTES_MAX ||
+                        (spec->flags & ACTORD_ENV_STICKY && spec->snapshot_bytes > 0))
+                return SPEC_FIELD_SNAPSHOT;
+        if ((spec->flags & ~known) != 0 || spec->reserved != 0)
+                return SPEC_FIELD_FLAGS;
+        return SPEC_FIELD_NONE;
+}
+
+int spec_check(const ActordEnvSpec *spec, int *ret_field) {
+        int field;
+
+        assert(spec);
+
+        field = spec_first_impossible(spec);
+        if (field == SPEC_FIELD_NONE)
+                return 0;
+
+        if (ret_field)
+                *ret_field = field;
+        return -EINVAL;
+}
+
+/* A sum of products that remembers that it overflowed. */
+typedef struct Span {
+        uint64_t bytes;
+        bool overflow;
+} Span;
+
+static uint64_t align_up(uint64_t x, uint64_t align) {
+        return (x + align - 1) & ~(align - 1);
+}
+
+/* Appends n values of `bytes` bytes each on a new cache line; returns where they begin. */
+static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
+        uint64_t size, at;
+
+        at = align_up(span->bytes, COLUMN_ALIGN);
+        if (__builtin_mul_overflow(n, bytes, &size) || at < span->bytes ||
+                        __builtin_add_overflow(at, size, &span->bytes)) {
+                span->overflow = true;
+                span->bytes = 0;
+        }
+        return at;
+}
+
+/* How many episodes can be truncated in T steps of E environments. An episode that was carried in may be about to reach its horizon;
+ * from then on each needs the whole length. */
+static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps) {
+        uint64_t each;
+
+        if (spec->flags & ACTORD_ENV_TRUNCATES)
+                return envs * steps;
+        if (spec->horizon_steps == 0)
+                return 0;
+
+        each = steps / spec->horizon_steps + 1;
+        return envs * (each < steps ? each : steps);
+}
+
+int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret) {
+        SegmentLayout l = { .envs = envs, .steps = steps };
+        uint64_t rows = (uint64_t) envs * steps;
+        Span span = {};
+
+        assert(spec);
+        assert(ret);
+
+        if (envs < 1 || steps < 1 || spec_check(spec, NULL) < 0)
+                return -EINVAL;
+
+        l.observation_bytes = space_numbers(&spec->observation) * element_bytes(spec->observation.element);
+        l.action_bytes = space_numbers(&spec->action) * element_bytes(spec->action.element);
+        l.finals_max = truncations_max(spec, envs, steps);
+        l.snapshot_bytes = spec->snapshot_bytes;
+        l.snapshot_stride = sizeof(SlotState) + align_up(l.observation_bytes, COLUMN_ALIGN) +
+                            align_up(l.snapshot_bytes, COLUMN_ALIGN);
+
+        l.observations_at = span_append(&span, rows + envs, l.observation_bytes);
+        l.actions_at = span_append(&span, rows, l.action_bytes);
+        l.rewards_at = span_append(&span, rows, sizeof(double));
+        l.log_probabilities_at = span_append(&span, rows, sizeof(float));
+        l.ends_at = span_append(&span, rows, sizeof(uint8_t));
+        l.finals_at = span_append(&span, l.finals_max, l.observation_bytes);
+        l.snapshots_at[0] = span_append(&span, envs, l.snapshot_stride);
+        l.snapshots_at[1] = span_append(&span, envs, l.snapshot_stride);
+        if (span.overflow || span.bytes > SEGMENT_BYTES_MAX - PAGE_ALIGN)
+                return -E2BIG;
+
+        l.segment_bytes = align_up(span.bytes, PAGE_ALIGN);
+        *ret = l;
+        return 0;
+}
+
+int policy_layout(const Network *network, PolicyLayout *ret) {
+        PolicyLayout l = {};
+        Span span = { .bytes = sizeof(PolicyHead) };
+
+        assert(network);
+        assert(ret);
+
+        l.mean_at = span_append(&span, network->n_observation, sizeof(float));
+        l.inverse_sd_at = span_append(&span, network->n_observation, sizeof(float));
+        l.parameters_at = span_append(&span, network->n_parameters, sizeof(float));
+        /* The forward pass reads whole vectors, so up to 15 numbers beyond the last weight (and discards them). */
+        (void) span_append(&span, 16, sizeof(float));
+        if (span.overflow || span.bytes > SEGMENT_BYTES_MAX / POLICY_BANKS - PAGE_ALIGN)
+                return -E2BIG;
+
+        l.bank_bytes = align_up(span.bytes, PAGE_ALIGN);
+        l.segment_bytes = l.bank_bytes * POLICY_BANKS;
+        *ret = l;
+        return 0;
+}
+
+int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret) {
+        JobPage page;
+        int r;
+
+        assert(settings);
+        assert(spec);
+        assert(ret);
+
+        /* Bytes between members are sealed and hashed too. */
+        memset(&page, 0, sizeof(page));
+        page.magic = JOB_PAGE_MAGIC;
+        page.abi = SLOT_ABI;
+        page.struct_bytes = sizeof(page);
+
+        r = spec_check(spec, NULL);
+        if (r < 0)
+                return r;
+        memcpy(&page.spec, spec, sizeof(*spec));
+
+        r = network_derive(settings, spec, &page.network);
+        if (r < 0)
+                return r;
+        r = segment_layout(spec, settings->envs_per_actor, settings->rollout_steps, &page.segment);
+        if (r < 0)
+                return r;
+        r = policy_layout(&page.network, &page.policy);
+        if (r < 0)
+                return r;
+
+        memcpy(ret, &page, sizeof(page));
+        return 0;
+}
