@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Jobs and checkpoints in the ledger: few rows, each durable before its function returns. */
+#include "daemon/ledger-private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/cleanup.h"
+
+#define JOB_COLUMNS                                                                                                  \
+        "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
+        "file_name, overrides, sheet, files, policy_sha256"
+
+void ledger_job_done(LedgerJob *job) {
+        if (!job)
+                return;
+        free(job->state);
+        free(job->result);
+        free(job->fault);
+        free(job->text);
+        free(job->file_name);
+        free(job->overrides);
+        free(job->sheet);
+        free(job->files);
+        *job = (LedgerJob){};
+}
+
+static void bind_text(sqlite3_stmt *statement, int at, const char *text) {
+        (void) sqlite3_bind_text(statement, at, text ?: "", -1, SQLITE_STATIC);
+}
+
+static void bind_hash(sqlite3_stmt *statement, int at, const uint8_t hash[32], bool has) {
+        if (has)
+                (void) sqlite3_bind_blob(statement, at, hash, 32, SQLITE_STATIC);
+        else
+                (void) sqlite3_bind_null(statement, at);
+}
+
+static int column_text(sqlite3_stmt *statement, int at, char **ret) {
+        const unsigned char *text = sqlite3_column_text(statement, at);
+        char *copy;
+
+        if (!text) {
+                *ret = NULL;
+                return 0;
+        }
+        copy = strdup((const char *) text);
+        if (!copy)
+                return -ENOMEM;
+        *ret = copy;
+        return 0;
+}
+
+static bool column_hash(sqlite3_stmt *statement, int at, uint8_t ret[32]) {
+        if (sqlite3_column_bytes(statement, at) != 32)
+                return false;
+        memcpy(ret, sqlite3_column_blob(statement, at), 32);
+        return true;
+}
+
+static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
+        LedgerJob job = {
+                .id = (uint64_t) sqlite3_column_int64(statement, 0),
+                .life = (uint64_t) sqlite3_column_int64(statement, 1),
+                .uid = (uint32_t) sqlite3_column_int64(statement, 2),
+                .purpose = (uint32_t) sqlite3_column_int64(statement, 3),
+                .n_episodes = (uint64_t) sqlite3_column_int64(statement, 4),
+                .submitted_usec = (uint64_t) sqlite3_column_int64(statement, 5),
+                .started_usec = (uint64_t) sqlite3_column_int64(statement, 6),
+                .ended_usec = (uint64_t) sqlite3_column_int64(statement, 7),
+        };
+        char **strings[] = { &job.state, &job.result, &job.fault, &job.text, &job.file_name, &job.overrides,
+                &job.sheet, &job.files };
+        int r;
+
+        for (size_t i = 0; i < ELEMENTSOF(strings); i++) {
+                r = column_text(statement, 8 + (int) i, strings[i]);
+                if (r < 0) {
+                        ledger_job_done(&job);
+                        return r;
+                }
+        }
+        job.has_policy = column_hash(statement, 16, job.policy_sha256);
+
+        *ret = job;
+        return 0;
+}
+
+int ledger_job_add(Ledger *ledger, LedgerJob *job) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(job);
+
+        r = ledger_prepare(ledger,
+                        "INSERT INTO jobs (" JOB_COLUMNS
+                        ") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job->life);
+        bind_u64(statement, 2, job->uid);
+        bind_u64(statement, 3, job->purpose);
+        bind_u64(statement, 4, job->n_episodes);
+        bind_u64(statement, 5, job->submitted_usec);
+        bind_u64(statement, 6, job->started_usec);
+        bind_u64(statement, 7, job->ended_usec);
+        bind_text(statement, 8, job->state);
+        bind_text(statement, 9, job->result);
+        (void) sqlite3_bind_text(statement, 10, job->fault, -1, SQLITE_STATIC);
+        bind_text(statement, 11, job->text);
+        bind_text(statement, 12, job->file_name);
+        bind_text(statement, 13, job->overrides);
+        bind_text(statement, 14, job->sheet);
+        bind_text(statement, 15, job->files);
+        bind_hash(statement, 16, job->policy_sha256, job->has_policy);
+
+        r = ledger_step_done(ledger, statement);
+        if (r < 0)
+                return r;
+        job->id = (uint64_t) sqlite3_last_insert_rowid(ledger->db);
+        return 0;
+}
+
+int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(job);
+
+        r = ledger_prepare(ledger,
+                        "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, result = ?, fault = ?, "
+                        "policy_sha256 = ? WHERE id = ?",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job->life);
+        bind_u64(statement, 2, job->started_usec);
+        bind_u64(statement, 3, job->ended_usec);
+        bind_text(statement, 4, job->state);
+        bind_text(statement, 5, job->result);
+        (void) sqlite3_bind_text(statement, 6, job->fault, -1, SQLITE_STATIC);
+        bind_hash(statement, 7, job->policy_sha256, job->has_policy);
+        bind_u64(statement, 8, job->id);
+
+        r = ledger_step_done(ledger, statement);
+        if (r < 0)
+                return r;
+        return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
+}
+
+int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        assert(ledger);
+        assert(ret);
+
+        r = ledger_prepare(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, id);
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
+        return job_read(statement, ret);
+}
+
+int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),
+                void *userdata) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        assert(ledger);
+        assert(each);
+
+        r = ledger_prepare(ledger,
+                        "SELECT " JOB_COLUMNS " FROM jobs WHERE state <> 'ended' OR id IN "
+                        "(SELECT id FROM jobs WHERE state = 'ended' ORDER BY id DESC LIMIT ?) ORDER BY id",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, most);
+
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+                __attribute__((cleanup(ledger_job_done))) LedgerJob job = {};
+
+                r = job_read(statement, &job);
+                if (r < 0)
+                        return r;
+                r = each(&job, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return ledger_error(ledger, rc);
+}
+
+int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(checkpoint);
+
+        r = ledger_prepare(ledger,
+                        "INSERT OR REPLACE INTO checkpoints (job, life, seq, round, name, sha256, scheduler) "
+                        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, checkpoint->job);
+        bind_u64(statement, 2, checkpoint->life);
+        bind_u64(statement, 3, checkpoint->seq);
+        bind_u64(statement, 4, checkpoint->round);
+        bind_text(statement, 5, checkpoint->name);
+        bind_hash(statement, 6, checkpoint->sha256, true);
+        if (checkpoint->scheduler)
+                (void) sqlite3_bind_blob64(statement, 7, checkpoint->scheduler, checkpoint->scheduler_bytes,
+                                SQLITE_STATIC);
+
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_insert_pending(ledger);
+        if (r >= 0)
+                r = ledger_step_done(ledger, statement);
+        r = ledger_end(ledger, r);
+        if (r < 0)
+                return r;
+
+        ledger->n_pending = 0;
+        return 0;
+}
+
+int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        LedgerCheckpoint checkpoint = { .job = job };
+        const char *name;
+        int r, rc;
+
+        assert(ledger);
+        assert(ret);
+
+        r = ledger_prepare(ledger,
+                        "SELECT life, seq, round, name, sha256, scheduler FROM checkpoints WHERE job = ? "
+                        "ORDER BY life DESC, seq DESC LIMIT 1",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
+
+        checkpoint.life = (uint64_t) sqlite3_column_int64(statement, 0);
+        checkpoint.seq = (uint64_t) sqlite3_column_int64(statement, 1);
+        checkpoint.round = (uint64_t) sqlite3_column_int64(statement, 2);
+        name = (const char *) sqlite3_column_text(statement, 3);
+        if (!name || strlen(name) >= sizeof(checkpoint.name) ||
+                        !column_hash(statement, 4, checkpoint.sha256))
+                return -EUCLEAN;
+        strcpy(checkpoint.name, name);
+        if (sqlite3_column_type(statement, 5) == SQLITE_BLOB) {
+                checkpoint.scheduler_bytes = (size_t) sqlite3_column_bytes(statement, 5);
+                checkpoint.scheduler = malloc(checkpoint.scheduler_bytes ?: 1);
+                if (!checkpoint.scheduler)
+                        return -ENOMEM;
+                memcpy(checkpoint.scheduler, sqlite3_column_blob(statement, 5) ?: "",
+                                checkpoint.scheduler_bytes);
+        }
+
+        *ret = checkpoint;
+        return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the ledger share, and nobody else includes: the open database, the columns of a record, errors. */
+#pragma once
+
+#include <sqlite3.h>
+#include "daemon/ledger.h"
+
+/* clang-format off: tables are aligned by hand */
+
+#define LEDGER_APPLICATION_ID \
+        0x61637431 /* "act1": file(1) and a second look at open tell our database from another */
+
+/* A spool holds SPOOL_RECORDS and the daemon commits at least once each; two of them may wait for a full disk. */
+#define LEDGER_PENDING_MAX (2u * SPOOL_RECORDS)
+
+/* X(column, field of Record, comment): quantities that are integers. One column per quantity, so that anyone can ask without
+ * our programs; unsigned 64-bit values keep their bits, which matters above 2^63 only. `actor` and `sha256` stand apart: they may be NULL. */
+#define RECORD_COLUMNS(X)                                                                           \
+        X(kind, kind, "see table kinds")                                                            \
+        X(round, round, "from 1; 0: before the first")                                              \
+        X(ordinal, ordinal, "of the actor's invocations, or of the learner's updates")              \
+        X(attempt, attempt, "above 0: a retry")                                                     \
+        X(cold, cold, "the container was started for this invocation")                              \
+        X(wasted, wasted, "its result was thrown away")                                             \
+        X(fault, fault, "see table faults; 0: none")                                                \
+        X(detail, detail, "of the fault: a signal, a row, an errno")                                \
+        X(level, level, "kind started: sandbox level 0 none, 1 process, 2 userns, 3 full")          \
+        X(limits_missing, limits_missing, "kind started: bits of the limits that are not enforced") \
+        X(end, end, "why no further round starts; 0: it does")                                      \
+        X(start_nsec, metered.start_nsec, "since boot, suspend included")                           \
+        X(end_nsec, metered.end_nsec, "since boot, suspend included")                               \
+        X(cpu_nsec, metered.cpu_nsec, "CPU time since the reading before")                          \
+        X(memory_peak_bytes, metered.memory_peak_bytes, "0: not measured")                          \
+        X(memory_reserved_bytes, metered.memory_reserved_bytes, "allocated, and billed")            \
+        X(emulated_nsec, metered.emulated_nsec, "on the emulated clock")                            \
+        X(n_steps, metered.n_steps, "environment steps")                                            \
+        X(emulated_round_nsec, emulated_round_nsec, "kind round: the whole round")                  \
+        X(decision_id, decision.id, "kind round: the decision it ran under")                        \
+        X(decision_n_actors, decision.n_actors, "kind round: its number of actors")
+
+struct Ledger {
+        sqlite3 *db;
+        int lock_fd; /* a second daemon is refused by it; readers are not */
+        sqlite3_stmt *insert_record, *insert_statistics;
+        struct Pending {
+                uint64_t job;
+                Record record;
+        } * pending;
+        size_t n_pending, n_allocated;
+};
+
+/* clang-format on */
+
+/* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
+int ledger_error(Ledger *ledger, int rc);
+int ledger_exec(Ledger *ledger, const char *sql);
+int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
+int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement); /* runs, resets; 0 or -errno */
+
+/* One transaction: end takes the result so far, commits at 0, else rolls back, and returns what became of it. */
+int ledger_begin(Ledger *ledger);
+int ledger_end(Ledger *ledger, int r);
+int ledger_insert_pending(Ledger *ledger); /* within a transaction; the queue itself stays */
+
+int ledger_schema_apply(Ledger *ledger); /* creates or checks; -EUCLEAN: not ours, or newer */
+
+static inline void statement_finalizep(sqlite3_stmt **statement) {
+        (void) sqlite3_finalize(*statement);
+}
+#define _cleanup_statement_ __attribute__((cleanup(statement_finalizep)))
+
+static inline void bind_u64(sqlite3_stmt *statement, int at, uint64_t value) {
+        (void) sqlite3_bind_int64(statement, at, (sqlite3_int64) value);
+}

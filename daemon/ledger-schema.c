@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The schema of the ledger. SQLite keeps the text of each CREATE with its comments, so `.schema` explains the file to whoever opens it.
+ * A later schema adds a step to ledger_schema_apply() and raises LEDGER_SCHEMA; nothing here is ever edited in place. */
+#include "daemon/ledger-private.h"
+
+#include <assert.h>
+#include "lib/words.h"
+
+#define STRINGIFY_(x) #x
+#define STRINGIFY(x)  STRINGIFY_(x)
+
+/* The views name kinds by number, as SQLite must. */
+static_assert(RECORD_ROLLOUT == 2 && RECORD_EVALUATION == 3 && RECORD_UPDATE == 4 && RECORD_ROUND == 6,
+                "the numbers of kinds are part of the schema");
+
+static const char schema_jobs[] =
+                "CREATE TABLE jobs ( -- one row per submitted job; ids are never used twice\n"
+                "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+                "  life INTEGER NOT NULL, -- how many times it was started\n"
+                "  uid INTEGER NOT NULL, -- who submitted it, and owns it\n"
+                "  purpose INTEGER NOT NULL, -- 0 train, 1 verify, 2 evaluate\n"
+                "  n_episodes INTEGER NOT NULL, -- of an evaluation\n"
+                "  submitted_usec INTEGER NOT NULL, -- since 1970; 0: not yet\n"
+                "  started_usec INTEGER NOT NULL,\n"
+                "  ended_usec INTEGER NOT NULL,\n"
+                "  state TEXT NOT NULL, -- queued, running, ended\n"
+                "  result TEXT NOT NULL, -- finished, target-reached, budget-exhausted, failed, ...\n"
+                "  fault TEXT, -- a sentence\n"
+                "  text TEXT NOT NULL, -- the job file as submitted\n"
+                "  file_name TEXT NOT NULL,\n"
+                "  overrides TEXT NOT NULL, -- one Section.Key=VALUE a line\n"
+                "  sheet TEXT NOT NULL, -- the price sheet as of the submission: a bill never changes afterwards\n"
+                "  files TEXT NOT NULL, -- one key=path a line, below the job's directory\n"
+                "  policy_sha256 BLOB -- of the last policy\n"
+                ") STRICT";
+
+#define X(column, field, comment) "  " #column " INTEGER NOT NULL, -- " comment "\n"
+static const char schema_records[] =
+                "CREATE TABLE records ( -- what the invokers metered, in base units: one row per invocation, update, round, fault\n"
+                "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+                "  life INTEGER NOT NULL,\n"
+                "  seq INTEGER NOT NULL, -- from 1 within the life, without gaps\n"
+                "  actor INTEGER, -- NULL: the learner, or nobody\n" RECORD_COLUMNS(
+                                X) "  sha256 BLOB, -- kind checkpoint: of the file; kind ended: of the policy\n"
+                                   "  PRIMARY KEY (job, life, seq)\n"
+                                   ") STRICT, WITHOUT ROWID";
+#undef X
+
+#define X(name, unit) "  " #name " REAL, -- in " unit "\n"
+static const char schema_statistics[] =
+                "CREATE TABLE statistics ( -- of rounds (the learner's) and evaluation episodes; NULL: not measured\n"
+                "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+                "  life INTEGER NOT NULL,\n"
+                "  seq INTEGER NOT NULL, -- of the record that brought them\n" STATISTICS(
+                                X) "  n_env_steps INTEGER NOT NULL, -- since the job's beginning\n"
+                                   "  n_episodes INTEGER NOT NULL,\n"
+                                   "  policy_version INTEGER NOT NULL,\n"
+                                   "  PRIMARY KEY (job, life, seq)\n"
+                                   ") STRICT, WITHOUT ROWID";
+#undef X
+
+static const char schema_checkpoints[] =
+                "CREATE TABLE checkpoints ( -- a checkpoint counts once its row is here\n"
+                "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+                "  life INTEGER NOT NULL,\n"
+                "  seq INTEGER NOT NULL, -- the ledger's position: later records of this life are repeated by the next one\n"
+                "  round INTEGER NOT NULL,\n"
+                "  name TEXT NOT NULL, -- of the file, below the job's state directory\n"
+                "  sha256 BLOB NOT NULL, -- of the file\n"
+                "  scheduler BLOB, -- its state\n"
+                "  PRIMARY KEY (job, life, seq)\n"
+                ") STRICT";
+
+/* Work of an earlier life beyond its last checkpoint was done again, so it is waste: derived here, never written. */
+#define REPEATED                                                                      \
+        "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
+        " WHERE c.job = r.job AND c.life = r.life), 0))"
+
+#define X(name, unit) ", s." #name
+static const char *const schema_rest[] = {
+        "CREATE INDEX records_rounds ON records (job, round) WHERE kind = 6 -- curves without a look at each invocation\n",
+        "CREATE TABLE kinds ( -- words for records.kind\n"
+        "  kind INTEGER PRIMARY KEY,\n"
+        "  word TEXT NOT NULL\n"
+        ") STRICT",
+        "CREATE TABLE faults ( -- words for records.fault\n"
+        "  fault INTEGER PRIMARY KEY,\n"
+        "  word TEXT NOT NULL\n"
+        ") STRICT",
+        "CREATE VIEW invocations AS -- rollouts, evaluation episodes and updates, for people\n"
+        "SELECT r.job, r.life, r.seq, r.round, k.word AS kind, r.actor, r.ordinal, r.attempt, r.cold,\n"
+        "  r.wasted OR " REPEATED " AS wasted, f.word AS fault, r.n_steps,\n"
+        "  r.cpu_nsec / 1e9 AS cpu_s, r.emulated_nsec / 1e9 AS emulated_s,\n"
+        "  (r.end_nsec - r.start_nsec) / 1e9 AS wall_s,\n"
+        "  r.memory_peak_bytes / 1048576.0 AS memory_peak_mib,\n"
+        "  r.memory_reserved_bytes / 1048576.0 AS memory_reserved_mib\n"
+        "FROM records r JOIN jobs j ON j.id = r.job JOIN kinds k ON k.kind = r.kind\n"
+        "  LEFT JOIN faults f ON f.fault = r.fault WHERE r.kind IN (2, 3, 4)",
+        "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
+        "SELECT r.job, r.life, r.seq, r.round, r.decision_n_actors AS n_actors,\n"
+        "  r.emulated_round_nsec / 1e9 AS emulated_s, r.end_nsec, s.n_env_steps, s.n_episodes,\n"
+        "  s.policy_version" STATISTICS(
+                        X) "\n"
+                           "FROM records r JOIN jobs j ON j.id = r.job LEFT JOIN statistics s USING (job, life, seq)\n"
+                           "WHERE r.kind = 6 AND NOT " REPEATED,
+};
+#undef X
+
+static int schema_create(Ledger *ledger) {
+        static const char *const tables[] = { schema_jobs, schema_records, schema_statistics,
+                schema_checkpoints };
+        int r;
+
+        for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+                r = ledger_exec(ledger, tables[i]);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < sizeof(schema_rest) / sizeof(schema_rest[0]); i++) {
+                r = ledger_exec(ledger, schema_rest[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        r = ledger_exec(ledger, "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID));
+        if (r < 0)
+                return r;
+        return ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
+}
+
+static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char *(*word)(uint32_t)) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        for (uint32_t i = 0; r >= 0 && i < n; i++) {
+                if (!word(i))
+                        continue;
+                bind_u64(statement, 1, i);
+                (void) sqlite3_bind_text(statement, 2, word(i), -1, SQLITE_STATIC);
+                r = ledger_step_done(ledger, statement);
+        }
+        return r;
+}
+
+/* A newer program of the same schema may know more words. */
+static int words_refresh(Ledger *ledger) {
+        int r;
+
+        r = words_insert(ledger, "INSERT OR IGNORE INTO kinds VALUES (?, ?)", _RECORD_KIND_MAX,
+                        record_kind_to_string);
+        if (r < 0)
+                return r;
+        return words_insert(
+                        ledger, "INSERT OR IGNORE INTO faults VALUES (?, ?)", _FAULT_MAX, fault_to_string);
+}
+
+static int integer_query(Ledger *ledger, const char *sql, int64_t *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
+        *ret = sqlite3_column_int64(statement, 0);
+        return 0;
+}
+
+int ledger_schema_apply(Ledger *ledger) {
+        int64_t application_id, version, n_objects;
+        int r;
+
+        assert(ledger);
+
+        r = integer_query(ledger, "PRAGMA application_id", &application_id);
+        if (r < 0)
+                return r;
+        r = integer_query(ledger, "PRAGMA user_version", &version);
+        if (r < 0)
+                return r;
+        r = integer_query(ledger, "SELECT count(*) FROM sqlite_schema", &n_objects);
+        if (r < 0)
+                return r;
+
+        if (n_objects > 0 &&
+                        (application_id != LEDGER_APPLICATION_ID || version < 1 || version > LEDGER_SCHEMA))
+                return -EUCLEAN;
+
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        if (n_objects == 0)
+                r = schema_create(ledger);
+        if (r >= 0)
+                r = words_refresh(ledger);
+        return ledger_end(ledger, r);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Opening, errors and transactions of the ledger.
+ *
+ * WAL with synchronous=FULL: a commit is one fsync, a reader never waits for the daemon nor the daemon for a reader, and after a power loss
+ * the file holds exactly the committed groups. What is queued stays queued until a commit has succeeded, so a full disk loses nothing. */
+#include "daemon/ledger-private.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "lib/cleanup.h"
+
+enum { BUSY_TIMEOUT_MSEC = 2000 }; /* of a person's own write transaction; readers never block us */
+
+int ledger_error(Ledger *ledger, int rc) {
+        int error = ledger->db ? sqlite3_system_errno(ledger->db) : 0;
+
+        switch (rc & 0xff) {
+        case SQLITE_OK:
+        case SQLITE_ROW:
+        case SQLITE_DONE: return 0;
+        case SQLITE_FULL: return -ENOSPC;
+        case SQLITE_IOERR: /* growing the shared index of a WAL fails as an I/O error, whatever the reason */
+                return error == ENOSPC || error == EDQUOT ? -ENOSPC : -EIO;
+        case SQLITE_NOTADB:
+        case SQLITE_CORRUPT: return -EUCLEAN;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED: return -EBUSY;
+        case SQLITE_NOMEM: return -ENOMEM;
+        case SQLITE_READONLY: return -EROFS;
+        case SQLITE_PERM:
+        case SQLITE_AUTH: return -EACCES;
+        case SQLITE_CANTOPEN: return error > 0 ? -error : -ENOENT;
+        case SQLITE_TOOBIG: return -EMSGSIZE;
+        default: return -EIO; /* not an enum of ours: anything else is a disk or a file we cannot use */
+        }
+}
+
+int ledger_exec(Ledger *ledger, const char *sql) {
+        return ledger_error(ledger, sqlite3_exec(ledger->db, sql, NULL, NULL, NULL));
+}
+
+int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret) {
+        sqlite3_stmt *statement = NULL;
+        int rc;
+
+        rc = sqlite3_prepare_v2(ledger->db, sql, -1, &statement, NULL);
+        if (rc == SQLITE_ERROR) /* a statement that does not fit the tables: someone changed the schema */
+                return -EUCLEAN;
+        if (rc != SQLITE_OK)
+                return ledger_error(ledger, rc);
+        *ret = statement;
+        return 0;
+}
+
+int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement) {
+        int r;
+
+        r = ledger_error(ledger, sqlite3_step(statement));
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
+int ledger_begin(Ledger *ledger) {
+        return ledger_exec(ledger, "BEGIN IMMEDIATE");
+}
+
+int ledger_end(Ledger *ledger, int r) {
+        if (r >= 0)
+                r = ledger_exec(ledger, "COMMIT");
+        /* Several errors roll back by themselves; a second ROLLBACK then only says so. */
+        if (r < 0 && !sqlite3_get_autocommit(ledger->db))
+                (void) sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
+        return r;
+}
+
+/* SQLite's own locks belong to the process and come and go with transactions, so the daemon's claim on the file is a lock
+ * of its own beside it. The kernel drops it with the process, however that ends. */
+static int lock_acquire(const char *path, int *ret) {
+        _cleanup_free_ char *name = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        if (asprintf(&name, "%s-lock", path) < 0)
+                return -ENOMEM;
+        fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -errno;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? -EBUSY : -errno;
+
+        *ret = TAKE_FD(fd);
+        return 0;
+}
+
+/* A WAL that was left behind means that the last daemon did not end by itself; only then is reading the whole file worth its time. */
+static bool left_behind(const char *path) {
+        _cleanup_free_ char *name = NULL;
+        struct stat st;
+
+        return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
+}
+
+static int integrity_check(Ledger *ledger) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        const char *word;
+        int r, rc;
+
+        r = ledger_prepare(ledger, "PRAGMA quick_check(1)", &statement);
+        if (r < 0)
+                return r;
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
+        word = (const char *) sqlite3_column_text(statement, 0);
+        return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
+}
+
+static int configure(Ledger *ledger) {
+        static const char *const pragmas[] = {
+                "PRAGMA journal_mode = WAL",
+                "PRAGMA synchronous = FULL",
+                "PRAGMA cache_size = -1024",           /* 1 MiB: an idle daemon is small */
+                "PRAGMA journal_size_limit = 8388608", /* a WAL that once grew gives its space back */
+                "PRAGMA trusted_schema = OFF",         /* a view in a forged file calls nothing */
+                "PRAGMA cell_size_check = ON",
+        };
+        int r;
+
+        (void) sqlite3_extended_result_codes(ledger->db, 1);
+        (void) sqlite3_busy_timeout(ledger->db, BUSY_TIMEOUT_MSEC);
+        (void) sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        for (size_t i = 0; i < ELEMENTSOF(pragmas); i++) {
+                r = ledger_exec(ledger, pragmas[i]);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int ledger_setup(Ledger *ledger, const char *path) {
+        bool in_memory = strcmp(path, ":memory:") == 0, check;
+        int r;
+
+        if (!in_memory) {
+                r = lock_acquire(path, &ledger->lock_fd);
+                if (r < 0)
+                        return r;
+        }
+
+        check = !in_memory && left_behind(path);
+        r = ledger_error(ledger,
+                        sqlite3_open_v2(path, &ledger->db,
+                                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                                        NULL));
+        if (r < 0)
+                return r;
+        r = configure(ledger);
+        if (r < 0)
+                return r;
+        if (check) {
+                r = integrity_check(ledger);
+                if (r < 0)
+                        return r;
+        }
+        return ledger_schema_apply(ledger);
+}
+
+/* Placeholders are numbered, so the text must name as many as there are columns. */
+#define X_NAME(column, field, comment) ", " #column
+#define X_MARK(column, field, comment) ", ?"
+#define S_NAME(name, unit)             ", " #name
+#define S_MARK(name, unit)             ", ?"
+
+static int statements_prepare(Ledger *ledger) {
+        int r;
+
+        r = ledger_prepare(ledger,
+                        "INSERT OR IGNORE INTO records (job, life, seq, actor, sha256" RECORD_COLUMNS(
+                                        X_NAME) ") VALUES (?, ?, ?, ?, ?" RECORD_COLUMNS(X_MARK) ")",
+                        &ledger->insert_record);
+        if (r < 0)
+                return r;
+        return ledger_prepare(ledger,
+                        "INSERT OR IGNORE INTO statistics (job, life, seq, n_env_steps, n_episodes, policy_version" STATISTICS(
+                                        S_NAME) ") VALUES (?, ?, ?, ?, ?, ?" STATISTICS(S_MARK) ")",
+                        &ledger->insert_statistics);
+}
+
+int ledger_open(const char *path, Ledger **ret) {
+        Ledger *ledger;
+        int r;
+
+        assert(path);
+        assert(ret);
+
+        ledger = calloc(1, sizeof(*ledger));
+        if (!ledger)
+                return -ENOMEM;
+        ledger->lock_fd = -EBADF;
+
+        r = ledger_setup(ledger, path);
+        if (r >= 0)
+                r = statements_prepare(ledger);
+        if (r < 0) {
+                ledger_close(ledger);
+                return r;
+        }
+
+        *ret = ledger;
+        return 0;
+}
+
+Ledger *ledger_close(Ledger *ledger) {
+        if (!ledger)
+                return NULL;
+
+        (void) sqlite3_finalize(ledger->insert_statistics);
+        (void) sqlite3_finalize(ledger->insert_record);
+        (void) sqlite3_close(ledger->db);
+        close_fd(ledger->lock_fd);
+        free(ledger->pending);
+        free(ledger);
+        return NULL;
+}
