@@ -45,17 +45,18 @@ const char *nearest_word(const char *word, const char *const *words) {
         n = strlen(word);
         if (n == 0 || n > WORD_MAX)
                 return NULL;
-        /* A third of the letters may be wrong; "no" and "off" are not near to each other. */
-        least = (unsigned) (n / 3) + (n > 2);
+        /* A third of the letters may be wrong; "no" and "off" are not near to each other. Counted in halves: a beginning of a
+         * word ("hopper" for Hopper-v4) is further than one slip and nearer than two, and of equals the last in the list is the
+         * newest version. */
+        least = 2 * ((unsigned) (n / 3) + (n > 2));
         for (; *words; words++) {
-                size_t m = strlen(*words);
                 unsigned d;
 
-                if (m > WORD_MAX)
+                if (strlen(*words) > WORD_MAX)
                         continue;
-                /* "hopper" means Hopper-v4, and of several versions the last in the list. */
-                d = n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0 ? MIN(1u, (unsigned) (m - n))
-                                                                        : distance(word, *words);
+                d = 2 * distance(word, *words);
+                if (n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0)
+                        d = MIN(d, 3);
                 if (d <= least) {
                         least = d;
                         nearest = *words;

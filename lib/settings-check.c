@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Checks that need more than one value, or more than the file: names that exist elsewhere, and values that contradict each other.
+ * Whatever can be known before anything starts is said here, at the line where it can be mended. */
+#include <string.h>
+
+#include "lib/environments.h"
+#include "lib/settings-internal.h"
+
+static GPtrArray *environment_names(void) {
+        GPtrArray *names = g_ptr_array_new();
+
+        for (size_t i = 0; i < environment_count(); i++)
+                g_ptr_array_add(names, (gpointer) environment_at(i)->name);
+        g_ptr_array_add(names, NULL);
+        return names;
+}
+
+/* Keys of [Environment]: a built-in environment's are known; a plugin says itself, when it is loaded, which it takes. */
+static void check_options(SettingsReader *reader, const JobSettings *settings, const EnvironmentRow *row) {
+        g_auto(GStrv) known = g_strsplit(row->options, " ", -1);
+
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                const ActordOption *option = &settings->options[i];
+                g_autofree char *hint = NULL;
+
+                if (environment_takes(row, option->key))
+                        continue;
+                hint = did_you_mean(option->key, (const char *const *) known);
+                reader_complain(reader, "Environment", option->key, option->value,
+                                "%s does not take this key%s", row->name, hint);
+        }
+}
+
+static void check_environment(SettingsReader *reader, const JobSettings *settings) {
+        const char *name = settings->environment;
+        const EnvironmentRow *row;
+        g_autoptr(GPtrArray) names = NULL;
+        g_autofree char *hint = NULL;
+
+        if (name[0] == '\0') {
+                reader_complain(reader, "Job", "Environment", "",
+                                "every job needs one: a name that `actorctl env list` shows, or ./FILE.so");
+                return;
+        }
+        if (strchr(name, '/'))
+                return;
+        row = environment_find(name);
+        if (row) {
+                check_options(reader, settings, row);
+                return;
+        }
+        if (g_str_has_suffix(name, ".so")) {
+                reader_complain(reader, "Job", "Environment", name,
+                                "a file needs a slash; did you mean ./%s?", name);
+                return;
+        }
+        names = environment_names();
+        hint = did_you_mean(name, (const char *const *) names->pdata);
+        reader_complain(reader, "Job", "Environment", name, "unknown environment%s", hint);
+}
+
+void settings_check_names(
+                SettingsReader *reader, const JobSettings *settings, const char *const *price_sheets) {
+        g_assert(reader);
+        g_assert(settings);
+
+        check_environment(reader, settings);
+        if (price_sheets && !g_strv_contains(price_sheets, settings->price_sheet)) {
+                g_autofree char *hint = did_you_mean(settings->price_sheet, price_sheets);
+
+                reader_complain(reader, "Billing", "PriceSheet", settings->price_sheet,
+                                "unknown price sheet%s", hint);
+        }
+}
+
+static void check_actors(SettingsReader *reader, const JobSettings *settings) {
+        uint32_t most = settings_actors_max(settings);
+        g_autofree char *text = NULL;
+
+        if (settings->n_actors > most) {
+                text = g_strdup_printf("%u", settings->n_actors);
+                reader_complain(reader, "Scaling", "Actors", text, "more than MaxActors=%u allows", most);
+        } else if (settings->n_actors_min > most) {
+                text = g_strdup_printf("%u", settings->n_actors_min);
+                reader_complain(reader, "Scaling", "MinActors", text, "more than %s=%u allows",
+                                settings_present(settings, SETTING_Scaling_MaxActors) ? "MaxActors"
+                                                                                      : "Actors",
+                                most);
+        } else if (settings->scheduler == SCHEDULER_FIXED && settings->n_actors < settings->n_actors_min) {
+                text = g_strdup_printf("%u", settings->n_actors);
+                reader_complain(reader, "Scaling", "Actors", text,
+                                "fewer than MinActors=%u, and Policy=fixed never changes it",
+                                settings->n_actors_min);
+        }
+}
+
+/* Only a minibatch that was asked for can be too large; the default shrinks to what a round brings. */
+static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
+        uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * settings->n_actors;
+        g_autofree char *text = NULL;
+
+        if (!settings_present(settings, SETTING_Learner_MinibatchSize) || settings->minibatch_size <= rows)
+                return;
+        text = g_strdup_printf("%u", settings->minibatch_size);
+        reader_complain(reader, "Learner", "MinibatchSize", text,
+                        "a round has only %" G_GUINT64_FORMAT
+                        " rows (Actors=%u, EnvsPerActor=%u, RolloutSteps=%u)",
+                        rows, settings->n_actors, settings->envs_per_actor, settings->rollout_steps);
+}
+
+static void check_learner(SettingsReader *reader, const JobSettings *settings) {
+        if (settings->adam_beta1 >= 1)
+                reader_complain(reader, "Learner", "AdamBeta1", "1", "Adam divides by one minus this");
+        if (settings->adam_beta2 >= 1)
+                reader_complain(reader, "Learner", "AdamBeta2", "1", "Adam divides by one minus this");
+        if (settings->kl_weight > 0 && settings->kl_target <= 0)
+                reader_complain(reader, "Learner", "KLTarget", "0",
+                                "KLWeight= adapts to it, so it must be above 0");
+}
+
+void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
+        g_assert(reader);
+        g_assert(settings);
+
+        check_actors(reader, settings);
+        check_minibatch(reader, settings);
+        check_learner(reader, settings);
+}
