@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Installs by apt what building, testing or the virtual machine lane needs, and only what is missing.
+# usage: packaging/dependencies.sh [build|test|vm]...        (build when nothing is named)
+# Silent when everything is there, so an ordinary user with a complete machine needs no privilege.
+set -eu
+
+# Each line: package, then why.
+list_build() {
+    cat <<'END'
+gcc                   the compiler
+libc6-dev             its headers
+make                  the build
+pkg-config            finds the libraries below
+libsystemd-dev        event loop, D-Bus, journal, readiness
+libseccomp-dev        the actors' and the learner's system call lists
+libcap-dev            dropping capabilities
+libopenblas-serial-dev  dense algebra of the learner, which brings its own threads
+libglib2.0-dev        containers, key files, options and the test framework, on the control side
+libsqlite3-dev        the ledger
+libmujoco-dev         physics of the MuJoCo environments
+libsmartcols-dev      tables of actorctl
+libjson-glib-dev      JSON of actorctl
+nettle-dev            SHA-256 of policies and checkpoints
+END
+}
+
+list_test() {
+    cat <<'END'
+python3               tests/run, and tests written in Python
+git                   the list of files that the style checks read
+systemd               the lane's PID 1
+systemd-container     systemd-nspawn, which boots the lane
+dbus                  the lane's system bus
+dbus-user-session     the session bus of the lane's ordinary user
+libpam-systemd        that user's manager
+polkitd               authorisation on the system bus
+uidmap                ranges of user ids for ordinary users
+procps                ps and pgrep in tests
+sqlite3               reading the ledger from outside
+man-db                checking the manual pages
+binutils              readelf, for what a program links
+clang                 fuzzers, and a second opinion on warnings
+libclang-rt-dev       the fuzzers' run-time library
+clang-format          one formatter for the whole tree
+clang-tidy            static analysis
+cppcheck              static analysis
+shellcheck            static analysis of the scripts
+valgrind              memory errors in the daemon
+END
+}
+
+list_vm() {
+    cat <<'END'
+qemu-system-x86       the machine
+mmdebstrap            its root
+e2fsprogs             mkfs.ext4, which turns the root into a disk
+debian-archive-keyring  the keys that the packages of the root are checked against
+END
+}
+
+say() {
+    printf 'packaging/dependencies.sh: %s\n' "$*" >&2
+}
+
+missing() {
+    for package; do
+        status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=
+        [ "$status" = installed ] || printf '%s\n' "$package"
+    done
+}
+
+# Prints how to become root, or fails; without a terminal sudo must not wait for a password.
+elevate() {
+    if [ "$(id -u)" -eq 0 ]; then
+        return 0
+    fi
+    command -v sudo >/dev/null 2>&1 || return 1
+    if [ -t 0 ]; then
+        printf 'sudo\n'
+    else
+        sudo -n true 2>/dev/null || return 1
+        printf 'sudo -n\n'
+    fi
+}
+
+# In a container nothing may be started by the packages' scripts: there is no manager to start it.
+policy=/usr/sbin/policy-rc.d
+hold_services() {
+    [ ! -d /run/systemd/system ] && [ ! -e "$policy" ] || return 0
+    held=yes
+    trap release_services EXIT
+    trap 'exit 1' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' | $root tee "$policy" >/dev/null
+    $root chmod 755 "$policy"
+}
+
+release_services() {
+    [ "$held" = yes ] && $root rm -f "$policy"
+}
+
+# --no-remove: a test's dependency must never replace something the machine runs on, its init for one.
+install_packages() {
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends --no-remove \
+        -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"
+}
+
+[ $# -gt 0 ] || set -- build
+wanted=
+for purpose; do
+    case $purpose in
+    build | test | vm) wanted="$wanted $("list_$purpose" | awk '{ print $1 }' | tr '\n' ' ')" ;;
+    *)
+        say "unknown purpose \"$purpose\": say build, test or vm."
+        exit 2
+        ;;
+    esac
+done
+
+# shellcheck disable=SC2086 # lists of words from here on
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    say "this is no Debian system, so install their equivalents yourself if something is missing:$wanted"
+    exit 0
+fi
+# shellcheck disable=SC2086
+needed=$(missing $wanted | tr '\n' ' ')
+[ -n "$needed" ] || exit 0
+
+if ! root=$(elevate); then
+    say "these packages are missing and only root can install them: apt-get install --no-install-recommends $needed"
+    exit 1
+fi
+held=no
+hold_services
+say "installing $needed"
+# One unreachable archive of several is no reason to stop: the installation itself says what cannot be found.
+$root apt-get update -q >&2 || say "apt-get update reported errors; trying with what it has."
+# shellcheck disable=SC2086
+if ! install_packages $needed >&2; then
+    say "apt could not install everything; see why with: apt-get install --no-install-recommends $needed"
+    exit 1
+fi
