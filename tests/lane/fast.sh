@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The fast lane: this machine's own root, under a real systemd as PID 1, at native speed. An overlay of / is booted
+# by systemd-nspawn; whatever the tests change is thrown away with it. Prints one TAP document, a subtest per test.
+# usage: tests/lane/fast.sh TEST...     (paths in this tree; they run as root, in /src, which is this tree)
+#
+# Inside: system bus, polkit, journald, logind, an ordinary user `tester` with a manager and a session bus of its own
+# (tests/lane/as-tester), this tree installed if it can be. Where cgroup v1 holds the controllers (memory, pids, cpu),
+# they are missing inside; what needs them is for tests/vm.
+#
+# LANE_DEADLINE=SECONDS (300)   the whole lane is killed after this
+# B=DIRECTORY (build)           the build to install
+set -euo pipefail
+
+src=$(cd "$(dirname "$0")/../.." && pwd)
+build=${B:-build}
+deadline=${LANE_DEADLINE:-300}
+
+skip() {
+    echo "1..0 # SKIP $*"
+    exit 0
+}
+
+bail() {
+    echo "Bail out! $*"
+    exit 1
+}
+
+# A mount namespace of our own: every mount below ends with this process, however it ends. A PID namespace does the
+# same for the container's processes; not where systemd is asked for a scope, since it would not know our numbers.
+enter() {
+    local own=(--mount --propagation private)
+    [ $# -gt 0 ] || bail "no test was named."
+    [ "$(id -u)" -eq 0 ] || skip "the fast lane needs root"
+    command -v systemd-nspawn >/dev/null || skip "systemd-nspawn is missing: packaging/dependencies.sh test"
+    [ -d /run/systemd/system ] || own+=(--pid --fork --kill-child --mount-proc)
+    unshare "${own[@]}" true 2>/dev/null || skip "no mount namespaces here"
+    LANE_NAME=actord-lane-$$ exec unshare "${own[@]}" "$0" "$@"
+}
+
+# Without a manager to give us a scope, nspawn puts its cgroups beside our own process: let that be a place of our own.
+leaves=()
+enter_cgroup() {
+    local controllers path mount
+    while IFS=: read -r _ controllers path; do
+        case $controllers in
+        '') mount=$(findmnt --noheadings --first-only --output TARGET --types cgroup2) ;;
+        name=systemd) mount=$(findmnt --noheadings --output TARGET --types cgroup --options name=systemd | head -n 1) ;;
+        *) continue ;;
+        esac
+        mkdir "$mount$path/$LANE_NAME" 2>/dev/null || skip "cgroups are not writable here"
+        leaves+=("$mount$path/$LANE_NAME")
+        echo $$ >"$mount$path/$LANE_NAME/cgroup.procs"
+    done <<<"$(cat /proc/self/cgroup)" # all of it first: it changes as we move
+}
+
+leave_cgroup() {
+    local leaf
+    for leaf in "${leaves[@]}"; do
+        echo $$ >"$(dirname "$leaf")/cgroup.procs"
+        find "$leaf" -depth -type d -exec rmdir {} + 2>/dev/null || true # what still ends keeps an empty directory
+    done
+}
+
+# The tree is a second overlay on /src: it may lie on a file system that an overlay of / does not reach.
+mount_root() {
+    mkdir -p "$src/$build/lane"
+    t=$src/$build/lane
+    mount -t tmpfs -o mode=755 lane "$t" 2>/dev/null || skip "mounting is not allowed here"
+    mkdir "$t"/{root,upper,work,src-upper,src-work,io}
+    mount -t overlay overlay -o "lowerdir=/,upperdir=$t/upper,workdir=$t/work" "$t/root" 2>/dev/null ||
+        skip "no overlay of / can be mounted here"
+    mkdir -p "$t/root/src" /run/systemd/nspawn
+    mount -t overlay overlay -o "lowerdir=$src,upperdir=$t/src-upper,workdir=$t/src-work" "$t/root/src" 2>/dev/null ||
+        skip "no overlay of $src can be mounted here"
+    chmod 755 "$t/root/src"
+    # nspawn leaves traces of each container there.
+    mount -t tmpfs -o mode=755 lane /run/systemd/nspawn
+}
+
+# Nothing of the host's own services runs inside: a database, mail, whatever starts there by itself.
+write_units() {
+    local units=$t/root/etc/systemd/system
+    mkdir -p "$units" "$t/root/etc/systemd/user"
+    find "$units" "$t/root/etc/systemd/user" -mindepth 1 -delete
+    rm -f "$t/root/etc/fstab" "$t/root/etc/crypttab"
+    cat >"$units/lane.target" <<END
+[Unit]
+Description=What the tests find running
+Requires=basic.target
+Wants=dbus.socket systemd-logind.service systemd-user-sessions.service lane.service
+After=basic.target
+END
+    cat >"$units/lane.service" <<END
+[Unit]
+Description=The tests of the fast lane
+After=basic.target dbus.socket systemd-user-sessions.service
+SuccessAction=exit-force
+FailureAction=exit-force
+[Service]
+Type=exec
+RuntimeMaxSec=$deadline
+ExecStart=/bin/bash /run/lane/main
+StandardOutput=file:/run/lane/out
+StandardError=inherit
+END
+}
+
+write_main() {
+    {
+        echo "export B=$(printf %q "$build")"
+        echo "cd /src && exec tests/lane/inside.sh$(printf ' %q' "$@")"
+    } >"$t/io/main"
+}
+
+# Into the overlay, before it boots, so that the manager finds the units in their place.
+install_tree() {
+    make -C "$src" -n install >/dev/null 2>&1 || return 0
+    make -C "$src" -s --no-print-directory B="$build" install DESTDIR="$t/root" >"$t/install" 2>&1 && return 0
+    sed 's/^/# /' "$t/install"
+    bail "make install failed."
+}
+
+# With systemd as PID 1 nspawn asks it for a scope; elsewhere it has to stay in the cgroup where it is.
+boot() {
+    local place=(--register=no) status=0 reader nspawn
+    if [ ! -d /run/systemd/system ]; then
+        place+=(--keep-unit)
+        trap leave_cgroup EXIT
+        enter_cgroup
+    fi
+
+    mkfifo "$t/io/out"
+    exec 4<>"$t/io/out"
+    cat "$t/io/out" 4>&- &
+    reader=$!
+
+    SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 setpriv --pdeathsig KILL \
+        timeout --kill-after=5 "$deadline" setpriv --pdeathsig KILL \
+        systemd-nspawn --quiet --boot --directory="$t/root" --machine="$LANE_NAME" "${place[@]}" \
+        --private-network --capability=CAP_SYS_RESOURCE --link-journal=no --resolv-conf=off --timezone=off --system-call-filter=@known \
+        --bind="$t/io:/run/lane" --console=pipe systemd.unit=lane.target \
+        </dev/null >"$t/console" 2>&1 4>&- &
+    nspawn=$!
+    trap 'kill $nspawn 2>/dev/null; wait $nspawn; exit 143' TERM INT HUP
+    wait $nspawn || status=$?
+
+    exec 4>&-
+    wait $reader
+    case $status in
+    0 | 1) exit "$status" ;;
+    124 | 137) why="the lane was still running after $deadline s." ;;
+    *) why="the lane ended with status $status." ;;
+    esac
+    tail -n 40 "$t/console" | sed 's/^/# /'
+    bail "$why"
+}
+
+[ "${LANE_NAME:-}" ] || enter "$@"
+mount_root
+write_units
+write_main "$@"
+install_tree
+boot
