@@ -10,7 +10,10 @@ static const struct {
         const char *name;
         const ActordEnv *env;
 } tasks[] = {
+        { "HalfCheetah-v4", &halfcheetah_env },
         { "Hopper-v4", &hopper_env },
+        { "InvertedPendulum-v4", &invertedpendulum_env },
+        { "Walker2d-v4", &walker2d_env },
 };
 
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);

@@ -4,4 +4,4 @@
 
 #include "include/actord/env.h"
 
-extern const ActordEnv hopper_env;
+extern const ActordEnv halfcheetah_env, hopper_env, invertedpendulum_env, walker2d_env;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* HalfCheetah-v4: run forward on two legs in a plane. It may roll over, but no episode ends by it. */
+#include <math.h>
+
+#include "actor/envs/mujoco/locomotion.h"
+#include "actor/envs/mujoco/tasks.h"
+
+MUJOCO_MODEL(halfcheetah);
+
+static mjModel *halfcheetah_model;
+
+static const MujocoTask halfcheetah_task = {
+        .name = "HalfCheetah-v4",
+        .xml = halfcheetah_xml,
+        .xml_end = halfcheetah_xml_end,
+        .model = &halfcheetah_model,
+        .frame_skip = 5,
+        .horizon_steps = 1000,
+        .solved_return = 4800,
+        .velocity_limit = INFINITY,
+        .velocity_noise_normal = true,
+        .options = locomotion_options,
+        .n_options = LOCOMOTION_N_BASIC,
+        .defaults = {
+                .forward_reward_weight = 1,
+                .ctrl_cost_weight = 0.1,
+                .reset_noise_scale = 0.1,
+                .exclude_current_positions = true,
+        },
+        .judge = locomotion_judge,
+};
+
+MUJOCO_ENV(halfcheetah);
