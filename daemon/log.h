@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon's own words. An event is fields first and a sentence second: programs read ACTORD_*=, people the sentence and the catalog's text
+ * for its message id. Under journald events go there with all fields; else the sentences go to stderr. */
+#pragma once
+
+#include <stddef.h>
+#include <syslog.h>
+#include "include/messages.h"
+
+#define LOG_FIELDS_MAX   20u
+#define LOG_TEXT_MAX     6144u
+#define LOG_BURST        60u
+#define LOG_INTERVAL_SEC 10u
+
+typedef struct LogEntry {
+        Message message;
+        size_t n_fields, n_text;
+        size_t starts[LOG_FIELDS_MAX]; /* of each "NAME=value" in text */
+        char text[LOG_TEXT_MAX];
+} LogEntry;
+
+/* Decides once where words go: to the journal if stderr is a stream of it. max_priority: what stderr gets otherwise. */
+void log_open(int max_priority);
+
+/* 32 hexadecimal digits. */
+const char *message_id(Message message);
+
+void log_begin(LogEntry *entry, Message message);
+/* "ACTORD_JOB=%lu"; what does not fit is cut, and a line break in a value becomes a space on stderr only. */
+void log_field(LogEntry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* At most LOG_BURST events of one message id in LOG_INTERVAL_SEC; the next one after that says how many were left out. */
+void log_send(LogEntry *entry, int priority, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A sentence that is no event. */
+void log_line(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether an event of this kind may pass at this time; pure but for its own counters. *ret_suppressed: left out before it, when it is the first to pass. */
+typedef struct LogBucket {
+        unsigned long long begin_sec;
+        unsigned n, n_suppressed;
+} LogBucket;
+int log_bucket_pass(LogBucket *bucket, unsigned long long now_sec, unsigned *ret_suppressed);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Message ids of the journal: one per kind of event, each explained in units/actord.catalog. */
+#pragma once
+
+/* clang-format off: tables and layouts are aligned by hand */
+
+#include <errno.h>
+
+/* X(NAME, id): never change an id, never use one twice. */
+#define MESSAGES(X) \
+        X(DAEMON_READY,        "75e0094687c74340b94a5e05d2d80302") \
+        X(DAEMON_SECOND,       "08a94538008b433daad38bcaa1c09911") \
+        X(BUS_LOST,            "2f60a501c18a4d7d95abc4e24e384358") \
+        X(JOB_QUEUED,          "a3c0eb527a8b4924a8e200dd335292cc") \
+        X(JOB_STARTING,        "7e35fadec4a546d69e448a7230c7f9bf") \
+        X(JOB_RUNNING,         "99864e53d2a843f2af46eb335e4d086c") \
+        X(JOB_ADOPTED,         "36ab3e1ddc64424d9a9874bf3b203537") \
+        X(JOB_RESUMED,         "fe21865fc1314178aa56271c273df9b2") \
+        X(JOB_STOPPING,        "e71471fff7124b3299ec77ff547cbbff") \
+        X(JOB_ENDED,           "d1c7bccffb744bd5a1fdff5b92f3a3c4") \
+        X(JOB_FAILED,          "a77cd90164c74ae787fe9369c6f2ce3f") \
+        X(ACTOR_FAILED,        "eac95ca2eb144b5e8ff82ec5b6c581a4") \
+        X(CHECKPOINT,          "c327ac5728584e8190095eedda605b41") \
+        X(CHECKPOINT_DAMAGED,  "179667e5e71941dc9b8a27d5eb7e2d30") \
+        X(TARGET_REACHED,      "a5f8619ba71b4e6aa780a45ab38cb4d6") \
+        X(BUDGET_EXHAUSTED,    "af33243016824919a144f59b15996157") \
+        X(RUNTIME_EXCEEDED,    "a9ed8a35f2e4482789c5b9d66ace5c67") \
+        X(LEDGER_BLOCKED,      "57b234582bc747aab9e77f9e04f5d953") \
+        X(LEDGER_RECOVERED,    "a1640f4b3ac048e78104f6d4ce4f8a4e") \
+        X(JOB_LEFTOVER,        "db1d882e7ed0430da74a9c0b4bfcc701") \
+        X(RECORDS_SUPPRESSED,  "d620e1bce9294b99b714db1464511f01")
+
+typedef enum Message {
+#define X(name, id) MESSAGE_##name,
+        MESSAGES(X)
+#undef X
+        _MESSAGE_MAX, _MESSAGE_INVALID = -EINVAL,
+} Message;
