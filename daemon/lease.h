@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A plan is a lease: rounds that are decided and can be paid for. Pure: what is known of a job goes in, the next plan comes out. */
+#pragma once
+
+#include "daemon/price.h"
+#include "daemon/scheduler.h"
+#include "include/plan.h"
+
+typedef struct LeaseInput {
+        const JobSettings *settings;
+        const PriceSheet *sheet;
+        const Usage *usage;           /* of the records read so far */
+        const Statistics *statistics; /* of the newest closed round; NULL: none yet */
+        uint64_t round;               /* the newest closed round of this life, or the one it resumed from */
+        uint64_t acknowledged;        /* committed up to here */
+        uint32_t end;                 /* PlanEnd that somebody asked for; PLAN_END_NOT */
+        uint64_t stop_deadline_nsec;  /* with end */
+} LeaseInput;
+
+/* The plan for now. state advances only if the scheduler decides each round; *decided is the decision in force, and is left alone while it holds. */
+void lease_make(const LeaseInput *input, SchedulerState *state, Decision *decided, Plan *ret);
