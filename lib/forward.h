@@ -8,20 +8,34 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define FORWARD_SCRATCH_MAX 65536u
+#define FORWARD_SCRATCH_MAX 65536u /* numbers that one row may take: observation and outputs of all layers */
 
-typedef struct Forward Forward;                         /* scratch for one caller; made once, no allocation afterwards */
+typedef struct Forward Forward; /* scratch for one caller; made once, no allocation afterwards */
+
+/* 0, -ENOMEM, -E2BIG; -EINVAL: the network is not one that network_derive() makes. */
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
 /* One raw observation -> the action's parameters (logits, or means followed by log standard deviations). `bank`: a bank of the
- * policy segment. value may be NULL. */
-void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout, const void *observation,
-        float *ret_parameters, float *ret_value);
+ * policy segment, all of it readable. value may be NULL: what only it needs is left out. */
+void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
+                const void *observation, float *ret_parameters, float *ret_value);
 
-/* Samples (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped. */
-void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random, void *ret_action,
-        float *ret_log_probability);
+/* How a raw observation becomes numbers, in two steps that learners share: [n_observation] floats (a DISCRETE one is a 1 among zeros),
+ * then clip((x - mean) * inverse_sd) unless clip is 0. */
+void observation_read(const ActordSpace *space, const void *observation, float *ret);
+void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
+
+/* tanh() from the four basic operations alone: the same bits from each compiler, libm and vector width; at most FORWARD_TANH_ULP units
+ * in the last place off, odd, never beyond 1, NaN stays NaN. The row form is the one to use for many. */
+#define FORWARD_TANH_ULP 4
+float forward_tanh(float x);
+void forward_tanh_row(float *x, size_t n);
+
+/* Samples (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped. Here exp() and log() are libm's, in
+ * double: equal for equal C libraries. */
+void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
+                void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);
 
 /* What the environment's step() gets: BOX clipped to the space's bounds. */

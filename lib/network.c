@@ -61,7 +61,7 @@ static void network_append_head(Network *network, LayerOutput output, const char
 }
 
 static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
-        uint64_t n_observation, n_action;
+        uint64_t n_observation = 0, n_action = 0;
 
         switch ((ActordSpaceKind) spec->observation.kind) {
         case ACTORD_DISCRETE: /* one number for each choice: 1 for the one that is seen, 0 for the others */

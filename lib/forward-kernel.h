@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One dense layer for one row, as a template: lib/forward.c includes it once for each vector width. It defines KERNEL(dense) from
+ * KERNEL_TARGET and KERNEL_WIDTH (4, 8 or 16 floats).
+ *
+ * A dot product has 16 partial sums, number i % 16 taking the i-th product, and they are added as a tree: lane k to lane k + 8, then
+ * k + 4, k + 2, k + 1. A vector of 16 does that in one piece, two of 8 in two pieces: the additions, their order and hence the bits
+ * are the same. No include guard, on purpose. */
+
+typedef float KERNEL(Vector) __attribute__((vector_size(4 * KERNEL_WIDTH)));
+typedef float KERNEL(Loose) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
+typedef int32_t KERNEL(Mask) __attribute__((vector_size(4 * KERNEL_WIDTH)));
+typedef int32_t KERNEL(LooseMask) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
+
+enum { KERNEL(PARTS) = LANES / KERNEL_WIDTH };
+
+/* The tree, for four outputs side by side. */
+KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KERNEL(PARTS)], float *ret) {
+        Quad q[4], low, high;
+
+        for (int o = 0; o < 4; o++) {
+                const KERNEL(Vector) *s = sums[o];
+#if KERNEL_WIDTH == 16
+                Oct t = __builtin_shufflevector(s[0], s[0], 0, 1, 2, 3, 4, 5, 6, 7) +
+                        __builtin_shufflevector(s[0], s[0], 8, 9, 10, 11, 12, 13, 14, 15);
+                q[o] = __builtin_shufflevector(t, t, 0, 1, 2, 3) + __builtin_shufflevector(t, t, 4, 5, 6, 7);
+#elif KERNEL_WIDTH == 8
+                Oct t = s[0] + s[1];
+                q[o] = __builtin_shufflevector(t, t, 0, 1, 2, 3) + __builtin_shufflevector(t, t, 4, 5, 6, 7);
+#else
+                q[o] = (s[0] + s[2]) + (s[1] + s[3]);
+#endif
+        }
+
+        /* [a0 + a2, a1 + a3, b0 + b2, b1 + b3], then even and odd lanes. */
+        low = __builtin_shufflevector(q[0], q[1], 0, 1, 4, 5) + __builtin_shufflevector(q[0], q[1], 2, 3, 6, 7);
+        high = __builtin_shufflevector(q[2], q[3], 0, 1, 4, 5) + __builtin_shufflevector(q[2], q[3], 2, 3, 6, 7);
+        *(LooseQuad *) ret = __builtin_shufflevector(low, high, 0, 2, 4, 6) +
+                             __builtin_shufflevector(low, high, 1, 3, 5, 7);
+}
+
+/* y[n_out] = w[n_out][n_in] x + bias. x is padded with zeros, y is left padded with zeros, both to a multiple of LANES. Up to
+ * LANES - 1 numbers beyond w are read, and masked. */
+KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const float *x, size_t n_in,
+                size_t n_out, float *y) {
+        size_t whole = n_in / LANES * LANES, tail = n_in % LANES;
+
+        for (size_t o = 0; o < n_out; o += 4) {
+                KERNEL(Vector) sums[4][KERNEL(PARTS)] = {};
+                const float *rows[4];
+
+                /* Beyond the last row the last one is computed again, and dropped below. */
+                for (size_t k = 0; k < 4; k++)
+                        rows[k] = w + (o + k < n_out ? o + k : n_out - 1) * n_in;
+
+                for (size_t i = 0; i < whole; i += LANES)
+#pragma GCC unroll 4
+                        for (size_t p = 0; p < KERNEL(PARTS); p++) {
+                                KERNEL(Vector) v = *(const KERNEL(Loose) *) (x + i + p * KERNEL_WIDTH);
+#pragma GCC unroll 4
+                                for (size_t k = 0; k < 4; k++)
+                                        sums[k][p] += *(const KERNEL(Loose) *) (rows[k] + i +
+                                                                                p * KERNEL_WIDTH) *
+                                                      v;
+                        }
+
+                if (tail > 0)
+#pragma GCC unroll 4
+                        for (size_t p = 0; p < KERNEL(PARTS); p++) {
+                                const float *at = x + whole + p * KERNEL_WIDTH;
+                                KERNEL(Mask) mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail +
+                                                                                  p * KERNEL_WIDTH);
+                                KERNEL(Vector) v = *(const KERNEL(Loose) *) at;
+#pragma GCC unroll 4
+                                for (size_t k = 0; k < 4; k++) {
+                                        KERNEL(Mask) bits = *(const KERNEL(LooseMask) *) (rows[k] + whole +
+                                                                                          p * KERNEL_WIDTH);
+
+                                        sums[k][p] += (KERNEL(Vector)) (bits & mask) * v;
+                                }
+                        }
+
+                KERNEL(reduce)(sums, y + o);
+        }
+
+        for (size_t o = 0; o < n_out; o++)
+                y[o] += bias[o];
+        for (size_t o = n_out; o % LANES != 0; o++)
+                y[o] = 0;
+}
+
+KERNEL_TARGET static void KERNEL(tanh_row)(float *x, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                x[i] = tanh_rational(x[i]);
+}
+
+#undef KERNEL
+#undef KERNEL_TARGET
+#undef KERNEL_WIDTH

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The forward pass of one row. Written without BLAS, whose sums depend on the batch's size and on the host's kernels: here a row's bits
+ * are the same on each machine, whatever its vectors (the build forbids fused multiply-add), so that a policy acts alike wherever an
+ * invocation lands. */
+#include "lib/forward.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/network.h"
+#include "lib/slot.h"
+
+enum { LANES = 16 };
+
+typedef float Quad __attribute__((vector_size(16)));
+typedef float LooseQuad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float Oct __attribute__((vector_size(32)));
+
+/* LANES numbers from index LANES - n on: n times all ones, then zeros. */
+static const int32_t tail_mask[2 * LANES] = {
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+};
+
+/* tanh(x) / x as P(x^2) / Q(x^2), a minimax fit on [0, 9.02] (relative error 2e-8). All coefficients are positive: nothing cancels. From
+ * 9.02 on the nearest float is 1. */
+static inline __attribute__((always_inline)) float tanh_rational(float x) {
+        float u, p, q, y;
+
+        x = x > 9.02f ? 9.02f : x;
+        x = x < -9.02f ? -9.02f : x;
+        u = x * x;
+
+        p = 1.3317613105259e-08f;
+        p = p * u + 2.0582436746910e-05f;
+        p = p * u + 3.4939723676539e-03f;
+        p = p * u + 1.3379666368905e-01f;
+        p = p * u + 1.0f;
+
+        q = 7.7614234280697e-07f;
+        q = q * u + 3.2829900190218e-04f;
+        q = q * u + 2.5870838825164e-02f;
+        q = q * u + 4.6712981684973e-01f;
+        q = q * u + 1.0f;
+
+        y = x * p / q;
+        y = y > 1.0f ? 1.0f : y;
+        return y < -1.0f ? -1.0f : y;
+}
+
+#define KERNEL(name) name##_quad
+#define KERNEL_TARGET
+#define KERNEL_WIDTH 4
+#include "lib/forward-kernel.h"
+
+#if defined(__x86_64__)
+#define KERNEL(name)  name##_avx2
+#define KERNEL_TARGET __attribute__((target("avx2")))
+#define KERNEL_WIDTH  8
+#include "lib/forward-kernel.h"
+
+#define KERNEL(name)  name##_avx512
+#define KERNEL_TARGET __attribute__((target("avx512f,avx512vl,avx512dq")))
+#define KERNEL_WIDTH  16
+#include "lib/forward-kernel.h"
+#endif
+
+typedef struct Kernels {
+        void (*dense)(const float *w, const float *bias, const float *x, size_t n_in, size_t n_out,
+                        float *y);
+        void (*tanh_row)(float *x, size_t n);
+} Kernels;
+
+/* Which one is a matter of speed alone; the test compares all that the host has. */
+static const Kernels *kernels_choose(void) {
+        static const Kernels quad = { dense_quad, tanh_row_quad };
+#if defined(__x86_64__)
+        static const Kernels avx2 = { dense_avx2, tanh_row_avx2 },
+                             avx512 = { dense_avx512, tanh_row_avx512 };
+
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512dq"))
+                return &avx512;
+        if (__builtin_cpu_supports("avx2"))
+                return &avx2;
+#endif
+        return &quad;
+}
+
+struct Forward {
+        Network network;
+        ActordSpace space;
+        const Kernels *kernels;
+        uint64_t acts;              /* bit i: layer i is needed to act, not for the value alone */
+        float *observation;         /* padded to LANES, as each output is */
+        float *outputs[LAYERS_MAX]; /* of DENSE layers */
+};
+
+static size_t padded(size_t n) {
+        return (n + LANES - 1) / LANES * LANES;
+}
+
+static bool layer_possible(const Network *network, uint32_t i) {
+        const Layer *layer = &network->layers[i];
+        uint32_t n_in;
+
+        if (layer->n_out < 1 || layer->n_out > FORWARD_SCRATCH_MAX || layer->input > i)
+                return false;
+        if (layer->kind == LAYER_PARAMETER)
+                return layer->bias_at + layer->n_out <= network->n_parameters;
+        if (layer->kind != LAYER_DENSE || network->layers[layer->input].kind != LAYER_DENSE)
+                return false;
+
+        n_in = layer->input == i ? network->n_observation : network->layers[layer->input].n_out;
+        return layer->n_in == n_in &&
+               layer->weight_at + (uint64_t) n_in * layer->n_out <= network->n_parameters &&
+               layer->bias_at + layer->n_out <= network->n_parameters;
+}
+
+static bool network_possible(const Network *network) {
+        const Layer *action, *value, *log_std;
+
+        if (network->n_layers < 1 || network->n_layers > LAYERS_MAX || network->n_observation < 1)
+                return false;
+        for (uint32_t i = 0; i < network->n_layers; i++)
+                if (!layer_possible(network, i))
+                        return false;
+
+        action = network_output(network, OUTPUT_ACTION);
+        value = network_output(network, OUTPUT_VALUE);
+        log_std = network_output(network, OUTPUT_LOG_STD);
+        if (!action || action->n_out != network->n_action || action->kind != LAYER_DENSE)
+                return false;
+        if (!value || value->kind != LAYER_DENSE)
+                return false;
+        return network->act != ACT_GAUSSIAN || (log_std && log_std->n_out == network->n_action);
+}
+
+/* Backwards from the action: inputs come before the layers that read them. */
+static uint64_t layers_that_act(const Network *network) {
+        uint64_t acts = 0;
+
+        for (uint32_t i = network->n_layers; i-- > 0;) {
+                const Layer *layer = &network->layers[i];
+
+                if (layer->output == OUTPUT_ACTION)
+                        acts |= UINT64_C(1) << i;
+                if (acts >> i & 1)
+                        acts |= UINT64_C(1) << layer->input;
+        }
+        return acts;
+}
+
+static_assert(LAYERS_MAX <= 64, "one bit a layer");
+
+int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
+        size_t header = padded(sizeof(Forward)), n;
+        Forward *forward;
+        float *next;
+
+        assert(network);
+        assert(spec);
+        assert(ret);
+
+        if (!network_possible(network))
+                return -EINVAL;
+
+        n = padded(network->n_observation);
+        for (uint32_t i = 0; i < network->n_layers; i++)
+                n += padded(network->layers[i].n_out);
+        if (n > FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 1))
+                return -E2BIG;
+
+        header = (sizeof(Forward) + 63) / 64 * 64;
+        forward = aligned_alloc(64, header + n * sizeof(float));
+        if (!forward)
+                return -ENOMEM;
+        memset(forward, 0, header + n * sizeof(float));
+
+        forward->network = *network;
+        forward->space = spec->observation;
+        forward->kernels = kernels_choose();
+        forward->acts = layers_that_act(network);
+
+        next = (float *) ((uint8_t *) forward + header);
+        forward->observation = next;
+        next += padded(network->n_observation);
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                forward->outputs[i] = next;
+                next += padded(network->layers[i].n_out);
+        }
+
+        *ret = forward;
+        return 0;
+}
+
+Forward *forward_free(Forward *forward) {
+        free(forward);
+        return NULL;
+}
+
+static void layer_forward(Forward *forward, const float *parameters, uint32_t i) {
+        const Layer *layer = &forward->network.layers[i];
+        float *y = forward->outputs[i];
+
+        forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
+                        layer->input == i ? forward->observation : forward->outputs[layer->input],
+                        layer->n_in, layer->n_out, y);
+
+        switch ((LayerActivation) layer->activation) {
+        case LAYER_NONE: break;
+        case LAYER_TANH: forward->kernels->tanh_row(y, padded(layer->n_out)); break;
+        case LAYER_RELU:
+                /* A NaN stays one: it must be seen, not hidden. */
+                for (size_t k = 0; k < layer->n_out; k++)
+                        y[k] = y[k] < 0 ? 0 : y[k];
+                break;
+        }
+}
+
+void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
+                const void *observation, float *ret_parameters, float *ret_value) {
+        const Network *network = &forward->network;
+        const float *parameters = policy_numbers(bank, layout->parameters_at);
+
+        observation_read(&forward->space, observation, forward->observation);
+        if (bank->observation_clip > 0)
+                observation_normalise(policy_numbers(bank, layout->mean_at),
+                                policy_numbers(bank, layout->inverse_sd_at), bank->observation_clip,
+                                network->n_observation, forward->observation);
+
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *layer = &network->layers[i];
+
+                if (layer->kind == LAYER_DENSE && (ret_value || forward->acts >> i & 1))
+                        layer_forward(forward, parameters, i);
+
+                switch ((LayerOutput) layer->output) {
+                case OUTPUT_HIDDEN: break;
+                case OUTPUT_ACTION:
+                        memcpy(ret_parameters, forward->outputs[i], network->n_action * sizeof(float));
+                        break;
+                case OUTPUT_LOG_STD:
+                        memcpy(ret_parameters + network->n_action, parameters + layer->bias_at,
+                                        network->n_action * sizeof(float));
+                        break;
+                case OUTPUT_VALUE:
+                        if (ret_value)
+                                *ret_value = forward->outputs[i][0];
+                        break;
+                }
+        }
+}
+
+float forward_tanh(float x) {
+        return tanh_rational(x);
+}
+
+void forward_tanh_row(float *x, size_t n) {
+        kernels_choose()->tanh_row(x, n);
+}
