@@ -55,7 +55,8 @@ size_t ledger_n_pending(const Ledger *ledger);
 int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again later */
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* committed; 0: none */
 
-/* Committed records of a job in (life, seq) order; each returns 0 to go on. */
+/* Committed records of a job in (life, seq) order; each returns 0 to go on. Work of an earlier life beyond its last checkpoint was
+ * repeated, so its records come with `wasted` set. */
 int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
                 void *userdata);
 

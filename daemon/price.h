@@ -21,26 +21,32 @@ const char *price_sheet_date(const PriceSheet *sheet);
 const char *price_sheet_source(const PriceSheet *sheet);
 const char *price_sheet_currency(const PriceSheet *sheet);
 const char *price_sheet_description(const PriceSheet *sheet);
+/* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). To be asked before a job is accepted. */
+int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
 
-/* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. */
+/* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. Allocation is in the sheet's
+ * own terms: vCPUs, or functions where the sheet names a fleet. A wasted or started learner stands apart (learner_wasted_, learner_startup_):
+ * its share may have another price. */
 typedef struct Usage {
         uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
         uint64_t actor_cpu_nsec, learner_cpu_nsec, control_cpu_nsec, wasted_cpu_nsec, startup_cpu_nsec,
-                        evaluation_cpu_nsec;
+                        evaluation_cpu_nsec, pool_cpu_nsec; /* pool: what parked containers burnt */
         /* billed quantities: emulated duration times allocation, each invocation rounded up to the sheet's granularity */
         uint64_t actor_billed_nsec, learner_billed_nsec, startup_billed_nsec, wasted_billed_nsec,
-                        evaluation_billed_nsec, pool_nsec;
+                        evaluation_billed_nsec, pool_nsec, learner_wasted_billed_nsec,
+                        learner_startup_billed_nsec;
         /* the same times memory, in units of MiB x microseconds */
         uint64_t actor_mib_usec, learner_mib_usec, startup_mib_usec, wasted_mib_usec, evaluation_mib_usec,
                         pool_mib_usec;
         uint64_t emulated_nsec; /* of all rounds */
         uint64_t wall_nsec;     /* from the job's first record to its last */
-        uint64_t first_nsec, last_nsec;
+        uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */
         uint64_t dearest_round_nano; /* money: the dearest round so far, full total */
         uint64_t round_start_nano;   /* the full total when the round in flight began */
 } Usage;
 
-/* Adds one record; records are added in (life, seq) order, each once. */
+/* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add its records afresh from
+ * ledger_records_foreach(): what the new life repeats is waste from then on. */
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
 typedef struct BillLine {
