@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. Everything that an order's result depends on is in the
+ * order, the slots and the policy, so that this process may be killed at any instruction and replaced by another. */
+#include "actor/actor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "actor/host.h"
+#include "include/sandbox.h"
+#include "lib/turn.h"
+
+static void on_abort(int signal) {
+        _exit(EXIT_ABORTED);
+}
+
+/* As process 1 of its namespace an actor cannot die of abort()'s second try: the kernel would report another signal. */
+static void abort_exits(void) {
+        struct sigaction action = { .sa_handler = on_abort };
+
+        (void) sigaction(SIGABRT, &action, NULL);
+}
+
+static const ActordEnv *environment_acquire(const ActorContext *context) {
+        const ActordEnv *env = context->env;
+
+        if (!env && (!context->plugin_path || plugin_load(context->plugin_path, &env) < 0))
+                _exit(EXIT_ENVIRONMENT_LOAD);
+        if (environment_check(env) < 0)
+                _exit(EXIT_ENVIRONMENT_LOAD);
+        return env;
+}
+
+/* Made at the first order that needs it: a probe comes before anything is known about sizes. */
+static int host_acquire(const ActorContext *context, const ActordEnv *env, Host **host) {
+        if (*host)
+                return 0;
+        if (!context->page)
+                return -EINVAL;
+        return host_new(context, env, host);
+}
+
+static void order_carry_out(const ActorContext *context, const ActordEnv *env, Host **host,
+                const Order *order, Answer *ret) {
+        int r;
+
+        if (order->kind == ORDER_PROBE) {
+                probe(context, env, ret);
+                return;
+        }
+
+        r = host_acquire(context, env, host);
+        if (r >= 0 && order->kind != ORDER_ROLLOUT && order->kind != ORDER_EVALUATE)
+                r = -EOPNOTSUPP;
+        if (r < 0) {
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = -r;
+                return;
+        }
+
+        if (order->kind == ORDER_ROLLOUT)
+                invocation_run(*host, order, ret);
+        else
+                evaluation_run(*host, order, ret);
+}
+
+void actor_main(const ActorContext *context) {
+        const ActordEnv *env;
+        Host *host = NULL;
+
+        assert(context);
+        assert(context->settings);
+        assert(context->worker);
+
+        abort_exits();
+        env = environment_acquire(context);
+
+        for (;;) {
+                Answer answer = { .fault = FAULT_NONE };
+                Order order;
+
+                turn_wait(&context->worker->turn, context->spin_nsec, &order);
+                if (order.kind == ORDER_END)
+                        break;
+
+                order_carry_out(context, env, &host, &order, &answer);
+                turn_reply(&context->worker->turn, &answer, context->bell_fd);
+        }
+
+        (void) host_free(host);
+        _exit(0);
+}

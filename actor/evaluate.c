@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One whole episode under the policy's mode, on streams of its own: it touches no slot, so that a job learns the same with and without
+ * evaluations. Episode k is the same episode for each policy, which makes them comparable. */
+#include <assert.h>
+#include <errno.h>
+
+#include "actor/host.h"
+#include "lib/rng.h"
+#include "lib/slot.h"
+
+/* An environment without a horizon may never end an episode by itself. */
+enum { EVALUATION_STEPS_MAX = 1000000 };
+
+/* The number after those of all slots. */
+static uint32_t evaluation_slot(const Host *host) {
+        return settings_actors_max(host->context->settings) * host->envs;
+}
+
+static int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode,
+                uint32_t t, ActordStep *ret) {
+        const JobPage *page = host->context->page;
+        ActordRandom random;
+
+        forward_row(host->forward, policy, &page->policy, host->observation, host->parameters, NULL);
+        action_sample(&page->network, host->parameters, true, NULL, host->sample, NULL);
+        action_clip(&page->spec, host->sample, host->action);
+
+        *ret = (ActordStep){};
+        random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_STEP, evaluation_slot(host),
+                        episode, t);
+        return host->env->step(instance->memory, host->action, &random, host->observation, ret);
+}
+
+static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t episode, Answer *ret) {
+        uint32_t horizon = host->context->page->spec.horizon_steps;
+        double sum = 0;
+        ActordRandom random;
+        ActordStep step = {};
+        Instance *instance;
+        uint32_t t;
+        int r;
+
+        r = host_evaluation_instance(host, &instance);
+        if (r < 0)
+                return r;
+
+        random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_RESET, evaluation_slot(host),
+                        episode, 0);
+        r = host->env->reset(instance->memory, &random, host->observation);
+        if (r < 0)
+                return r;
+
+        horizon = horizon > 0 ? horizon : EVALUATION_STEPS_MAX;
+        for (t = 0; t < horizon && !step.terminated && !step.truncated; t++) {
+                r = evaluation_step(host, policy, instance, episode, t, &step);
+                if (r < 0)
+                        return r;
+                sum += step.reward;
+        }
+
+        ret->episode_return = sum;
+        ret->n_steps = t;
+        return 0;
+}
+
+void evaluation_run(Host *host, const Order *order, Answer *ret) {
+        const PolicyHead *policy;
+        int r;
+
+        assert(host);
+        assert(order);
+        assert(ret);
+
+        r = host_policy(host, order->policy_version, &policy);
+        if (r < 0) {
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = -r;
+                return;
+        }
+
+        r = evaluation_episode(host, policy, order->ordinal, ret);
+        if (r < 0) {
+                ret->fault = FAULT_ENVIRONMENT;
+                ret->detail = -r;
+        }
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a container keeps between orders: instances of the environment, and scratch. All actors that it hosts take turns on the same
+ * instances, as a slot's state comes from its snapshot and goes back into one.
+ *
+ * A sticky environment cannot do that. Each slot then has an instance of its own, which is the only place where the state is: when the
+ * container dies, is parked for good or repeats an invocation, the slot's current episode is lost and a new one begins. */
+#include "actor/host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/cleanup.h"
+#include "lib/slot.h"
+
+DEFINE_CLEANUP(Host *, host_free)
+
+static uint64_t host_sets(const ActorContext *context) {
+        uint32_t n_actors = settings_actors_max(context->settings);
+
+        if (!(context->page->spec.flags & ACTORD_ENV_STICKY))
+                return 1;
+        return (n_actors + context->n_containers - 1) / context->n_containers;
+}
+
+static int host_take_instances(Host *host) {
+        uint64_t stride = (host->context->page->spec.instance_bytes + 63) & ~UINT64_C(63);
+        uint64_t n = host_sets(host->context) * host->envs + 1;
+        void *memory;
+
+        stride = stride > 0 ? stride : 64;
+        if (n > UINT32_MAX || __builtin_mul_overflow(n, stride, &host->instance_memory_bytes))
+                return -ENOMEM;
+
+        host->instances = calloc(n, sizeof(Instance));
+        if (!host->instances)
+                return -ENOMEM;
+
+        /* Zeroed, and touched only where an instance comes to life. */
+        memory = mmap(NULL, host->instance_memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+        if (memory == MAP_FAILED)
+                return -ENOMEM;
+
+        host->instance_memory = memory;
+        host->n_instances = (uint32_t) n;
+        for (uint64_t i = 0; i < n; i++)
+                host->instances[i].memory = (uint8_t *) memory + i * stride;
+        return 0;
+}
+
+int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
+        _cleanup_(host_freep) Host *host = NULL;
+        const JobPage *page;
+        int r;
+
+        assert(context && context->page);
+        assert(env);
+        assert(ret);
+
+        page = context->page;
+        host = calloc(1, sizeof(*host));
+        if (!host)
+                return -ENOMEM;
+        host->context = context;
+        host->env = env;
+        host->envs = page->segment.envs;
+
+        r = forward_new(&page->network, &page->spec, &host->forward);
+        if (r < 0)
+                return r;
+        r = host_take_instances(host);
+        if (r < 0)
+                return r;
+
+        host->states = calloc(host->envs, sizeof(*host->states));
+        host->parameters = calloc(2 * (size_t) page->network.n_action, sizeof(float));
+        host->action = calloc(1, page->segment.action_bytes);
+        host->sample = calloc(1, page->segment.action_bytes);
+        host->observation = calloc(1, page->segment.observation_bytes);
+        if (!host->states || !host->parameters || !host->action || !host->sample || !host->observation)
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(host);
+        return 0;
+}
+
+Host *host_free(Host *host) {
+        if (!host)
+                return NULL;
+
+        for (uint32_t i = 0; i < host->n_instances; i++)
+                if (host->instances[i].initialised)
+                        host->env->close(host->instances[i].memory);
+
+        free(host->observation);
+        free(host->sample);
+        free(host->action);
+        free(host->parameters);
+        free(host->states);
+        if (host->instance_memory)
+                (void) munmap(host->instance_memory, host->instance_memory_bytes);
+        free(host->instances);
+        (void) forward_free(host->forward);
+        free(host);
+        return NULL;
+}
+
+static int instance_acquire(Host *host, uint32_t i, Instance **ret) {
+        const JobSettings *settings = host->context->settings;
+        Instance *instance;
+        int r;
+
+        assert(i < host->n_instances);
+
+        instance = &host->instances[i];
+        if (!instance->initialised) {
+                r = host->env->init(instance->memory, settings->options, settings->n_options);
+                if (r < 0)
+                        return r;
+                instance->initialised = true;
+        }
+
+        *ret = instance;
+        return 0;
+}
+
+int host_instance(Host *host, uint32_t actor, uint32_t e, Instance **ret) {
+        uint32_t set = host_sets(host->context) > 1 ? actor / host->context->n_containers : 0;
+
+        assert(e < host->envs);
+
+        return instance_acquire(host, set * host->envs + e, ret);
+}
+
+int host_evaluation_instance(Host *host, Instance **ret) {
+        return instance_acquire(host, host->n_instances - 1, ret);
+}
+
+int host_policy(const Host *host, uint64_t policy_version, const PolicyHead **ret) {
+        const PolicyHead *bank =
+                        policy_bank(host->context->policy, &host->context->page->policy, policy_version);
+
+        if (bank->policy_version != policy_version)
+                return -ESTALE;
+
+        *ret = bank;
+        return 0;
+}

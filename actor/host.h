@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The room's own: what a container keeps between orders. Memory for it is taken at the first order; a rollout allocates nothing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "actor/actor.h"
+#include "lib/forward.h"
+
+/* An environment's instance. Which slot it steps does not matter: its state comes from a snapshot at each invocation, unless the
+ * environment is sticky, when each slot has an instance of its own. */
+typedef struct Instance {
+        void *memory;
+        bool initialised;
+        uint64_t next_ordinal; /* STICKY: the invocation that may go on from here; 0: none may, since none follows the first */
+} Instance;
+
+typedef struct Host {
+        const ActorContext *context;
+        const ActordEnv *env;
+
+        uint32_t envs, n_instances; /* of one actor; of all, and the last one is the evaluation's */
+        Instance *instances;
+        void *instance_memory;
+        uint64_t instance_memory_bytes;
+
+        Forward *forward;
+        SlotState *states;          /* [envs] */
+        float *parameters;          /* of one action's distribution */
+        void *action;               /* clipped */
+        void *sample, *observation; /* of an evaluation: as drawn, as seen */
+} Host;
+
+/* Checks that the table is one of ours and complete. 0 or -ENOEXEC. */
+int environment_check(const ActordEnv *env);
+
+/* A user's plugin, loaded in the sandbox. 0 or -ENOEXEC after a sentence on stderr. */
+int plugin_load(const char *path, const ActordEnv **ret);
+
+/* Takes the memory for all orders. context->page is there. 0, -ENOMEM, -EINVAL. */
+int host_new(const ActorContext *context, const ActordEnv *env, Host **ret);
+Host *host_free(Host *host);
+
+/* The instance for an actor's environment e, initialised. 0, or what init() returned. */
+int host_instance(Host *host, uint32_t actor, uint32_t e, Instance **ret);
+int host_evaluation_instance(Host *host, Instance **ret);
+
+/* The bank that an order names. -ESTALE: another version lies there. */
+int host_policy(const Host *host, uint64_t policy_version, const PolicyHead **ret);
+
+/* The orders. Each answers; a negative errno in between becomes answer->fault with the errno as its detail. */
+void probe(const ActorContext *context, const ActordEnv *env, Answer *ret);
+void invocation_run(Host *host, const Order *order, Answer *ret);
+void evaluation_run(Host *host, const Order *order, Answer *ret);

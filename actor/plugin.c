@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A user's environment: a shared object that holds `actord_env`. Its constructors run as it loads, hence only here, after the sandbox
+ * has closed. What it says of itself is checked before it is called. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "actor/host.h"
+
+int environment_check(const ActordEnv *env) {
+        if (!env || env->abi != ACTORD_ENV_ABI || env->struct_bytes < sizeof(ActordEnv))
+                return -ENOEXEC;
+        if (!env->spec || !env->init || !env->reset || !env->step || !env->snapshot || !env->restore ||
+                        !env->close)
+                return -ENOEXEC;
+        return 0;
+}
+
+int plugin_load(const char *path, const ActordEnv **ret) {
+        const ActordEnv *env;
+        void *handle;
+
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!handle) {
+                (void) fprintf(stderr, "The environment does not load: %s\n", dlerror());
+                return -ENOEXEC;
+        }
+
+        env = dlsym(handle, "actord_env");
+        if (!env) {
+                (void) fprintf(stderr, "%s defines no \"actord_env\": it is no environment of actord.\n",
+                                path);
+                return -ENOEXEC;
+        }
+        if (environment_check(env) < 0) {
+                (void) fprintf(stderr,
+                                "%s is an environment for ABI %u, or lacks a function; this actord has ABI %u: "
+                                "compile it with the installed actord/env.h.\n",
+                                path, env->abi, ACTORD_ENV_ABI);
+                return -ENOEXEC;
+        }
+
+        /* Never closed: the environment lives as long as this process. */
+        *ret = env;
+        return 0;
+}
