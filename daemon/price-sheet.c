@@ -104,9 +104,9 @@ static int refuse_section(const Source *source, const char *section) {
                 "Actors", "Fleet", NULL };
         const char *nearest = nearest_word(section, sections);
 
-        *source->ret_message = g_strdup_printf("%s:%u: [%s]: unknown section%s%s%s.", source->file_name,
+        *source->ret_message = g_strdup_printf("%s:%u: [%s]: unknown section%s%s%s", source->file_name,
                         locate_section(source->text, section), section, nearest ? "; did you mean [" : "",
-                        nearest ?: "", nearest ? "]?" : "");
+                        nearest ?: "", nearest ? "]?" : ".");
         return -EINVAL;
 }
 
