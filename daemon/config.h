@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon's own few settings: actord.conf and the files of actord.conf.d. One table, as for jobs: parser, defaults and messages walk it. */
+#pragma once
+
+#include <stdint.h>
+
+#define JOBS_QUEUED_MAX 1000u
+
+/* X(key, type, member, default, lowest, highest) of [Daemon]. */
+#define DAEMON_SETTINGS(X)                                     \
+        X(MaxJobs, u32, max_jobs, 0, 0, 1000)                  \
+        X(MaxJobsPerUser, u32, max_jobs_user, 100, 1, 1000)    \
+        X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365) \
+        X(KeepJobs, u32, keep_jobs, 200, 1, 10000)             \
+        X(DefaultPriceSheet, string, default_price_sheet, "", 0, 0)
+
+typedef uint32_t config_u32;
+typedef char config_string[64];
+
+typedef struct Config {
+#define X(key, type, member, ...) config_##type member;
+        DAEMON_SETTINGS(X)
+#undef X
+} Config;
+
+/* MaxJobs=0 becomes the number of CPUs. */
+void config_init(Config *config);
+
+/* Adds what a text says. -EINVAL with *ret_message, a sentence with file and key, to be freed with g_free(). */
+int config_parse(Config *config, const char *text, const char *file_name, char **ret_message);
+
+/* Adds DIRECTORY/actord.conf and then DIRECTORY/the .conf files of DIRECTORY/actord.conf.d by name; what does not exist is skipped. */
+int config_read(Config *config, const char *directory, char **ret_message);
