@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Records -> progress. Nothing here waits, logs or allocates by a stranger's number. */
+#include "daemon/progress.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "include/plan.h"
+#include "include/sandbox.h"
+#include "lib/words.h"
+
+void progress_init(Progress *progress) {
+        assert(progress);
+
+        *progress = (Progress){
+                .statistics = { .return_mean = NAN, .return_round = NAN },
+                .evaluation_mean = NAN,
+                .curve_stride = 1,
+        };
+}
+
+void progress_done(Progress *progress) {
+        assert(progress);
+
+        free(progress->curve);
+        progress_init(progress);
+}
+
+static void add_curve(Progress *p, uint64_t full_nano) {
+        if (!p->curve)
+                p->curve = calloc(PROGRESS_CURVE_MAX, sizeof(ProgressCost));
+        if (!p->curve)
+                return; /* a curve is for looking at: without memory there is none */
+
+        /* A new life goes back to its checkpoint's round: what it repeats replaces what was there. */
+        while (p->n_curve > 0 && p->curve[p->n_curve - 1].round >= p->round)
+                p->n_curve--;
+        if (p->round % p->curve_stride != 0)
+                return;
+
+        if (p->n_curve == PROGRESS_CURVE_MAX) {
+                size_t n = 0;
+
+                p->curve_stride *= 2;
+                for (size_t i = 0; i < p->n_curve; i++)
+                        if (p->curve[i].round % p->curve_stride == 0)
+                                p->curve[n++] = p->curve[i];
+                p->n_curve = n;
+                if (p->round % p->curve_stride != 0)
+                        return;
+        }
+        p->curve[p->n_curve++] = (ProgressCost){ p->round, full_nano };
+}
+
+static void add_round(
+                Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        p->statistics = record->statistics;
+        p->round = record->round;
+        p->n_actors = record->decision.n_actors;
+
+        /* The test that the invoker makes at the same place, on the same number. NaN compares false. */
+        if (!p->target_reached && settings_present(settings, SETTING_Job_StopReturn) &&
+                        record->statistics.return_mean >= settings->stop_return) {
+                p->target_reached = true;
+                p->target_steps = record->statistics.n_env_steps;
+                p->target_wall_nsec = p->usage.wall_nsec;
+        }
+
+        if (!record->wasted)
+                add_curve(p, bill_full_nano(&p->usage, sheet, settings));
+}
+
+static void add_evaluation(Progress *p, const Record *record) {
+        double x = record->statistics.evaluation_mean, before;
+
+        if (record->wasted || !isfinite(x))
+                return;
+
+        before = p->n_evaluations == 0 ? 0 : p->evaluation_mean;
+        p->n_evaluations++;
+        p->evaluation_mean = before + (x - before) / (double) p->n_evaluations;
+        p->evaluation_squares += (x - before) * (x - p->evaluation_mean);
+}
+
+static void add_ended(Progress *p, const Record *record) {
+        p->ended = true;
+        p->end = record->end;
+        p->end_fault = record->fault;
+        p->end_detail = record->detail;
+        p->end_actor = record->actor;
+        p->scope_cpu_nsec = record->scope_cpu_nsec;
+        for (size_t i = 0; i < sizeof(record->sha256); i++)
+                if (record->sha256[i] != 0)
+                        p->has_policy = true;
+        memcpy(p->policy_sha256, record->sha256, sizeof(p->policy_sha256));
+}
+
+void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        assert(p);
+        assert(sheet);
+        assert(settings);
+        assert(record);
+
+        if (record->life != p->life) {
+                p->life = record->life;
+                p->started = p->ended = p->has_policy = false;
+                p->scope_cpu_nsec = 0;
+        }
+        usage_add(&p->usage, sheet, settings, record);
+
+        switch (record->kind) {
+        case RECORD_STARTED:
+                p->started = true;
+                p->level = record->level;
+                p->limits_missing = record->limits_missing;
+                break;
+        case RECORD_ROUND: add_round(p, sheet, settings, record); break;
+        case RECORD_EVALUATION: add_evaluation(p, record); break;
+        case RECORD_FAULT:
+                p->faults[p->n_faults++ % PROGRESS_FAULTS_KEPT] = (ProgressFault){
+                        .life = record->life,
+                        .seq = record->seq,
+                        .round = record->round,
+                        .actor = record->actor,
+                        .fault = record->fault,
+                        .detail = record->detail,
+                };
+                break;
+        case RECORD_ENDED: add_ended(p, record); break;
+        case RECORD_WORKER:
+        case RECORD_ROLLOUT:
+        case RECORD_UPDATE:
+        case RECORD_POOL:
+        case RECORD_CHECKPOINT: break;
+        }
+}
+
+uint64_t progress_cost_at(const Progress *progress, uint64_t round) {
+        ProgressCost before = { 0, 0 };
+
+        assert(progress);
+
+        for (size_t i = 0; i < progress->n_curve; i++) {
+                ProgressCost at = progress->curve[i];
+
+                if (at.round == round)
+                        return at.full_nano;
+                if (at.round > round) {
+                        double share = (double) (round - before.round) / (double) (at.round - before.round);
+
+                        return before.full_nano +
+                               (uint64_t) (share * ((double) at.full_nano - (double) before.full_nano));
+                }
+                before = at;
+        }
+        return before.full_nano;
+}
+
+double progress_evaluation_deviation(const Progress *progress) {
+        assert(progress);
+
+        if (progress->n_evaluations < 2)
+                return NAN;
+        return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
+}
+
+uint64_t progress_actors_cpu_nsec(const Progress *progress) {
+        const Usage *u = &progress->usage;
+
+        return u->actor_cpu_nsec + u->wasted_cpu_nsec + u->evaluation_cpu_nsec + u->pool_cpu_nsec;
+}
+
+char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]) {
+        char what[256];
+
+        assert(ret);
+
+        (void) fault_describe(fault, detail, what);
+        if (actor == UINT32_MAX)
+                (void) snprintf(ret, 320, "the learner %s", what);
+        else
+                (void) snprintf(ret, 320, "actor %u %s", actor, what);
+        return ret;
+}
+
+void waste_map_done(WasteMap *map) {
+        assert(map);
+
+        free(map->checkpoint_rounds);
+        *map = (WasteMap){};
+}
+
+int waste_map_add(WasteMap *map, const Record *record) {
+        uint64_t *grown;
+
+        assert(map);
+        assert(record);
+
+        if (record->life == 0 || record->life > WASTE_LIVES_MAX)
+                return -ERANGE;
+
+        if (record->life > map->n_lives) {
+                grown = reallocarray(map->checkpoint_rounds, record->life, sizeof(uint64_t));
+                if (!grown)
+                        return -ENOMEM;
+                for (uint64_t i = map->n_lives; i < record->life; i++)
+                        grown[i] = i > 0 ? grown[i - 1] : 0;
+                map->checkpoint_rounds = grown;
+                map->n_lives = record->life;
+        }
+        if (record->kind == RECORD_CHECKPOINT && record->fault == FAULT_NONE)
+                map->checkpoint_rounds[record->life - 1] = record->round;
+        return 0;
+}
+
+bool waste_map_is_waste(const WasteMap *map, uint64_t current_life, const Record *record) {
+        assert(map);
+        assert(record);
+
+        return record->life > 0 && record->life < current_life && record->life <= map->n_lives &&
+               record->round > map->checkpoint_rounds[record->life - 1];
+}

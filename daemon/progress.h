@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a job's records say, added up. Pure: the same records in the same order give the same progress, whether they come from the spool of a running
+ * job or, after a restart, from the ledger. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/price.h"
+
+#define PROGRESS_FAULTS_KEPT 64u
+#define PROGRESS_CURVE_MAX   1024u
+
+typedef struct ProgressFault {
+        uint64_t life, seq, round;
+        uint32_t actor, fault;
+        int32_t detail;
+} ProgressFault;
+
+typedef struct ProgressCost {
+        uint64_t round, full_nano;
+} ProgressCost;
+
+typedef struct Progress {
+        Usage usage;
+        Statistics statistics; /* of the newest closed round */
+        uint64_t life, round;
+        uint32_t n_actors;
+
+        bool started; /* this life */
+        uint32_t level, limits_missing;
+
+        bool target_reached;
+        uint64_t target_steps, target_wall_nsec;
+
+        uint64_t n_evaluations;
+        double evaluation_mean, evaluation_squares; /* Welford's running sums */
+
+        bool ended; /* this life */
+        uint32_t end, end_fault, end_actor;
+        int32_t end_detail;
+        uint8_t policy_sha256[32];
+        bool has_policy;
+        uint64_t scope_cpu_nsec;
+
+        uint64_t n_faults;
+        ProgressFault faults[PROGRESS_FAULTS_KEPT]; /* fault i lies at i % kept */
+
+        /* The full total at the end of rounds, thinned by doubling the stride whenever it is full. */
+        ProgressCost *curve;
+        size_t n_curve;
+        uint64_t curve_stride;
+} Progress;
+
+void progress_init(Progress *progress);
+void progress_done(Progress *progress);
+
+/* Records come in (life, seq) order, each once. */
+void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings *settings,
+                const Record *record);
+
+/* The full total at the end of a round, in billionths; between two points of the curve it is interpolated. */
+uint64_t progress_cost_at(const Progress *progress, uint64_t round);
+
+/* Sample standard deviation of the evaluation episodes; NaN below two. */
+double progress_evaluation_deviation(const Progress *progress);
+
+/* CPU time of actors, with what was wasted, evaluated and idle: with learner, control and start-up, the whole job. */
+uint64_t progress_actors_cpu_nsec(const Progress *progress);
+
+/* "the learner was killed by signal 9". */
+char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
+
+/* Which records are waste: of a life that another followed, what lies beyond the newest checkpoint by then. Fed with all records once, asked afterwards. */
+#define WASTE_LIVES_MAX 4096u
+typedef struct WasteMap {
+        uint64_t n_lives;
+        uint64_t *checkpoint_rounds; /* newest, as of the end of life i + 1 */
+} WasteMap;
+void waste_map_done(WasteMap *map);
+int waste_map_add(WasteMap *map, const Record *record);
+bool waste_map_is_waste(const WasteMap *map, uint64_t current_life, const Record *record);
