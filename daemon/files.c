@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The jobs directory is 0700 and the daemon's. A job with user ids of its own writes its checkpoints into `state`, which is open to all
+ * who hold a descriptor of it, and nobody else can get there. */
+#include "daemon/files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "include/launch.h"
+#include "lib/cleanup.h"
+
+#define DIRECTORY_NEW "new-"
+#define FUSE_MAGIC    0x65735546
+
+int directory_make(int at_fd, const char *path) {
+        int fd;
+
+        assert(path);
+
+        if (mkdirat(at_fd, path, 0700) < 0 && errno != EEXIST)
+                return -errno;
+        fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return fd < 0 ? -errno : fd;
+}
+
+int job_directory_new(int jobs_fd, bool shared, char **ret_name) {
+        _cleanup_close_ int fd = -EBADF, state_fd = -EBADF;
+        g_autofree char *name = NULL;
+
+        assert(jobs_fd >= 0);
+        assert(ret_name);
+
+        name = g_strdup_printf(DIRECTORY_NEW "%d-%08x", (int) getpid(), g_random_int());
+        if (mkdirat(jobs_fd, name, 0700) < 0)
+                return -errno;
+        fd = openat(jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        state_fd = directory_make(fd, "state");
+        if (state_fd < 0)
+                return state_fd;
+        if (shared && fchmod(state_fd, 0777) < 0)
+                return -errno;
+
+        *ret_name = g_steal_pointer(&name);
+        return TAKE_FD(fd);
+}
+
+int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
+        char number[24];
+
+        assert(name);
+
+        (void) snprintf(number, sizeof(number), "%" PRIu64, job);
+        if (renameat(jobs_fd, name, jobs_fd, number) < 0)
+                return -errno;
+        return fsync(jobs_fd) < 0 ? -errno : 0;
+}
+
+/* Two levels deep at most; what does not go is left, and harms nobody. */
+static void remove_content(int fd) {
+        _cleanup_closedir_ DIR *dir = fdopendir(dup(fd));
+        struct dirent *e;
+
+        while (dir && (e = readdir(dir)))
+                if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+                        (void) unlinkat(fd, e->d_name, 0);
+}
+
+void job_directory_discard(int jobs_fd, const char *name) {
+        _cleanup_close_ int fd = -EBADF, state_fd = -EBADF;
+
+        assert(name);
+
+        fd = openat(jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return;
+        state_fd = openat(fd, "state", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (state_fd >= 0) {
+                remove_content(state_fd);
+                (void) unlinkat(fd, "state", AT_REMOVEDIR);
+        }
+        remove_content(fd);
+        (void) unlinkat(jobs_fd, name, AT_REMOVEDIR);
+}
+
+void job_directories_sweep(int jobs_fd) {
+        _cleanup_closedir_ DIR *dir = fdopendir(dup(jobs_fd));
+        struct dirent *e;
+
+        while (dir && (e = readdir(dir)))
+                if (g_str_has_prefix(e->d_name, DIRECTORY_NEW))
+                        job_directory_discard(jobs_fd, e->d_name);
+}
+
+static int open_below(int jobs_fd, uint64_t job, const char *name, int flags) {
+        char path[320];
+        int fd;
+
+        (void) snprintf(path, sizeof(path), "%" PRIu64 "%s%s", job, name ? "/" : "", name ? name : "");
+        fd = openat(jobs_fd, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+        return fd < 0 ? -errno : fd;
+}
+
+int job_directory_open(int jobs_fd, uint64_t job) {
+        return open_below(jobs_fd, job, NULL, O_RDONLY | O_DIRECTORY);
+}
+
+int job_state_open(int jobs_fd, uint64_t job) {
+        return open_below(jobs_fd, job, "state", O_RDONLY | O_DIRECTORY);
+}
+
+/* A stranger's descriptor: reading a pipe or a file system that a stranger serves could wait for ever. */
+static int check_copyable(int fd, uint64_t *ret_bytes) {
+        struct statfs fs;
+        struct stat st;
+        int flags = fcntl(fd, F_GETFL);
+
+        if (flags < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode) || fs.f_type == FUSE_MAGIC || (flags & O_PATH) ||
+                        (flags & O_ACCMODE) == O_WRONLY)
+                return -EMEDIUMTYPE;
+        if ((uint64_t) st.st_size > JOB_FILE_BYTES_MAX)
+                return -EFBIG;
+        *ret_bytes = (uint64_t) st.st_size;
+        return 0;
+}
+
+int job_file_add(int directory_fd, const char *key, int fd) {
+        _cleanup_close_ int to = -EBADF;
+        uint64_t bytes = 0, done = 0;
+        int r;
+
+        assert(key && !strchr(key, '/'));
+
+        r = check_copyable(fd, &bytes);
+        if (r < 0)
+                return r;
+        to = openat(directory_fd, key, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (to < 0)
+                return -errno;
+        /* A plugin is mapped by actors of other user ids, through a mount made from its descriptor. */
+        if (fchmod(to, 0555) < 0)
+                return -errno;
+
+        while (done < bytes) {
+                char buffer[65536];
+                ssize_t n = pread(fd, buffer, sizeof(buffer), (off_t) done);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : -ENODATA;
+                for (ssize_t at = 0; at < n;) {
+                        ssize_t w = write(to, buffer + at, (size_t) (n - at));
+
+                        if (w < 0 && errno != EINTR)
+                                return -errno;
+                        at += w > 0 ? w : 0;
+                }
+                done += (uint64_t) n;
+        }
+        return fsync(to) < 0 ? -errno : 0;
+}
+
+int job_file_open(int jobs_fd, uint64_t job, const char *key) {
+        return open_below(jobs_fd, job, key, O_RDONLY);
+}
+
+void job_file_remove(int jobs_fd, uint64_t job, const char *key) {
+        char path[320];
+
+        (void) snprintf(path, sizeof(path), "%" PRIu64 "/%s", job, key);
+        (void) unlinkat(jobs_fd, path, 0);
+}
+
+static int verify_sha256(int fd, const uint8_t expected[32]) {
+        g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+        uint8_t digest[32];
+        gsize n_digest = sizeof(digest);
+        char buffer[65536];
+        off_t at = 0;
+        ssize_t n;
+
+        while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+                g_checksum_update(sum, (const guchar *) buffer, n);
+                at += n;
+        }
+        if (n < 0)
+                return -errno;
+        g_checksum_get_digest(sum, digest, &n_digest);
+        return memcmp(digest, expected, sizeof(digest)) == 0 ? 0 : -EUCLEAN;
+}
+
+int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint, bool verify) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[80];
+        struct stat st;
+        int r;
+
+        assert(checkpoint);
+
+        if (strchr(checkpoint->name, '/'))
+                return -EUCLEAN;
+        (void) snprintf(name, sizeof(name), "state/%s", checkpoint->name);
+        fd = open_below(jobs_fd, checkpoint->job, name, O_RDONLY | O_NONBLOCK);
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EUCLEAN;
+        if (verify) {
+                r = verify_sha256(fd, checkpoint->sha256);
+                if (r < 0)
+                        return r;
+        }
+        return TAKE_FD(fd);
+}
+
+static int by_round_falling(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+        return x < y ? 1 : x > y ? -1 : 0;
+}
+
+void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep) {
+        enum { SEEN_MAX = 4096 };
+        g_autoptr(GArray) rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        _cleanup_closedir_ DIR *dir = NULL;
+        struct dirent *e;
+        int fd;
+
+        fd = job_state_open(jobs_fd, job);
+        if (fd < 0)
+                return;
+        dir = fdopendir(fd);
+        if (!dir) {
+                (void) close_fd(fd);
+                return;
+        }
+
+        while ((e = readdir(dir)) && rounds->len < SEEN_MAX) {
+                char expected[64];
+                uint64_t round;
+
+                if (sscanf(e->d_name, CHECKPOINT_NAME, &round) != 1)
+                        continue;
+                (void) snprintf(expected, sizeof(expected), CHECKPOINT_NAME, round);
+                if (strcmp(e->d_name, expected) == 0 && round <= newest)
+                        g_array_append_val(rounds, round);
+        }
+        g_array_sort(rounds, by_round_falling);
+
+        for (guint i = keep; i < rounds->len; i++) {
+                char name[64];
+
+                (void) snprintf(name, sizeof(name), CHECKPOINT_NAME, g_array_index(rounds, uint64_t, i));
+                (void) unlinkat(dirfd(dir), name, 0);
+        }
+}

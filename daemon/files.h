@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job's directory, STATE/jobs/N: what the job brought, copied at submission, and in `state` what it leaves: checkpoints. Everything
+ * is reached through descriptors; a user's path is never opened. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "daemon/ledger.h"
+
+#define JOB_FILE_BYTES_MAX (512ull << 20)
+
+/* Opens or makes a directory of mode 0700 below another (AT_FDCWD: a path). */
+int directory_make(int at_fd, const char *path);
+
+/* A directory for a job that has no number yet. shared: another user (the job's) writes into `state`. *ret_name: its name, to be freed. */
+int job_directory_new(int jobs_fd, bool shared, char **ret_name);
+
+/* Gives it the job's number. */
+int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
+void job_directory_discard(int jobs_fd, const char *name);
+
+/* Directories of submissions that a crash cut short. */
+void job_directories_sweep(int jobs_fd);
+
+int job_directory_open(int jobs_fd, uint64_t job);
+int job_state_open(int jobs_fd, uint64_t job);
+
+/* Copies a regular file of a local file system into the directory. -EMEDIUMTYPE: it is neither; -EFBIG. */
+int job_file_add(int directory_fd, const char *key, int fd);
+int job_file_open(int jobs_fd, uint64_t job, const char *key);
+void job_file_remove(int jobs_fd, uint64_t job, const char *key);
+
+/* The file of a checkpoint's row. -EUCLEAN: it is not the one that was written. */
+int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint, bool verify);
+
+/* Keeps the newest `keep` checkpoints up to round `newest`. A later one is just being written. */
+void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep);
