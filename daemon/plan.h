@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon's end of include/plan.h: connects to an invoker, hears Hello and Written, copies records out of its spool, sends plans. What comes from there is checked:
+ * a length, a number or a record that cannot be ends the connection, never the daemon. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+#include "include/plan.h"
+
+typedef struct PlanLink PlanLink;
+
+/* Called from the event loop. hello, written: negative ends the connection. closed is the last call; the link is freed by its owner in or after it, never
+ * in another of these. error: 0 when the invoker closed, else what was wrong. */
+typedef struct PlanLinkOps {
+        int (*hello)(const Hello *hello, const struct ucred *peer, void *userdata);
+        int (*written)(void *userdata);
+        void (*closed)(int error, void *userdata);
+} PlanLinkOps;
+
+/* Connects to the socket `name` in a directory. -ECONNREFUSED, -ENOENT: nobody is there. */
+int plan_connect(int directory_fd, const char *name);
+
+/* Takes the descriptor when it succeeds. */
+int plan_link_new(sd_event *event, int fd, const PlanLinkOps *ops, void *userdata, PlanLink **ret);
+PlanLink *plan_link_free(PlanLink *link);
+
+/* What is sent replaces what could not be sent yet. */
+int plan_link_send(PlanLink *link, const Plan *plan);
+
+/* Reading goes on after this record. */
+void plan_link_seek(PlanLink *link, uint64_t seq);
+uint64_t plan_link_position(const PlanLink *link);
+
+/* 1 and the next record; 0: there is none yet; -EBADMSG: what stands there is no such record; -EOVERFLOW: records were overwritten unread. Works
+ * after the invoker is gone, too: the spool outlives it. */
+int plan_link_next(PlanLink *link, Record *ret);
+
+/* The fields of a record that index something are in range. */
+bool record_is_sane(const Record *record, uint64_t life, uint64_t seq);
