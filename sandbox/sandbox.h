@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A sandbox is data, prepared once before any fork (filters are compiled there), and entered by the forked child in one visible order;
- * a step that fails ends the child with that step's exit status. */
+/* A sandbox is data, prepared once before any fork (filters are compiled there), and entered by the forked
+ * child in one visible order; a step that fails ends the child with that step's exit status. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,20 +21,30 @@ typedef struct SandboxSpec {
         const LaunchMount *mounts; /* what the job brought: descriptors from INVOKER_FD_MOUNTS on */
         uint32_t n_mounts;
         bool libraries; /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
+        bool memory_limited; /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
+        int fd_floor;        /* descriptors of the sandbox's own are not below this number */
+        int executable_fd;   /* the learner's binary, the only program it may become; -EBADF: none */
+        int state_fd;        /* the directory it may write in; -EBADF: none */
 } SandboxSpec;
 
 /* Builds the root and compiles the filter. 0 or a negative errno; *ret_missing: bits of Limit. */
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
+/* Leaves the host's file system for good, once every sandbox is made: the caller's root becomes the small one
+ * that holds the sandboxes' roots, and that is all a child copies. Does nothing where no root was built. */
+int sandbox_leave_host(void);
+
 /* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 at level process). */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox);
 
 typedef struct SandboxEntry { /* what differs from child to child */
         uint32_t uid;         /* inside the user namespace; nobody else's where n_uids allows */
-        const int *keep_fds;  /* everything else above 2 is closed */
+        const int *keep_fds;  /* ascending; everything else above 2 is closed */
         size_t n_keep_fds;
-        const char *name; /* comm: actord-actor, actord-learner */
+        int cgroup_fd;         /* a leaf to move into; -EBADF: the child was born where it belongs */
+        uint64_t mapped_bytes; /* shared memory that the limit of addresses must not count */
+        const char *name;      /* comm: actord-actor, actord-learner */
 } SandboxEntry;
 
 /* In the child: applies all steps, or _exit()s with the step's status. Afterwards an actor can do arithmetic, wait and ring. */

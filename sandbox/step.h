@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The inside of a sandbox: what its steps read. Each step is one file and one function, which returns 0 or a negative errno and looks
+ * at the level itself, so that enter.c stays a list. */
+#pragma once
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "sandbox/sandbox.h"
+
+#define SANDBOX_ROOT_MAX 64u
+
+struct Sandbox {
+        uint32_t kind, level, n_uids;
+        bool libraries, memory_limited, stderr_is_file;
+        char root[SANDBOX_ROOT_MAX]; /* name of the built root in sandbox_stage(); empty: none */
+        int ruleset_fd;              /* Landlock; -EBADF: the kernel has none */
+        int executable_fd;
+        pid_t parent; /* whose death ends the child where no PID namespace does that */
+        uint32_t n_threads, n_actors;
+        uint64_t memory_max_bytes;
+        setting_cpuset allowed_cpus;
+        bool has_cpus;
+        struct sock_fprog filter; /* len 0: none */
+};
+
+#define X(name, status) int sandbox_step_##name(const Sandbox *sandbox, const SandboxEntry *entry);
+SANDBOX_STEPS(X)
+#undef X
+
+/* root.c: builds the root of a sandbox in a small file system of its own. Fills sandbox->root. */
+int sandbox_root_build(const SandboxSpec *spec, Sandbox *sandbox);
+
+/* The directory that holds the roots: a place on the host, or / once the host was left. */
+const char *sandbox_stage(void);
+
+/* ruleset.c: the Landlock rules. -EOPNOTSUPP: the kernel has no Landlock. */
+int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
+
+/* syscalls.c: the allow-list as a program. */
+int sandbox_filter_compile(SandboxKind kind, bool libraries, bool has_pid_namespace, struct sock_fprog *ret);

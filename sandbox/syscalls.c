@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The allow-lists, a reason per line. Whatever is not here ends the process with SIGSYS, which its record calls a forbidden call: no
+ * sockets, no processes, no programs, no mounts, no tracing, no keys, no io_uring, no BPF for anybody.
+ *
+ *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits and rings
+ *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its read-only root
+ *   LEARNER     the learner: also becomes its program once, has threads, and keeps files in its state directory
+ *
+ * Memory is writable or executable, never both and never first one and then the other, but for what a file maps. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "sandbox/step.h"
+
+enum {
+        BUILTIN = 1 << 0,
+        LIBRARIES = 1 << 1,
+        LEARNER = 1 << 2,
+        ACTORS = BUILTIN | LIBRARIES,
+        ALL = ACTORS | LEARNER
+};
+
+/* How a call is held to part of what it can do. */
+typedef enum Hold {
+        HOLD_NOTHING,
+        HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
+        HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
+        HOLD_READING,        /* open for reading, create nothing */
+        HOLD_OWN_SIGNALS,    /* to oneself, as PID 1 of a namespace */
+        HOLD_THREADS,        /* clone() of a thread */
+        HOLD_TERMINAL,       /* ioctl(TCGETS): "is this a terminal?" */
+        HOLD_NO_CHANGE,      /* prlimit(): look only */
+        HOLD_ABSENT,         /* answered with ENOSYS, so that libraries take their older way */
+} Hold;
+
+typedef struct Allowed {
+        const char *name;
+        unsigned lists;
+        Hold hold;
+        const char *reason;
+} Allowed;
+
+static const Allowed calls[] = {
+        { "access", LIBRARIES | LEARNER, HOLD_NOTHING, "linkers look for files before they open them" },
+        { "arch_prctl", LEARNER, HOLD_NOTHING, "a starting program sets its thread register" },
+        { "brk", ALL, HOLD_NOTHING, "the heap" },
+        { "clock_getres", ALL, HOLD_NOTHING, "clocks, where the vDSO cannot answer" },
+        { "clock_gettime", ALL, HOLD_NOTHING, "clocks, where the vDSO cannot answer" },
+        { "clock_nanosleep", ALL, HOLD_NOTHING, "sleep; the meter counts CPU, the deadline the rest" },
+        { "clone", LEARNER, HOLD_THREADS, "gradient threads" },
+        { "clone3", LEARNER, HOLD_ABSENT, "its flags lie in memory, where no filter can read them" },
+        { "close", ALL, HOLD_NOTHING, "gives up what it has" },
+        { "execveat", LEARNER, HOLD_NOTHING,
+                        "once, to become the learner; Landlock names the only program" },
+        { "exit", ALL, HOLD_NOTHING, "the end of a thread" },
+        { "exit_group", ALL, HOLD_NOTHING, "the end" },
+        { "faccessat", LIBRARIES | LEARNER, HOLD_NOTHING, "as access" },
+        { "faccessat2", LIBRARIES | LEARNER, HOLD_NOTHING, "as access" },
+        { "fadvise64", LIBRARIES | LEARNER, HOLD_NOTHING, "readers of large files say so" },
+        { "fallocate", LEARNER, HOLD_NOTHING, "a full disk is found before a checkpoint is half written" },
+        { "fchmod", LEARNER, HOLD_NOTHING, "a checkpoint is readable for the daemon" },
+        { "fcntl", LIBRARIES | LEARNER, HOLD_NOTHING, "flags of descriptors it has" },
+        { "fdatasync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
+        { "fstat", LIBRARIES | LEARNER, HOLD_NOTHING, "sizes of files that are mapped or read" },
+        { "fsync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
+        { "ftruncate", LEARNER, HOLD_NOTHING, "sizes a checkpoint" },
+        { "futex", ALL, HOLD_NOTHING, "waits for an order, wakes a thread" },
+        { "getcwd", LIBRARIES, HOLD_NOTHING, "interpreters ask where they are: in /" },
+        { "getdents64", LIBRARIES | LEARNER, HOLD_NOTHING, "lists directories of its root" },
+        { "getegid", LIBRARIES | LEARNER, HOLD_NOTHING, "tells nothing the sandbox did not choose" },
+        { "geteuid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },
+        { "getgid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },
+        { "getpid", ALL, HOLD_NOTHING, "abort() signals itself: 1 in its namespace" },
+        { "getrandom", LIBRARIES | LEARNER, HOLD_NOTHING, "hash seeds and allocators' canaries" },
+        { "getrusage", LIBRARIES | LEARNER, HOLD_NOTHING, "its own use" },
+        { "gettid", ALL, HOLD_NOTHING, "abort() signals itself" },
+        { "gettimeofday", ALL, HOLD_NOTHING, "clocks, where the vDSO cannot answer" },
+        { "getuid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },
+        { "ioctl", LIBRARIES | LEARNER, HOLD_TERMINAL,
+                        "buffered output asks whether it goes to a terminal" },
+        { "lseek", LIBRARIES | LEARNER, HOLD_NOTHING, "positions in files" },
+        { "madvise", ALL, HOLD_NOTHING, "allocators give memory back" },
+        { "mmap", BUILTIN, HOLD_NOT_EXECUTABLE, "large allocations" },
+        { "mmap", LIBRARIES | LEARNER, HOLD_FILE_CODE, "allocations, libraries, shared segments" },
+        { "mprotect", ALL, HOLD_NOT_EXECUTABLE, "linkers close what they have relocated" },
+        { "mremap", ALL, HOLD_NOTHING, "allocators grow; protections stay" },
+        { "munmap", ALL, HOLD_NOTHING, "gives memory back" },
+        { "nanosleep", ALL, HOLD_NOTHING, "sleep" },
+        { "newfstatat", LIBRARIES | LEARNER, HOLD_NOTHING,
+                        "fstat() of newer C libraries; paths of its root" },
+        { "openat", LIBRARIES, HOLD_READING, "libraries and models of its read-only root" },
+        { "openat", LEARNER, HOLD_NOTHING, "libraries; checkpoints in its state directory" },
+        { "prctl", LEARNER, HOLD_NOTHING, "names itself; no privilege is left that it could touch" },
+        { "pread64", LIBRARIES | LEARNER, HOLD_NOTHING, "linkers read headers" },
+        { "prlimit64", LIBRARIES | LEARNER, HOLD_NO_CHANGE, "threads ask how large a stack is" },
+        { "pwrite64", LEARNER, HOLD_NOTHING, "a checkpoint's header, after its tensors" },
+        { "pwritev", LEARNER, HOLD_NOTHING, "a checkpoint's tensors" },
+        { "read", LIBRARIES | LEARNER, HOLD_NOTHING, "files it could open" },
+        { "readlink", LIBRARIES | LEARNER, HOLD_NOTHING, "linkers resolve $ORIGIN" },
+        { "readlinkat", LIBRARIES | LEARNER, HOLD_NOTHING, "as readlink" },
+        { "renameat", LEARNER, HOLD_NOTHING, "a checkpoint appears whole or not at all" },
+        { "renameat2", LEARNER, HOLD_NOTHING, "as renameat" },
+        { "restart_syscall", ALL, HOLD_NOTHING, "a frozen actor that waited goes on waiting when it thaws" },
+        { "rseq", LEARNER, HOLD_NOTHING, "the C library registers each thread" },
+        { "rt_sigaction", ALL, HOLD_NOTHING, "abort() ends with a status of its own" },
+        { "rt_sigprocmask", ALL, HOLD_NOTHING, "abort() and thread creation" },
+        { "rt_sigreturn", ALL, HOLD_NOTHING, "back from a handler" },
+        { "sched_getaffinity", LIBRARIES | LEARNER, HOLD_NOTHING, "how many CPUs there are" },
+        { "sched_yield", ALL, HOLD_NOTHING, "spinning while cores are free" },
+        { "set_robust_list", LEARNER, HOLD_NOTHING, "the C library registers each thread" },
+        { "set_tid_address", LEARNER, HOLD_NOTHING, "a starting program's thread" },
+        { "sigaltstack", ALL, HOLD_NOTHING, "a handler for an exhausted stack" },
+        { "statx", LIBRARIES | LEARNER, HOLD_NOTHING, "as newfstatat" },
+        { "sysinfo", LIBRARIES | LEARNER, HOLD_NOTHING, "qsort() and allocators size buffers by memory" },
+        { "tgkill", ALL, HOLD_OWN_SIGNALS, "abort() signals itself" },
+        { "uname", LIBRARIES | LEARNER, HOLD_NOTHING, "the kernel's release; the host's name is not there" },
+        { "unlinkat", LEARNER, HOLD_NOTHING, "a checkpoint that could not be finished" },
+        { "write", ALL, HOLD_NOTHING, "the bell, and stderr" },
+        { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
+};
+
+static int add(scmp_filter_ctx filter, const Allowed *call, int number, bool has_pid_namespace) {
+        const uint32_t allow = SCMP_ACT_ALLOW;
+
+        switch (call->hold) {
+        case HOLD_NOTHING: return seccomp_rule_add(filter, allow, number, 0);
+        case HOLD_NOT_EXECUTABLE:
+                return seccomp_rule_add(filter, allow, number, 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+        case HOLD_FILE_CODE: {
+                int r = seccomp_rule_add(
+                                filter, allow, number, 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+
+                /* A private mapping of a file that is never writable: what the linker makes of a library's text. */
+                return r < 0 ? r
+                             : seccomp_rule_add(filter, allow, number, 2,
+                                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC,
+                                                               PROT_EXEC),
+                                               SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS | MAP_SHARED, 0));
+        }
+        case HOLD_READING:
+                return seccomp_rule_add(filter, allow, number, 1,
+                                SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND,
+                                                O_RDONLY));
+        case HOLD_OWN_SIGNALS:
+                /* Elsewhere its number is not known yet: abort() then ends by a forbidden instruction instead. */
+                return has_pid_namespace
+                                       ? seccomp_rule_add(filter, allow, number, 1, SCMP_A0(SCMP_CMP_EQ, 1))
+                                       : seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+        case HOLD_THREADS:
+                return seccomp_rule_add(filter, allow, number, 1,
+                                SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM,
+                                                CLONE_THREAD | CLONE_VM));
+        case HOLD_TERMINAL: return seccomp_rule_add(filter, allow, number, 1, SCMP_A1(SCMP_CMP_EQ, TCGETS));
+        case HOLD_NO_CHANGE: return seccomp_rule_add(filter, allow, number, 1, SCMP_A2(SCMP_CMP_EQ, 0));
+        case HOLD_ABSENT: return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
+        }
+        return -EINVAL;
+}
+
+static int add_all(scmp_filter_ctx filter, unsigned list, bool has_pid_namespace) {
+        for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+                int number, r;
+
+                if (!(calls[i].lists & list))
+                        continue;
+
+                /* Some calls exist on some machines only (newfstatat is fstatat64 elsewhere, arch_prctl is x86's). */
+                number = seccomp_syscall_resolve_name(calls[i].name);
+                if (number < 0)
+                        continue;
+                r = add(filter, &calls[i], number, has_pid_namespace);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* libseccomp writes a program only to a descriptor. */
+static int export(scmp_filter_ctx filter, struct sock_fprog *ret) {
+        _cleanup_close_ int fd = memfd_create("filter", MFD_CLOEXEC);
+        _cleanup_free_ struct sock_filter *program = NULL;
+        uint64_t bytes;
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = seccomp_export_bpf(filter, fd);
+        if (r < 0)
+                return r;
+        r = fd_size(fd, &bytes);
+        if (r < 0)
+                return r;
+        if (bytes == 0 || bytes / sizeof(*program) > BPF_MAXINSNS)
+                return -E2BIG;
+
+        program = malloc(bytes);
+        if (!program)
+                return -ENOMEM;
+        r = pread_full(fd, program, bytes, 0);
+        if (r < 0)
+                return r;
+
+        *ret = (struct sock_fprog){ .len = (unsigned short) (bytes / sizeof(*program)),
+                .filter = TAKE_PTR(program) };
+        return 0;
+}
+
+static void filter_release(scmp_filter_ctx *filter) {
+        seccomp_release(*filter);
+}
+
+int sandbox_filter_compile(
+                SandboxKind kind, bool libraries, bool has_pid_namespace, struct sock_fprog *ret) {
+        unsigned list = kind == SANDBOX_LEARNER ? LEARNER : libraries ? LIBRARIES : BUILTIN;
+        _cleanup_(filter_release) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+        int r;
+
+        if (!filter)
+                return -ENOMEM;
+
+        /* Another machine's calls (32 bits on 64) have numbers of their own, which no line above speaks of. */
+        r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+        if (r < 0)
+                return r;
+        /* A tree and not a list: a few comparisons for each call. */
+        r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+        if (r < 0)
+                return r;
+        r = add_all(filter, list, has_pid_namespace);
+        if (r < 0)
+                return r;
+
+        return export(filter, ret);
+}

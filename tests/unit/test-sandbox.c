@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a sandbox closes is closed: each forbidden thing is tried by a child that has entered, at each level that this machine can
+ * give. A child says what it saw by its exit status: 0, the thing failed; 1, it worked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "sandbox/step.h"
+
+enum { REFUSED = 0, WORKED = 1, CANNOT_PREPARE = 99, TEST_UID = 7, FD_FLOOR = 32 };
+
+typedef struct Case {
+        uint32_t level, kind;
+        bool libraries;
+        int (*act)(void);
+        int keep_fd;
+        int cgroup_fd;
+        bool bad_keep; /* a list that does not ascend */
+} Case;
+
+static JobSettings settings;
+
+static int write_text(const char *path, const char *text) {
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return -errno;
+        return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/* What the spawner does before it starts an invoker. As root a range of users is mapped, else only the own one. */
+static int enter_namespaces(uint32_t *ret_n_uids) {
+        uid_t uid = getuid();
+        char map[64];
+        int to_child[2], status;
+        pid_t helper;
+
+        if (uid != 0) {
+                if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+                        return -errno;
+                (void) snprintf(map, sizeof(map), "0 %u 1", uid);
+                if (write_text("/proc/self/setgroups", "deny") < 0 ||
+                                write_text("/proc/self/uid_map", map) < 0)
+                        return -EPERM;
+                (void) snprintf(map, sizeof(map), "0 %u 1", getgid());
+                *ret_n_uids = 1;
+                return write_text("/proc/self/gid_map", map);
+        }
+
+        /* A range can only be mapped by somebody outside. */
+        if (pipe2(to_child, O_CLOEXEC) < 0)
+                return -errno;
+        helper = fork();
+        if (helper == 0) {
+                char path[64], byte;
+
+                if (read(to_child[0], &byte, 1) != 1)
+                        _exit(1);
+                (void) snprintf(path, sizeof(path), "/proc/%d/uid_map", getppid());
+                if (write_text(path, "0 300000 65536") < 0)
+                        _exit(1);
+                (void) snprintf(path, sizeof(path), "/proc/%d/gid_map", getppid());
+                _exit(write_text(path, "0 300000 65536") < 0);
+        }
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+                return -errno;
+        (void) !write(to_child[1], "x", 1);
+        if (waitpid(helper, &status, 0) != helper || status != 0)
+                return -EPERM;
+        if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+                return -errno;
+        *ret_n_uids = 65536;
+        return 0;
+}
+
+static pid_t clone_child(uint64_t flags) {
+        struct clone_args args = { .flags = flags, .exit_signal = SIGCHLD };
+
+        return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static _Noreturn void play_actor(const Case *c, const Sandbox *sandbox) {
+        int bad[2] = { 9, 8 };
+        SandboxEntry entry = {
+                .uid = TEST_UID,
+                .keep_fds = c->bad_keep ? bad : &c->keep_fd,
+                .n_keep_fds = c->bad_keep ? 2 : c->keep_fd >= 0,
+                .cgroup_fd = c->cgroup_fd,
+                .name = "actord-actor",
+        };
+
+        sandbox_enter(sandbox, &entry);
+        syscall(SYS_exit_group, c->act());
+        abort();
+}
+
+static _Noreturn void play_invoker(const Case *c) {
+        SandboxSpec spec = {
+                .kind = c->kind,
+                .level = c->level,
+                .n_uids = 1,
+                .settings = &settings,
+                .libraries = c->libraries,
+                .fd_floor = FD_FLOOR,
+                .executable_fd = -EBADF,
+                .state_fd = -EBADF,
+        };
+        Sandbox *sandbox = NULL;
+        uint32_t missing;
+        int status;
+        pid_t pid;
+
+        /* Nothing of a child's complaints belongs into the test's output. */
+        if (freopen("/dev/null", "w", stderr) == NULL)
+                _exit(CANNOT_PREPARE);
+        if (c->level >= SANDBOX_LEVEL_USERNS && enter_namespaces(&spec.n_uids) < 0)
+                _exit(CANNOT_PREPARE);
+        if (sandbox_new(&spec, &sandbox, &missing) < 0 || sandbox_leave_host() < 0)
+                _exit(CANNOT_PREPARE);
+
+        pid = clone_child(sandbox_clone_flags(sandbox));
+        if (pid < 0)
+                _exit(CANNOT_PREPARE);
+        if (pid == 0)
+                play_actor(c, sandbox);
+
+        if (waitpid(pid, &status, 0) != pid)
+                _exit(CANNOT_PREPARE);
+        if (WIFSIGNALED(status)) {
+                /* Passed on as it is, but without a second core dump; SIGKILL cannot be told from an accident otherwise. */
+                (void) signal(WTERMSIG(status), SIG_DFL);
+                (void) raise(WTERMSIG(status));
+        }
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : CANNOT_PREPARE);
+}
+
+/* The wait status of a child that entered the sandbox and acted; -1: this machine cannot give this level. */
+static int enter_and_act(const Case *c) {
+        pid_t pid = fork();
+        int status;
+
+        g_assert_cmpint(pid, >=, 0);
+        if (pid == 0)
+                play_invoker(c);
+        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_PREPARE)
+                return -1;
+        return status;
+}
+
+static int act_nothing(void) {
+        return REFUSED;
+}
+
+static int act_open(void) {
+        return open("/etc/passwd", O_RDONLY) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_create(void) {
+        return open("/made-by-an-actor", O_WRONLY | O_CREAT, 0600) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_proc(void) {
+        return open("/proc/self/status", O_RDONLY) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_socket(void) {
+        return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_socket_local(void) {
+        return socket(AF_UNIX, SOCK_STREAM, 0) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_fork(void) {
+        return fork() >= 0 ? WORKED : REFUSED;
+}
+
+static int act_exec(void) {
+        char *none[] = { NULL };
+
+        (void) execve("/bin/true", none, none);
+        return REFUSED;
+}
+
+static int act_ptrace(void) {
+        return ptrace(PTRACE_TRACEME, 0, NULL, NULL) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_mount(void) {
+        return mount("none", "/", "tmpfs", 0, NULL) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_unshare(void) {
+        return unshare(CLONE_NEWUSER) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_kill_parent(void) {
+        return kill(getppid(), SIGTERM) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_kill_all(void) {
+        return kill(-1, 0) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_affinity(void) {
+        cpu_set_t cpus;
+
+        CPU_ZERO(&cpus);
+        CPU_SET(0, &cpus);
+        return sched_setaffinity(0, sizeof(cpus), &cpus) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_uring(void) {
+        char params[256] = { 0 };
+
+        return syscall(SYS_io_uring_setup, 1, params) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_code(void) {
+        return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+                                               MAP_FAILED
+                               ? WORKED
+                               : REFUSED;
+}
+
+static int act_code_later(void) {
+        void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        return mprotect(p, 4096, PROT_READ | PROT_EXEC) == 0 ? WORKED : REFUSED;
+}
+
+static int act_seal(void) {
+        return memfd_create("x", 0) >= 0 ? WORKED : REFUSED;
+}
+
+/* What the filter must end: the same list for every level above none. */
+static const struct {
+        const char *name;
+        int (*act)(void);
+} forbidden[] = {
+        { "open", act_open },
+        { "create", act_create },
+        { "proc", act_proc },
+        { "socket", act_socket },
+        { "socket-local", act_socket_local },
+        { "fork", act_fork },
+        { "exec", act_exec },
+        { "ptrace", act_ptrace },
+        { "mount", act_mount },
+        { "unshare", act_unshare },
+        { "kill-parent", act_kill_parent },
+        { "kill-all", act_kill_all },
+        { "affinity", act_affinity },
+        { "io_uring", act_uring },
+        { "code", act_code },
+        { "code-later", act_code_later },
+        { "memfd", act_seal },
+};
+
+static const uint32_t levels[] = { SANDBOX_LEVEL_PROCESS, SANDBOX_LEVEL_FULL };
+
+static void test_forbidden(gconstpointer data) {
+        const Case base = { .level = GPOINTER_TO_UINT(data), .keep_fd = -1, .cgroup_fd = -1 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(forbidden); i++) {
+                Case c = base;
+                int status;
+
+                c.act = forbidden[i].act;
+                status = enter_and_act(&c);
+                if (status == -1) {
+                        g_test_skip("this machine gives no user namespaces here");
+                        return;
+                }
+                if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+                        g_error("%s at level %u: wait status %#x instead of SIGSYS", forbidden[i].name,
+                                        c.level, status);
+        }
+}
+
+/* Rules under rules: with the libraries' list files can be opened, and there still are none but the host's libraries. */
+static int act_library_files(void) {
+        static const char *const closed[] = { "/etc/passwd", "/proc/self/status", "/sys", "/root", "/home",
+                "/tmp/x" };
+        int fd;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(closed); i++)
+                if (open(closed[i], O_RDONLY) >= 0)
+                        return WORKED;
+
+        fd = open("/etc/ld.so.cache", O_RDONLY);
+        return fd < 0 && errno != ENOENT ? WORKED : REFUSED;
+}
+
+static void test_library_files(gconstpointer data) {
+        const Case c = { .level = GPOINTER_TO_UINT(data),
+                .libraries = true,
+                .act = act_library_files,
+                .keep_fd = -1,
+                .cgroup_fd = -1 };
+        int status = enter_and_act(&c);
+
+        if (status == -1) {
+                g_test_skip("this machine gives no user namespaces here");
+                return;
+        }
+        g_assert_cmpint(status, ==, REFUSED << 8);
+}
+
+static void test_library_writes(gconstpointer data) {
+        const Case c = { .level = GPOINTER_TO_UINT(data),
+                .libraries = true,
+                .act = act_create,
+                .keep_fd = -1,
+                .cgroup_fd = -1 };
+        int status = enter_and_act(&c);
+
+        if (status == -1) {
+                g_test_skip("this machine gives no user namespaces here");
+                return;
+        }
+        g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+}
+
+static int kept_fd = -1;
+
+/* Rings a kept bell; every other descriptor is gone. */
+static int act_bell(void) {
+        uint64_t one = 1;
+
+        if (write(kept_fd, &one, sizeof(one)) != sizeof(one))
+                return WORKED;
+        for (int fd = 3; fd < 256; fd++)
+                if (fd != kept_fd && write(fd, &one, sizeof(one)) >= 0)
+                        return WORKED;
+        return REFUSED;
+}
+
+static void test_bell(gconstpointer data) {
+        _cleanup_close_ int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), other = eventfd(0, EFD_CLOEXEC);
+        Case c = { .level = GPOINTER_TO_UINT(data), .act = act_bell, .keep_fd = bell, .cgroup_fd = -1 };
+        uint64_t rings;
+        int status;
+
+        g_assert_cmpint(other, >=, 0);
+        kept_fd = bell;
+        status = enter_and_act(&c);
+        if (status == -1) {
+                g_test_skip("this machine gives no user namespaces here");
+                return;
+        }
+        g_assert_cmpint(status, ==, REFUSED << 8);
+        g_assert_cmpint(read(bell, &rings, sizeof(rings)), ==, sizeof(rings));
+        g_assert_cmpuint(rings, ==, 1);
+}
+
+static int act_identity(void) {
+        return getuid() == TEST_UID && geteuid() == TEST_UID && getgid() == TEST_UID && getpid() == 1
+                               ? REFUSED
+                               : WORKED;
+}
+
+static void test_identity(void) {
+        const Case c = { .level = SANDBOX_LEVEL_FULL,
+                .libraries = true,
+                .act = act_identity,
+                .keep_fd = -1,
+                .cgroup_fd = -1 };
+        int status;
+
+        if (getuid() != 0) {
+                g_test_skip("only root maps a range of users");
+                return;
+        }
+        status = enter_and_act(&c);
+        if (status == -1) {
+                g_test_skip("this machine gives no user namespaces here");
+                return;
+        }
+        g_assert_cmpint(status, ==, REFUSED << 8);
+}
+
+static void on_abort(int signal) {
+        _exit(EXIT_ABORTED);
+}
+
+static int act_abort(void) {
+        (void) signal(SIGABRT, on_abort);
+        abort();
+}
+
+static void test_abort(void) {
+        const Case c = { .level = SANDBOX_LEVEL_FULL, .act = act_abort, .keep_fd = -1, .cgroup_fd = -1 };
+        int status = enter_and_act(&c);
+
+        if (status == -1) {
+                g_test_skip("this machine gives no user namespaces here");
+                return;
+        }
+        g_assert_cmpint(status, ==, EXIT_ABORTED << 8);
+}
+
+/* A sandbox whose step cannot be done ends with that step's status and does not act. */
+static void test_step_status(void) {
+        _cleanup_close_ int not_a_cgroup = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        const Case cgroup = {
+                .level = SANDBOX_LEVEL_PROCESS, .act = act_nothing, .keep_fd = -1, .cgroup_fd = not_a_cgroup
+        };
+        const Case keep = { .level = SANDBOX_LEVEL_PROCESS,
+                .act = act_nothing,
+                .keep_fd = -1,
+                .cgroup_fd = -1,
+                .bad_keep = true };
+
+        g_assert_cmpint(enter_and_act(&cgroup), ==, 200 << 8);
+        g_assert_cmpint(enter_and_act(&keep), ==, 201 << 8);
+}
+
+/* The same for steps that only fail when the sandbox lies: one is made by hand. */
+static int status_of(const Sandbox *sandbox) {
+        const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
+        pid_t pid = fork();
+        int status;
+
+        if (pid == 0) {
+                (void) !freopen("/dev/null", "w", stderr);
+                sandbox_enter(sandbox, &entry);
+                _exit(0);
+        }
+        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        g_assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+static void test_step_status_by_hand(void) {
+        struct sock_filter nonsense = { .code = 0xffff };
+        Sandbox none = { .level = SANDBOX_LEVEL_PROCESS,
+                .ruleset_fd = -EBADF,
+                .parent = getpid(),
+                .memory_limited = true };
+        Sandbox namespaces = none, root = none, parent = none, affinity = none, filter = none;
+
+        g_assert_cmpint(status_of(&none), ==, 0);
+        namespaces.level = SANDBOX_LEVEL_USERNS;
+        g_assert_cmpint(status_of(&namespaces), ==, 202);
+        (void) strcpy(root.root, "/no/such/root");
+        g_assert_cmpint(status_of(&root), ==, 203);
+        parent.parent = getpid() + 1;
+        g_assert_cmpint(status_of(&parent), ==, 206);
+        affinity.has_cpus = true;
+        g_assert_cmpint(status_of(&affinity), ==, 208);
+        filter.filter = (struct sock_fprog){ .len = 1, .filter = &nonsense };
+        g_assert_cmpint(status_of(&filter), ==, 209);
+}
+
+/* The lists are looked up by name and read by people: sorted, no name twice in a list. */
+static void test_filters(void) {
+        for (int libraries = 0; libraries < 2; libraries++)
+                for (int kind = SANDBOX_ACTOR; kind <= SANDBOX_LEARNER; kind++) {
+                        struct sock_fprog filter = {};
+
+                        g_assert_cmpint(sandbox_filter_compile(kind, libraries, true, &filter), ==, 0);
+                        g_assert_cmpint(filter.len, >, 20);
+                        free(filter.filter);
+                }
+}
+
+int main(int argc, char **argv) {
+        static const char *const names[] = {
+                [SANDBOX_LEVEL_PROCESS] = "process",
+                [SANDBOX_LEVEL_FULL] = "full",
+        };
+
+        g_test_init(&argc, &argv, NULL);
+        settings.memory_max_bytes = settings.learner_memory_max_bytes = 1ull << 30;
+        settings.n_actors = settings.n_threads = 1;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(levels); i++) {
+                gpointer level = GUINT_TO_POINTER(levels[i]);
+                char path[64];
+
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/forbidden", names[levels[i]]);
+                g_test_add_data_func(path, level, test_forbidden);
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/library-files", names[levels[i]]);
+                g_test_add_data_func(path, level, test_library_files);
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/library-writes", names[levels[i]]);
+                g_test_add_data_func(path, level, test_library_writes);
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/bell", names[levels[i]]);
+                g_test_add_data_func(path, level, test_bell);
+        }
+        g_test_add_func("/sandbox/full/identity", test_identity);
+        g_test_add_func("/sandbox/full/abort", test_abort);
+        g_test_add_func("/sandbox/step-status", test_step_status);
+        g_test_add_func("/sandbox/step-status-by-hand", test_step_status_by_hand);
+        g_test_add_func("/sandbox/filters", test_filters);
+        return g_test_run();
+}
