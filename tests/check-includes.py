@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who includes whom: include <- lib <- sandbox, actor <- programs, and programs never include each other."""
+import functools, os, re
+from sources import finish, point, read, sources
+
+PROGRAMS = ("daemon", "spawner", "invoker", "learner", "actorctl")
+MAY = {
+    "include": {"include"},
+    "lib": {"include", "lib"},
+    "sandbox": {"include", "lib", "sandbox"},
+    "actor": {"include", "lib", "actor"},
+    **{program: {"include", "lib", program} for program in PROGRAMS},
+}
+# The two places where processes of different rooms become one program: actors are forked without exec, and a
+# distribution may run acting and learning as one fragment.
+ALSO = {"invoker/pool.c": {"sandbox", "actor"}, "learner/fused.c": {"actor"}}
+GLIB = re.compile(r"^(glib|gio|json-glib|gobject)\b")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+LIB_CONTROL = set(re.search(r"^LIB_CONTROL := (.*)$", read("Makefile"), re.M)[1].split())
+
+
+def room(path):
+    return path.split("/")[0]
+
+
+def on_control_side(path):
+    return room(path) in ("daemon", "actorctl") or path in LIB_CONTROL
+
+
+def includes(path):
+    return [(kind == '"', name) for kind, name in INCLUDE.findall(read(path))]
+
+
+def check_direction(path):
+    for own, name in includes(path):
+        if own and "/" not in name:
+            yield f'{path} includes "{name}" without its room'
+        elif own and room(name) not in MAY[room(path)] | ALSO.get(path, set()):
+            yield f'{path} includes "{name}"'
+
+
+@functools.cache
+def way_to_glib(path):
+    """How a file reaches GLib, by headers of ours or at once; "" where it does not."""
+    for own, name in includes(path):
+        if GLIB.match(name):
+            return f"{path} includes <{name}>"
+        if own and os.path.exists(name) and name != path and (way := way_to_glib(name)):
+            return f"{path}: {way}"
+    return ""
+
+
+files = [path for path in sources(".c", ".h") if room(path) in MAY]
+for name in MAY:
+    point(f"{name}/ includes only {', '.join(sorted(MAY[name]))}",
+          [text for path in files if room(path) == name for text in check_direction(path)])
+point("nothing on the data side reaches GLib",
+      [way_to_glib(path) for path in files
+       if path.endswith(".c") and not on_control_side(path) and way_to_glib(path)])
+point("OpenBLAS stays in the learner", [f"{path} includes <cblas.h>" for path in files if room(path) != "learner"
+                                        for _, name in includes(path) if name == "cblas.h"])
+point("lib/ never logs", [path for path in files if room(path) == "lib" and
+                          re.search(r"\b(syslog|sd_journal_\w+|fprintf|g_warning|g_message|perror) *\(", read(path))])
+point("the installed header needs nothing of ours",
+      [name for own, name in includes("include/actord/env.h") if own])
+finish()

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What every file of ours looks like, as far as no other tool says it."""
+import re
+from sources import finish, point, read, sources
+
+LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+COLUMNS_MAX = 109
+TEMPLATES = ("lib/forward-kernel.h",)  # included once per kind of processor
+SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
+
+
+def functions(text):
+    """(line, length) of each function: it opens with a brace at the end of a line that starts in the first column
+    (or of the last line of its parameters), and closes with one in the first column."""
+    start = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.match(r"[A-Za-z_].*\)? \{$", line) and not re.match(r"(typedef|struct|enum|union|static const|extern)\b", line):
+            start = number
+        elif re.match(r"[A-Za-z_].*[,(]$", line) and start is None:
+            start = number
+        elif line.startswith("}"):
+            if start and line == "}":
+                yield start, number - start - 1
+            start = None
+        elif line.endswith(";") and not line.startswith((" ", "\t")):
+            start = None
+
+
+def without_strings(line):
+    return re.sub(r'"(\\.|[^"\\])*"', '""', line)
+
+
+code = [path for path in sources(".c", ".h") if not path.startswith("examples/")]
+scripts = [path for path in sources(".sh", ".py", ".mk", "Makefile", "tests/run", "tests/lane/as-tester", ".ci/run")]
+texts = {path: read(path) for path in code + scripts}
+
+point("every file names its licence", [path for path, text in texts.items() if SPDX not in text[:200]])
+point("every header is guarded by #pragma once",
+      [path for path in code if path.endswith(".h") and "#pragma once" not in texts[path] and path not in TEMPLATES])
+point("comments are /* */", [f"{path}:{number}" for path in code
+                             for number, line in enumerate(texts[path].split("\n"), 1)
+                             if re.search(r"(^|[\s;{}])//", without_strings(line))])
+point(f"files have at most {LINES_MAX} lines",
+      [f"{path}: {text.count(chr(10))}" for path, text in texts.items() if text.count("\n") > LINES_MAX])
+point(f"functions have at most {FUNCTION_LINES_MAX} lines",
+      [f"{path}:{line}: {length}" for path in code if path.endswith(".c")
+       for line, length in functions(texts[path]) if length > FUNCTION_LINES_MAX])
+point("nothing is left half-done", [path for path in code + scripts if path != "tests/check-shape.py"
+                                    and re.search(r"\b(TODO|FIXME|XXX|HACK)\b", texts[path])])
+point("lines end without blanks, files with a newline",
+      [path for path, text in texts.items() if re.search(r"[ \t]+$", text, re.M) or not text.endswith("\n")])
+finish()
