@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Everything that checks. `check`, `check-vm` and `demo` install first what they need and then call make again, since
+# what pkg-config answers was read before. Every one ends with the line "N passed, N failed, N skipped".
+
+JOBS ?= $(shell nproc)
+SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+RUN = tests/run --jobs=$(JOBS)
+export B
+
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
+BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+TESTS_style := $(sort $(wildcard tests/check-*.sh tests/check-*.py))
+TESTS_host  := $(sort $(wildcard tests/integration/test-*.sh tests/integration/test-*.py))
+TESTS_lane  := $(sort $(wildcard tests/integration/lane-*.sh tests/integration/lane-*.py))
+TESTS_vm    := $(sort $(wildcard tests/vm/vm-*.sh tests/vm/vm-*.py))
+LANE = $(if $(TESTS_lane),--deadline=420 "tests/lane/fast.sh $(TESTS_lane)")
+
+.PHONY: check check-installed check-unit check-host check-lane check-style check-vm check-vm-installed
+.PHONY: check-asan check-tsan check-valgrind check-fuzz check-fuzz-built bench demo
+
+check:
+	@packaging/dependencies.sh build test
+	@$(SUBMAKE) check-installed
+check-installed: all $(UNIT_TESTS) $(FUZZERS)
+	@LANE_DEADLINE=400 $(RUN) --deadline=600 $(TESTS_style) --deadline=120 $(UNIT_TESTS) $(FUZZERS) \
+                --jobs=1 --deadline=240 $(TESTS_host) $(LANE)
+
+check-unit: $(UNIT_TESTS)
+	@$(RUN) $(UNIT_TESTS)
+check-host: all
+	@$(RUN) --jobs=1 --deadline=240 $(TESTS_host)
+check-lane: all
+	@LANE_DEADLINE=400 $(RUN) $(LANE)
+check-style: all
+	@$(RUN) --deadline=600 $(TESTS_style)
+
+check-vm:
+	@packaging/dependencies.sh build test vm
+	@$(SUBMAKE) check-vm-installed
+check-vm-installed: all
+	@VM_DEADLINE=900 $(RUN) --deadline=1500 $(if $(TESTS_vm),"tests/vm/run.sh $(TESTS_vm)")
+
+# Without address randomisation: the sanitizers' fixed shadow does not fit below every kernel's choice.
+check-asan:
+	@ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+                setarch --addr-no-randomize $(SUBMAKE) B=build-asan SANITIZE=address,undefined OPT=-O1 check-unit
+check-tsan:
+	@TSAN_OPTIONS=halt_on_error=1 \
+                setarch --addr-no-randomize $(SUBMAKE) B=build-tsan SANITIZE=thread OPT=-O1 check-unit
+check-valgrind: all $(UNIT_TESTS)
+	@$(RUN) --deadline=900 $(wildcard tests/valgrind.sh)
+
+# A fuzzer is a tests/fuzz/fuzz-X.c with LLVMFuzzerTestOneInput(), its seeds are the files of tests/fuzz/fuzz-X/.
+# `check` replays the seeds in the ordinary build; `check-fuzz` searches on from them for a while.
+$(B)/fuzz/%.o: CFLAGS_room = $(CFLAGS_control)
+$(B)/fuzz/%.o: tests/fuzz/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -Wno-missing-prototypes -MMD -MP -c -o $@ $<
+$(B)/fuzz/%: $(B)/fuzz/%.o $(if $(FUZZING),,$(B)/fuzz/replay.o) $(B)/rooms.a
+	$(CC) $(ALL_LDFLAGS) $(if $(FUZZING),-fsanitize=fuzzer) -o $@ $^ $(LIBS_test)
+
+FUZZ_SECONDS ?= 10
+check-fuzz:
+	@$(SUBMAKE) B=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address FUZZING=1 check-fuzz-built
+check-fuzz-built: $(FUZZERS)
+	@$(RUN) --deadline=$$(($(FUZZ_SECONDS) + 60)) \
+                $(foreach fuzzer,$(FUZZERS),"tests/fuzz/search.sh $(fuzzer) $(FUZZ_SECONDS)")
+
+# Figures, never a test: what is printed is read by people.
+$(B)/bench/%.o: CFLAGS_room = $(CFLAGS_control)
+$(B)/bench/%.o: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
+$(B)/bench/%: $(B)/bench/%.o $(B)/rooms.a
+	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
+bench: all $(BENCHES)
+	@for bench in $(sort $(wildcard tests/bench/*.sh)); do echo "== $$bench"; $$bench || exit 1; done
+
+# Each file is looked at again only after it, a header of it or the rules have changed.
+$(B)/tidy/%.ok: %.c $(B)/%.o .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet $< -- $(filter-out -fstack-protector-strong,$(ALL_CFLAGS)) $(CFLAGS_control) 2>/dev/null
+	@touch $@
+
+demo:
+	@packaging/dependencies.sh build
+	@$(SUBMAKE) all
+	@$(B)/actorctl run examples/cartpole.conf
+	@$(B)/actorctl run examples/hopper.conf
