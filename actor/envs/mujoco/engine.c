@@ -94,7 +94,7 @@ static uint32_t n_observation(const mjModel *model, const MujocoOptions *options
 }
 
 static size_t n_state(const mjModel *model) {
-        return (size_t) (1 + model->nq + 2 * model->nv + model->na + model->nu);
+        return 1 + (size_t) model->nq + 2 * (size_t) model->nv + (size_t) model->na + (size_t) model->nu;
 }
 
 int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_options,
