@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Steps per second of each environment's bare loop, one core, no actor around it: what an actor can reach
- * at most.
+/* Steps per second of each environment's bare loop, one core, no actor around it: what an actor can reach at most.
  *
- * env-steps [MODULE [NAME...]] MODULE: the path of env-mujoco.so
+ *     env-steps [MODULE [NAME...]]        MODULE: the path of env-mujoco.so
  *
- * Random actions are drawn from a stream as an actor's are; the scripted policy is a fixed linear one,
- * which costs less than the draw and keeps some episodes longer. The best of three runs is printed, as
- * others may be using the machine. */
+ * Random actions are drawn beforehand; the scripted policy is a fixed linear one, which keeps some episodes
+ * longer. The best of three runs is printed, as others may be using the machine. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
