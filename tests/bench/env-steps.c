@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Steps per second of each environment's bare loop, one core, no actor around it: what an actor can reach at most.
+/* Steps per second of each environment's bare loop, one core, no actor around it: what an actor can reach at
+ * most.
  *
  *     env-steps [MODULE [NAME...]]        MODULE: the path of env-mujoco.so
  *
