@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What every verb gets: the options, the exit statuses that scripts rely on, and one way to say that something is wrong. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum ExitStatus {
+        STATUS_OK = 0,
+        STATUS_FAILED = 1,
+        STATUS_USAGE = 2,         /* the command line, or the job file */
+        STATUS_BUDGET = 3,        /* the budget was exhausted before the target was reached */
+        STATUS_INTERRUPTED = 130, /* as a shell says of SIGINT */
+} ExitStatus;
+
+typedef enum JsonMode { JSON_OFF, JSON_SHORT, JSON_PRETTY } JsonMode;
+
+typedef struct Options {
+        bool help, version;
+        JsonMode json;
+        bool no_pager, no_legend, quiet;
+        bool system, user; /* neither: wherever a daemon can be reached */
+        bool wait, follow;
+        GPtrArray *sets; /* of "Section.Key=VALUE" */
+        uint64_t n_episodes, n_lines;
+        char *format, *output;
+        uint32_t given; /* bit i: row i of the option table */
+} Options;
+
+/* Bits of OptionRow.verbs. */
+typedef enum VerbId {
+        VERB_RUN = 1 << 0,
+        VERB_SUBMIT = 1 << 1,
+        VERB_LIST = 1 << 2,
+        VERB_STATUS = 1 << 3,
+        VERB_SHOW = 1 << 4,
+        VERB_CAT = 1 << 5,
+        VERB_STOP = 1 << 6,
+        VERB_WATCH = 1 << 7,
+        VERB_BILL = 1 << 8,
+        VERB_LOGS = 1 << 9,
+        VERB_VERIFY = 1 << 10,
+        VERB_EXPORT = 1 << 11,
+        VERB_EVAL = 1 << 12,
+        VERB_ENV = 1 << 13,
+        VERB_PRICE = 1 << 14,
+        VERB_HELP = 1 << 15,
+        VERB_ANY = (1 << 16) - 1,
+} VerbId;
+
+typedef struct Verb {
+        VerbId id;
+        const char *name, *arguments, *help;
+        size_t least, most; /* arguments after the verb */
+        ExitStatus (*run)(const Options *options, char **arguments, size_t n);
+        const char *details; /* for --help of the verb; lines of at most 80 columns */
+} Verb;
+
+/* The table in main.c, ended by a row without a name. */
+extern const Verb verbs[];
+
+/* "actorctl: …" on stderr, with a newline. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Parses argv, options before and after the verb. STATUS_OK; or STATUS_USAGE after having said why. *ret_arguments: the verb and what
+ * follows, g_strfreev(). */
+ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments);
+/* Whether the verb takes every option that was given. */
+ExitStatus options_check(const Options *options, const Verb *verb);
+void options_done(Options *options);
+/* The options that a verb takes; 0: those that all take. */
+void options_print_help(unsigned verb);
+
+ExitStatus verb_run(const Options *options, char **arguments, size_t n);
+ExitStatus verb_submit(const Options *options, char **arguments, size_t n);
+ExitStatus verb_list(const Options *options, char **arguments, size_t n);
+ExitStatus verb_status(const Options *options, char **arguments, size_t n);
+ExitStatus verb_show(const Options *options, char **arguments, size_t n);
+ExitStatus verb_cat(const Options *options, char **arguments, size_t n);
+ExitStatus verb_stop(const Options *options, char **arguments, size_t n);
+ExitStatus verb_watch(const Options *options, char **arguments, size_t n);
+ExitStatus verb_bill(const Options *options, char **arguments, size_t n);
+ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
+ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
+ExitStatus verb_export(const Options *options, char **arguments, size_t n);
+ExitStatus verb_eval(const Options *options, char **arguments, size_t n);
+ExitStatus verb_env(const Options *options, char **arguments, size_t n);
+ExitStatus verb_price(const Options *options, char **arguments, size_t n);

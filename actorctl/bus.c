@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The same interface behind three doors; everything above this file does not know which one it came through. */
+#include "actorctl/bus.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "actorctl/private.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define ERROR_ROW(name, number) { BUS_ERROR(name), number },
+static const sd_bus_error_map error_map[] = { BUS_ERRORS(ERROR_ROW) SD_BUS_ERROR_MAP_END };
+#undef ERROR_ROW
+
+static bool name_is_reachable(sd_bus *bus) {
+        g_auto(GStrv) acquired = NULL, activatable = NULL;
+
+        /* sd-bus allocates with malloc, as GLib's own g_malloc does. */
+        if (sd_bus_list_names(bus, &acquired, &activatable) < 0)
+                return false;
+        return (acquired && g_strv_contains((const char *const *) acquired, BUS_NAME)) ||
+               (activatable && g_strv_contains((const char *const *) activatable, BUS_NAME));
+}
+
+static Connection *connection_new(sd_bus *bus) {
+        Connection *connection = g_new0(Connection, 1);
+
+        connection->bus = bus;
+        connection->lock_fd = -EBADF;
+        (void) sd_bus_error_add_map(error_map);
+        return connection;
+}
+
+static int try_bus(int (*open_bus)(sd_bus **), bool must, Connection **ret) {
+        sd_bus *bus = NULL;
+        int r;
+
+        r = open_bus(&bus);
+        if (r >= 0 && !must && !name_is_reachable(bus))
+                r = -ENOENT;
+        if (r < 0) {
+                sd_bus_flush_close_unref(bus);
+                return r;
+        }
+        *ret = connection_new(bus);
+        (*ret)->destination = BUS_NAME;
+        return 0;
+}
+
+int connection_open(const Options *options, Connection **ret) {
+        int r;
+
+        if (options->system || options->user) {
+                r = try_bus(options->system ? sd_bus_open_system : sd_bus_open_user, true, ret);
+                if (r < 0)
+                        complain("the %s bus cannot be reached: %s", options->system ? "system" : "user's",
+                                        g_strerror(-r));
+                return r;
+        }
+        if (try_bus(sd_bus_open_system, false, ret) >= 0 || try_bus(sd_bus_open_user, false, ret) >= 0)
+                return 0;
+        complain("no actord can be reached: start one with `systemctl start actord`, or use `actorctl run FILE`, "
+                 "which needs none");
+        return -ENOENT;
+}
+
+static int connect_private(int fd, sd_bus **ret) {
+        _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
+        int r;
+
+        r = sd_bus_new(&bus);
+        if (r < 0) {
+                (void) close_fd(fd);
+                return r;
+        }
+        r = sd_bus_set_fd(bus, fd, fd);
+        if (r < 0) {
+                (void) close_fd(fd);
+                return r;
+        }
+        (void) sd_bus_negotiate_fds(bus, true);
+        r = sd_bus_start(bus);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(bus);
+        return 0;
+}
+
+int connection_open_private(bool keep, Connection **ret) {
+        g_autoptr(Connection) connection = connection_new(NULL);
+        int fd, r;
+
+        r = run_directory_make(
+                        keep, &connection->state_directory, &connection->lock_fd, &connection->temporary);
+        if (r < 0)
+                return r;
+        fd = private_daemon_start(connection->state_directory, &connection->pid);
+        if (fd < 0)
+                return fd;
+        r = connect_private(fd, &connection->bus);
+        if (r < 0) {
+                complain("the private daemon cannot be reached: %s", g_strerror(-r));
+                return r;
+        }
+        *ret = g_steal_pointer(&connection);
+        return 0;
+}
+
+int connection_open_any(const Options *options, Connection **ret) {
+        return options->system || options->user ? connection_open(options, ret)
+                                                : connection_open_private(false, ret);
+}
+
+Connection *connection_close(Connection *connection) {
+        if (!connection)
+                return NULL;
+        /* What is queued is still sent on a bus; a private daemon takes the closed socket as the end. */
+        if (connection->pid > 0)
+                sd_bus_close_unref(connection->bus);
+        else
+                sd_bus_flush_close_unref(connection->bus);
+        if (connection->pid > 0)
+                (void) private_daemon_wait(connection->pid);
+        if (connection->temporary)
+                run_directory_remove(connection->state_directory);
+        (void) close_fd(connection->lock_fd);
+        g_free(connection->state_directory);
+        g_free(connection);
+        return NULL;
+}
+
+static bool connection_lost(int r) {
+        return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE || r == -ESHUTDOWN;
+}
+
+static void complain_error(const Connection *connection, const sd_bus_error *error, int r) {
+        if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile))) {
+                /* Its sentences begin with the file's name. */
+                (void) fflush(stdout);
+                fprintf(stderr, "%s\n", error->message);
+        } else if (connection_lost(r) && connection->pid > 0)
+                complain("the private daemon ended unexpectedly");
+        else if (error->message)
+                complain("%s", error->message);
+        else
+                complain("the daemon did not answer: %s", g_strerror(-r));
+}
+
+int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r;
+
+        r = sd_bus_call(connection->bus, message, 0, &error, ret_reply);
+        if (r < 0)
+                complain_error(connection, &error, r);
+        return MIN(r, 0);
+}
+
+int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
+                sd_bus_message **ret_reply, const char *types, ...) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        va_list arguments;
+        int r;
+
+        r = sd_bus_message_new_method_call(
+                        connection->bus, &message, connection->destination, path, interface, member);
+        if (r < 0) {
+                complain("%s cannot be called: %s", member, g_strerror(-r));
+                return r;
+        }
+        if (types && types[0]) {
+                va_start(arguments, types);
+                r = sd_bus_message_appendv(message, types, arguments);
+                va_end(arguments);
+                g_assert(r >= 0);
+        }
+        return connection_send(connection, message, ret_reply);
+}
+
+int job_path(const char *number, uint64_t *ret_id, char **ret_path) {
+        uint64_t id;
+
+        if (!g_ascii_string_to_unsigned(number, 10, 1, UINT64_MAX, &id, NULL)) {
+                complain("%s is not the number of a job; `actorctl list` shows them", number);
+                return -EINVAL;
+        }
+        *ret_path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, BUS_PATH_JOB_PREFIX, id);
+        if (ret_id)
+                *ret_id = id;
+        return 0;
+}
+
+ExitStatus status_of_error(int r) {
+        return r == -EINVAL || r == -EBADMSG || r == -ENOENT ? STATUS_USAGE : STATUS_FAILED;
+}

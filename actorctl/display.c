@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A live display is drawn at most ten times a second and never scrolls; without a terminal there is a plain line now and then, for
+ * log files. */
+#include "actorctl/display.h"
+
+#include <langinfo.h>
+#include <math.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define LIVE_USEC   100000
+#define CURVE_USEC  500000
+#define PLAIN_USEC  10000000
+#define RATE_USEC   1000000
+#define ROUNDS_MOST 400u
+#define CURVE_ROWS  8u
+
+struct Display {
+        FILE *to;
+        bool live, curve, utf8;
+        Connection *connection;
+        const char *path;
+        gint64 drawn_usec;
+        unsigned n_lines; /* of the block that stands on the screen */
+        gint64 rate_usec;
+        uint64_t rate_steps;
+        double rate; /* steps per second; NaN: not known yet */
+        bool ended, started;
+};
+
+Display *display_new(FILE *to, bool curve, Connection *connection, const char *path) {
+        Display *display = g_new0(Display, 1);
+
+        display->to = to;
+        display->live = isatty(fileno(to)) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
+        display->curve = curve && display->live;
+        display->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+        display->connection = connection;
+        display->path = path;
+        display->rate = NAN;
+        return display;
+}
+
+Display *display_free(Display *display) {
+        g_free(display);
+        return NULL;
+}
+
+static unsigned screen_columns(const Display *display) {
+        struct winsize size;
+
+        if (ioctl(fileno(display->to), TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
+                return 80;
+        return MIN(size.ws_col, 200u);
+}
+
+/* Over the last second or more: rounds come in lumps. */
+static void measure_rate(Display *display, const JobStatus *status, gint64 now) {
+        if (display->rate_usec == 0 || status->n_env_steps < display->rate_steps) {
+                display->rate_usec = now;
+                display->rate_steps = status->n_env_steps;
+        } else if (now - display->rate_usec >= RATE_USEC) {
+                display->rate = (double) (status->n_env_steps - display->rate_steps) * 1e6 /
+                                (double) (now - display->rate_usec);
+                display->rate_usec = now;
+                display->rate_steps = status->n_env_steps;
+        }
+}
+
+static char *describe(const Display *display, const JobStatus *status) {
+        GString *text = g_string_new(NULL);
+        char number[32], money[48];
+
+        if (strcmp(status->state, "running") != 0 && !job_has_ended(status))
+                g_string_append_printf(text, "%s, ", status->state);
+        g_string_append_printf(text, "round %" G_GUINT64_FORMAT ", %u actor%s, %s steps", status->round,
+                        status->n_actors, status->n_actors == 1 ? "" : "s",
+                        format_count(status->n_env_steps, number));
+        if (isfinite(display->rate))
+                g_string_append_printf(text, ", %s/s", format_count((uint64_t) display->rate, number));
+        if (isfinite(status->return_mean))
+                g_string_append_printf(text, ", return %.1f", status->return_mean);
+        else if (isfinite(status->return_round))
+                g_string_append_printf(text, ", return %.1f (of the round)", status->return_round);
+        if (status->n_evaluation_episodes > 0)
+                g_string_append_printf(text, ", %" G_GUINT64_FORMAT " episodes played, mean %.1f",
+                                status->n_evaluation_episodes, status->evaluation_mean);
+        g_string_append_printf(text, ", %s", format_money(status->cost_full, status->currency, money));
+        return g_string_free(text, FALSE);
+}
+
+static double fraction_done(const JobStatus *status) {
+        return status->stop_steps > 0 ? (double) status->n_env_steps / (double) status->stop_steps : 0;
+}
+
+/* Bar and words, cut at the screen's edge. */
+static char *status_line(const Display *display, const JobStatus *status) {
+        g_autofree char *bar = bar_draw(fraction_done(status), 20, display->utf8);
+        g_autofree char *words = describe(display, status);
+        g_autofree char *line =
+                        g_strdup_printf("%s %3.0f%% %s", bar, 100 * MIN(fraction_done(status), 1.0), words);
+        g_autofree char *valid = g_utf8_make_valid(line, -1);
+
+        return g_utf8_substring(
+                        valid, 0, MIN(g_utf8_strlen(valid, -1), (glong) screen_columns(display) - 1));
+}
+
+/* The curve's points: environment steps and mean return; before 100 episodes, the round's own. */
+static int fetch_rounds(const Display *display, GArray *xs, GArray *ys) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        uint64_t round, steps;
+        uint32_t actors;
+        double mean, of_round, emulated, cost;
+        int r;
+
+        r = sd_bus_call_method(display->connection->bus, display->connection->destination, display->path,
+                        BUS_INTERFACE_JOB, "GetRounds", NULL, &reply, "tu", UINT64_C(0), ROUNDS_MOST);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_enter_container(reply, 'a', "(ttudddd)");
+        while (r > 0 && (r = sd_bus_message_read(reply, "(ttudddd)", &round, &steps, &actors, &mean,
+                                         &of_round, &emulated, &cost)) > 0) {
+                double x = (double) steps, y = isfinite(mean) ? mean : of_round;
+
+                g_array_append_val(xs, x);
+                g_array_append_val(ys, y);
+        }
+        return r;
+}
+
+static void append_curve(const Display *display, GString *block) {
+        g_autoptr(GArray) xs = g_array_new(FALSE, FALSE, sizeof(double)),
+                          ys = g_array_new(FALSE, FALSE, sizeof(double));
+        g_autofree char *curve = NULL;
+        g_auto(GStrv) lines = NULL;
+        double low = INFINITY, high = -INFINITY;
+
+        if (fetch_rounds(display, xs, ys) < 0 || xs->len < 2)
+                return;
+        for (guint i = 0; i < ys->len; i++) {
+                double y = g_array_index(ys, double, i);
+
+                low = isfinite(y) ? MIN(low, y) : low;
+                high = isfinite(y) ? MAX(high, y) : high;
+        }
+        if (!isfinite(low))
+                return;
+        curve = curve_draw((double *) xs->data, (double *) ys->data, xs->len,
+                        MIN(screen_columns(display) - 14, 100u), CURVE_ROWS, display->utf8);
+        lines = g_strsplit(curve, "\n", -1);
+        g_string_append(block, "\n");
+        for (unsigned i = 0; i < CURVE_ROWS && lines[i]; i++) {
+                if (i == 0 || i == CURVE_ROWS - 1)
+                        g_string_append_printf(block, "%10.1f  %s\n", i == 0 ? high : low, lines[i]);
+                else
+                        g_string_append_printf(block, "%12s%s\n", "", lines[i]);
+        }
+}
+
+static void draw_block(Display *display, const JobStatus *status) {
+        g_autoptr(GString) block = g_string_new(NULL);
+        g_autofree char *line = status_line(display, status);
+
+        g_string_append_printf(block, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT "\n%s\n",
+                        status->id, status->environment, status->algorithm, status->seed, line);
+        append_curve(display, block);
+        if (display->n_lines > 0)
+                fprintf(display->to, "\033[%uA\r", display->n_lines);
+        fprintf(display->to, "\033[J%s", block->str);
+        display->n_lines = 0;
+        for (const char *p = block->str; *p; p++)
+                display->n_lines += *p == '\n';
+}
+
+static void draw(Display *display, const JobStatus *status) {
+        g_autofree char *line = NULL;
+
+        if (display->curve)
+                draw_block(display, status);
+        else if (display->live) {
+                line = status_line(display, status);
+                fprintf(display->to, "\r%s\033[K", line);
+        } else {
+                line = describe(display, status);
+                fprintf(display->to, "job %" G_GUINT64_FORMAT ": %s\n", status->id, line);
+        }
+        (void) fflush(display->to);
+}
+
+void display_update(Display *display, const JobStatus *status) {
+        gint64 now = g_get_monotonic_time(), period = display->curve  ? CURVE_USEC
+                                                      : display->live ? LIVE_USEC
+                                                                      : PLAIN_USEC;
+
+        /* Until a job runs its limits are not known, and those that are not enforced are said first. */
+        if (status->id == 0 || display->ended || strcmp(status->state, "starting") == 0)
+                return;
+        measure_rate(display, status, now);
+        if (!display->live && !display->started) {
+                fprintf(display->to, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT "\n",
+                                status->id, status->environment, status->algorithm, status->seed);
+                display->drawn_usec = now;
+        }
+        display->started = true;
+        if (display->drawn_usec != 0 && now - display->drawn_usec < period)
+                return;
+        display->drawn_usec = now;
+        draw(display, status);
+}
+
+void display_end(Display *display, const JobStatus *status) {
+        if (display->ended)
+                return;
+        display->ended = true;
+        if (!display->started)
+                return;
+        draw(display, status);
+        if (display->live && !display->curve)
+                fprintf(display->to, "\n");
+        (void) fflush(display->to);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One small event loop: the daemon's signals, the user's, and a clock for the display. Signals of the daemon are hints; what is
+ * true is asked for, so a lost one only costs a second. */
+#include "actorctl/follow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "actorctl/display.h"
+#include "include/bus.h"
+#include "include/sandbox.h"
+#include "lib/cleanup.h"
+#include "lib/words.h"
+
+#define REFRESH_USEC 100000ull
+#define ASK_USEC     1000000ull
+
+typedef struct Follower {
+        Connection *connection;
+        const char *path;
+        FollowInterrupt interrupt;
+        Display *display;
+        JobStatus *status;
+        sd_event *event;
+        uint64_t asked_usec;
+        unsigned n_interrupts;
+        bool limits_said;
+} Follower;
+
+static const int followed_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+void follow_prepare(void) {
+        sigset_t set;
+
+        (void) sigemptyset(&set);
+        for (size_t i = 0; i < ELEMENTSOF(followed_signals); i++)
+                (void) sigaddset(&set, followed_signals[i]);
+        (void) sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Each limit that is not enforced is said once, in words. */
+static void say_limits(Follower *f) {
+        if (f->limits_said || !f->status->limits[0])
+                return;
+        f->limits_said = true;
+        for (char **word = f->status->limits; *word; word++)
+                for (uint32_t i = 0; limit_to_string(i); i++)
+                        if (strcmp(limit_to_string(i), *word) == 0)
+                                fprintf(stderr, "actorctl: not enforced here: %s: %s\n", *word,
+                                                limit_sentence(i));
+}
+
+static void show(Follower *f) {
+        say_limits(f);
+        if (f->display)
+                display_update(f->display, f->status);
+        if (job_has_ended(f->status))
+                (void) sd_event_exit(f->event, STATUS_OK);
+}
+
+static int on_properties(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Follower *f = userdata;
+        int r;
+
+        r = sd_bus_message_skip(m, "s");
+        if (r >= 0)
+                r = job_status_read(f->status, m);
+        if (r < 0)
+                complain("a signal of the daemon cannot be read and is ignored: %s", g_strerror(-r));
+        show(f);
+        return 0;
+}
+
+static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Follower *f = userdata;
+        uint64_t id;
+        const char *path;
+
+        if (sd_bus_message_read(m, "to", &id, &path) >= 0 && strcmp(path, f->path) == 0)
+                (void) sd_event_exit(f->event, STATUS_OK);
+        return 0;
+}
+
+static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Follower *f = userdata;
+
+        if (f->display)
+                display_end(f->display, f->status);
+        complain(f->connection->pid > 0 ? "the private daemon ended unexpectedly, and the job with it"
+                                        : "the bus is gone; the job goes on without being watched");
+        (void) sd_event_exit(f->event, STATUS_FAILED);
+        return 0;
+}
+
+static int on_stop_answer(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        const sd_bus_error *e = sd_bus_message_get_error(m);
+
+        if (e && !sd_bus_error_has_name(e, BUS_ERROR(NotRunning)))
+                complain("the job cannot be stopped: %s", e->message ? e->message : e->name);
+        return 0;
+}
+
+static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        Follower *f = userdata;
+
+        f->n_interrupts++;
+        if (f->interrupt == FOLLOW_LEAVE || f->n_interrupts > 1)
+                return sd_event_exit(f->event, STATUS_INTERRUPTED);
+        fprintf(stderr, "\nactorctl: stopping: the job writes its checkpoint and its books; Ctrl-C again leaves at once\n");
+        return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
+                        BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
+}
+
+static int on_all(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Follower *f = userdata;
+
+        /* A daemon that is being restarted answers the next time. */
+        if (!sd_bus_message_is_method_error(m, NULL) && job_status_read(f->status, m) >= 0)
+                show(f);
+        return 0;
+}
+
+static int ask(Follower *f) {
+        return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
+                        "org.freedesktop.DBus.Properties", "GetAll", on_all, f, "s", BUS_INTERFACE_JOB);
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
+        Follower *f = userdata;
+        int r;
+
+        if (f->display)
+                display_update(f->display, f->status);
+        if (usec - f->asked_usec >= ASK_USEC) {
+                f->asked_usec = usec;
+                r = ask(f);
+                if (r < 0)
+                        return r;
+        }
+        r = sd_event_source_set_time(source, usec + REFRESH_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int add_matches(Follower *f) {
+        sd_bus *bus = f->connection->bus;
+        int r;
+
+        r = sd_bus_match_signal(bus, NULL, f->connection->destination, f->path,
+                        "org.freedesktop.DBus.Properties", "PropertiesChanged", on_properties, f);
+        if (r >= 0)
+                r = sd_bus_match_signal(bus, NULL, f->connection->destination, BUS_PATH,
+                                BUS_INTERFACE_MANAGER, "JobRemoved", on_removed, f);
+        if (r >= 0)
+                r = sd_bus_match_signal(bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+                                "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, f);
+        return r;
+}
+
+static int add_sources(Follower *f) {
+        uint64_t now;
+        int r;
+
+        for (size_t i = 0; i < ELEMENTSOF(followed_signals); i++) {
+                r = sd_event_add_signal(f->event, NULL, followed_signals[i], on_interrupt, f);
+                if (r < 0)
+                        return r;
+        }
+        r = sd_event_now(f->event, CLOCK_MONOTONIC, &now);
+        if (r < 0)
+                return r;
+        f->asked_usec = now;
+        return sd_event_add_time(f->event, NULL, CLOCK_MONOTONIC, now + REFRESH_USEC, 0, on_tick, f);
+}
+
+static int follow(Follower *f) {
+        int r;
+
+        r = sd_bus_attach_event(f->connection->bus, f->event, SD_EVENT_PRIORITY_NORMAL);
+        if (r >= 0)
+                r = add_matches(f);
+        if (r >= 0)
+                r = add_sources(f);
+        if (r >= 0)
+                r = ask(f);
+        if (r >= 0)
+                r = sd_event_loop(f->event);
+        (void) sd_bus_detach_event(f->connection->bus);
+        return r;
+}
+
+ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, Display *display,
+                JobStatus *status) {
+        _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+        Follower f = {
+                .connection = connection,
+                .path = path,
+                .interrupt = interrupt,
+                .display = display,
+                .status = status,
+        };
+        int r;
+
+        follow_prepare();
+        r = sd_event_new(&event);
+        f.event = event;
+        if (r >= 0)
+                r = follow(&f);
+        if (r < 0) {
+                complain("the job cannot be followed: %s", g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        if (r == STATUS_OK && job_status_fetch(status, connection, path) < 0)
+                r = STATUS_FAILED;
+        say_limits(&f);
+        if (display)
+                display_end(display, status);
+        return (ExitStatus) r;
+}

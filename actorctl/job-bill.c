@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon multiplies, this only shows: amounts are printed as they come, so that the printed sums are the sums of what is
+ * printed. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "actorctl/job-status.h"
+#include "actorctl/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+static void line_clear(gpointer data) {
+        JobBillLine *line = data;
+
+        g_free(line->kind);
+        g_free(line->unit);
+}
+
+JobBill *job_bill_free(JobBill *bill) {
+        if (!bill)
+                return NULL;
+        g_free(bill->currency);
+        g_free(bill->price_sheet);
+        g_array_unref(bill->lines);
+        g_free(bill);
+        return NULL;
+}
+
+static int read_lines(sd_bus_message *m, GArray *lines) {
+        const char *kind, *unit;
+        double quantity, amount;
+        int paper, r;
+
+        r = sd_bus_message_enter_container(m, 'a', "(sdsdb)");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(m, "(sdsdb)", &kind, &quantity, &unit, &amount, &paper)) > 0) {
+                JobBillLine line = { g_strdup(kind), g_strdup(unit), quantity, amount, paper };
+
+                g_array_append_val(lines, line);
+        }
+        return r;
+}
+
+int job_bill_fetch(Connection *connection, const char *path, JobBill **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(JobBill) bill = g_new0(JobBill, 1);
+        const char *currency, *sheet;
+        int r;
+
+        bill->lines = g_array_new(FALSE, FALSE, sizeof(JobBillLine));
+        g_array_set_clear_func(bill->lines, line_clear);
+        r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetBill", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read(reply, "ssdd", &currency, &sheet, &bill->paper, &bill->full);
+        if (r >= 0)
+                r = read_lines(reply, bill->lines);
+        if (r < 0) {
+                complain("the bill cannot be read: %s", g_strerror(-r));
+                return r;
+        }
+        bill->currency = g_strdup(currency);
+        bill->price_sheet = g_strdup(sheet);
+        *ret = g_steal_pointer(&bill);
+        return 0;
+}
+
+JsonNode *job_bill_to_json(const JobBill *bill) {
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_init_object(json_node_alloc(), object);
+        JsonArray *lines = json_array_new();
+
+        for (guint i = 0; i < bill->lines->len; i++) {
+                const JobBillLine *line = &g_array_index(bill->lines, JobBillLine, i);
+                JsonObject *row = json_object_new();
+
+                json_object_set_string_member(row, "kind", line->kind);
+                json_object_set_member(row, "quantity", json_real(line->quantity));
+                json_object_set_string_member(row, "unit", line->unit);
+                json_object_set_member(row, "amount", json_real(line->amount));
+                json_object_set_boolean_member(row, "paper", line->paper);
+                json_array_add_object_element(lines, row);
+        }
+        json_object_set_string_member(object, "currency", bill->currency);
+        json_object_set_string_member(object, "price_sheet", bill->price_sheet);
+        json_object_set_member(object, "paper", json_real(bill->paper));
+        json_object_set_member(object, "full", json_real(bill->full));
+        json_object_set_array_member(object, "lines", lines);
+        json_object_unref(object);
+        return node;
+}
+
+void job_bill_print(const JobBill *bill, const Options *options) {
+        Options text = *options;
+        g_autoptr(Table) table = table_new();
+        char paper[48], full[48];
+
+        text.json = JSON_OFF;
+        table_column(table, "CHARGE", "kind", COLUMN_TEXT);
+        table_column(table, "QUANTITY", "quantity", COLUMN_NUMBER);
+        table_column(table, "UNIT", "unit", COLUMN_TEXT);
+        table_column(table, bill->currency, "amount", COLUMN_NUMBER);
+        table_column(table, "IN", "paper", COLUMN_TEXT);
+        for (guint i = 0; i < bill->lines->len; i++) {
+                const JobBillLine *line = &g_array_index(bill->lines, JobBillLine, i);
+
+                table_string(table, line->kind);
+                table_real(table, line->quantity, "%.6g");
+                table_string(table, line->unit);
+                table_real(table, line->amount, "%.9f");
+                table_string(table, line->paper ? "paper, full" : "full");
+        }
+        table_print(table, &text, NULL);
+        printf("\npaper total %s, full total %s (prices: %s)\n",
+                        format_money(bill->paper, bill->currency, paper),
+                        format_money(bill->full, bill->currency, full), bill->price_sheet);
+}

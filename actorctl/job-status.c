@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The list of properties becomes reader, JSON and destructor: a new property is a row. */
+#include "actorctl/job-status.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define INIT_t(value)  (void) (value)
+#define INIT_u(value)  (void) (value)
+#define INIT_b(value)  (void) (value)
+#define INIT_d(value)  *(value) = NAN
+#define INIT_s(value)  *(value) = g_strdup("")
+#define INIT_as(value) *(value) = g_new0(char *, 1)
+
+#define DONE_t(value)  (void) (value)
+#define DONE_u(value)  (void) (value)
+#define DONE_b(value)  (void) (value)
+#define DONE_d(value)  (void) (value)
+#define DONE_s(value)  g_free(*(value))
+#define DONE_as(value) g_strfreev(*(value))
+
+void job_status_init(JobStatus *status) {
+        *status = (JobStatus){};
+#define X(type, property, member) INIT_##type(&status->member);
+        JOB_PROPERTIES(X)
+#undef X
+}
+
+void job_status_done(JobStatus *status) {
+#define X(type, property, member) DONE_##type(&status->member);
+        JOB_PROPERTIES(X)
+#undef X
+        *status = (JobStatus){};
+}
+
+static int read_t(sd_bus_message *m, property_t *ret) {
+        return sd_bus_message_read(m, "t", ret);
+}
+
+static int read_u(sd_bus_message *m, property_u *ret) {
+        return sd_bus_message_read(m, "u", ret);
+}
+
+static int read_b(sd_bus_message *m, property_b *ret) {
+        return sd_bus_message_read(m, "b", ret);
+}
+
+static int read_d(sd_bus_message *m, property_d *ret) {
+        return sd_bus_message_read(m, "d", ret);
+}
+
+static int read_s(sd_bus_message *m, property_s *ret) {
+        const char *value;
+        int r;
+
+        r = sd_bus_message_read(m, "s", &value);
+        if (r >= 0) {
+                g_free(*ret);
+                *ret = g_strdup(value);
+        }
+        return r;
+}
+
+static int read_as(sd_bus_message *m, property_as *ret) {
+        char **value = NULL;
+        int r;
+
+        r = sd_bus_message_read_strv(m, &value);
+        if (r >= 0) {
+                g_strfreev(*ret);
+                *ret = value ? value : g_new0(char *, 1);
+        }
+        return r;
+}
+
+static int read_property(JobStatus *status, const char *name, sd_bus_message *m) {
+        int r = -ENXIO;
+
+#define X(type, property, member)                                  \
+        if (strcmp(name, #property) == 0) {                        \
+                r = sd_bus_message_enter_container(m, 'v', #type); \
+                if (r >= 0)                                        \
+                        r = read_##type(m, &status->member);       \
+                if (r >= 0)                                        \
+                        r = sd_bus_message_exit_container(m);      \
+                return r;                                          \
+        }
+        JOB_PROPERTIES(X)
+#undef X
+        /* A newer daemon may have more to say. */
+        r = sd_bus_message_skip(m, "v");
+        return r;
+}
+
+int job_status_read(JobStatus *status, sd_bus_message *message) {
+        int r;
+
+        r = sd_bus_message_enter_container(message, 'a', "{sv}");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+                const char *name;
+
+                r = sd_bus_message_read(message, "s", &name);
+                if (r < 0)
+                        return r;
+                r = read_property(status, name, message);
+                if (r < 0)
+                        return r;
+                r = sd_bus_message_exit_container(message);
+                if (r < 0)
+                        return r;
+        }
+        if (r < 0)
+                return r;
+        return sd_bus_message_exit_container(message);
+}
+
+int job_status_fetch(JobStatus *status, Connection *connection, const char *path) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        r = connection_call(connection, path, "org.freedesktop.DBus.Properties", "GetAll", &reply, "s",
+                        BUS_INTERFACE_JOB);
+        if (r < 0)
+                return r;
+        r = job_status_read(status, reply);
+        if (r < 0)
+                complain("the daemon's answer about %s cannot be read: %s", path, g_strerror(-r));
+        return r;
+}
+
+bool job_has_ended(const JobStatus *status) {
+        return strcmp(status->state, "ended") == 0;
+}
+
+ExitStatus job_exit_status(const JobStatus *status) {
+        static const struct {
+                const char *result;
+                ExitStatus status;
+        } rows[] = {
+                { "finished", STATUS_OK },
+                { "target-reached", STATUS_OK },
+                { "runtime-exceeded", STATUS_OK },
+                { "budget-exhausted", STATUS_BUDGET },
+                { "interrupted", STATUS_INTERRUPTED },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (strcmp(status->result, rows[i].result) == 0)
+                        return rows[i].status;
+        return STATUS_FAILED;
+}
+
+static JsonNode *json_t(property_t value) {
+        return json_unsigned(value);
+}
+
+static JsonNode *json_u(property_u value) {
+        return json_unsigned(value);
+}
+
+static JsonNode *json_b(property_b value) {
+        return json_node_init_boolean(json_node_alloc(), value);
+}
+
+static JsonNode *json_d(property_d value) {
+        return json_real(value);
+}
+
+static JsonNode *json_s(const char *value) {
+        return json_node_init_string(json_node_alloc(), value);
+}
+
+static JsonNode *json_as(char **value) {
+        JsonArray *array = json_array_new();
+        JsonNode *node = json_node_init_array(json_node_alloc(), array);
+
+        for (; *value; value++)
+                json_array_add_string_element(array, *value);
+        json_array_unref(array);
+        return node;
+}
+
+JsonNode *job_status_to_json(const JobStatus *status) {
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_init_object(json_node_alloc(), object);
+
+#define X(type, property, member) json_object_set_member(object, #property, json_##type(status->member));
+        JOB_PROPERTIES(X)
+#undef X
+        json_object_unref(object);
+        return node;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job's properties as a struct, and its bill: what displays and results are made from. */
+#pragma once
+
+#include <json-glib/json-glib.h>
+
+#include "actorctl/bus.h"
+
+/* X(D-Bus type, property, member): all of org.actord1.Job. */
+#define JOB_PROPERTIES(X)                                                                                  \
+        X(t, Id, id)                                                                                       \
+        X(u, UserId, uid)                                                                                  \
+        X(s, Description, description)                                                                     \
+        X(s, Environment, environment)                                                                     \
+        X(s, Algorithm, algorithm) X(t, Seed, seed) X(u, ActorsMax, n_actors_max) X(t, StopSteps,          \
+                        stop_steps) X(s, PriceSheet, price_sheet) X(s, Currency, currency) X(t,            \
+                        SubmittedUSec, submitted_usec) X(s, State, state) X(s, Result, result) X(s, Fault, \
+                        fault) X(t, StartedUSec, started_usec) X(t, EndedUSec, ended_usec) X(t, Life,      \
+                        life) X(s, Unit, unit) X(s, ControlGroup, control_group) X(s, SandboxLevel,        \
+                        sandbox_level) X(as, LimitsNotEnforced, limits) X(s, PolicySHA256,                 \
+                        policy_sha256) X(t, Round, round) X(t, EnvSteps, n_env_steps) X(t, Episodes,       \
+                        n_episodes) X(u, Actors, n_actors) X(d, ReturnMean, return_mean) X(d, ReturnRound, \
+                        return_round) X(b, TargetReached, target_reached) X(t, TargetEnvSteps,             \
+                        target_env_steps) X(t, TargetWallNSec, target_wall_nsec) X(t, WallNSec,            \
+                        wall_nsec) X(t, EmulatedNSec, emulated_nsec) X(d, CostPaper, cost_paper) X(d,      \
+                        CostFull, cost_full) X(t, CPUActorsNSec, cpu_actors_nsec) X(t, CPULearnerNSec,     \
+                        cpu_learner_nsec) X(t, CPUControlNSec, cpu_control_nsec) X(t, InvocationsTotal,    \
+                        n_invocations) X(t, InvocationsCold, n_cold) X(t, InvocationsWarm, n_warm)         \
+                        X(t, InvocationsRetried, n_retried) X(d, EvaluationMean, evaluation_mean)          \
+                                        X(d, EvaluationDeviation, evaluation_deviation)                    \
+                                                        X(t, EvaluationEpisodes, n_evaluation_episodes)
+
+typedef uint64_t property_t;
+typedef uint32_t property_u;
+typedef int property_b;
+typedef double property_d;
+typedef char *property_s;
+typedef char **property_as;
+
+typedef struct JobStatus {
+#define X(type, property, member) property_##type member;
+        JOB_PROPERTIES(X)
+#undef X
+} JobStatus;
+
+void job_status_init(JobStatus *status);
+void job_status_done(JobStatus *status);
+/* Takes what an a{sv} holds; the rest stays. 0 or a negative errno. */
+int job_status_read(JobStatus *status, sd_bus_message *message);
+/* GetAll. 0; or a negative errno after having said why. */
+int job_status_fetch(JobStatus *status, Connection *connection, const char *path);
+bool job_has_ended(const JobStatus *status);
+/* Every property under its own name. */
+JsonNode *job_status_to_json(const JobStatus *status);
+/* What scripts are told of a job's end. */
+ExitStatus job_exit_status(const JobStatus *status);
+
+typedef struct JobBillLine {
+        char *kind, *unit;
+        double quantity, amount;
+        bool paper;
+} JobBillLine;
+
+typedef struct JobBill {
+        char *currency, *price_sheet;
+        double paper, full;
+        GArray *lines; /* of JobBillLine */
+} JobBill;
+
+int job_bill_fetch(Connection *connection, const char *path, JobBill **ret);
+JobBill *job_bill_free(JobBill *bill);
+JsonNode *job_bill_to_json(const JobBill *bill);
+/* The lines as a table, then the two totals. */
+void job_bill_print(const JobBill *bill, const Options *options);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
+
+/* The object that `run --json` prints. */
+JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory);
+/* The same for people: a few lines, and the bill. */
+void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options);
+
+/* "2min 5.3s"; "12,345". Into ret, returns ret. */
+char *format_duration(uint64_t nsec, char ret[32]);
+char *format_count(uint64_t n, char ret[32]);
+/* "0.000123 USD": as many digits as tell something. */
+char *format_money(double amount, const char *currency, char ret[48]);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actorctl: a table of verbs. Each verb is a file; this one finds it, or the one that was meant. */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/actorctl.h"
+#include "lib/settings.h"
+
+static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
+
+/* clang-format off: a table */
+const Verb verbs[] = {
+        { VERB_RUN, "run", "FILE", "train a job here and now, without a daemon", 1, 1, verb_run,
+                        "Starts a private daemon for one job, shows its progress and ends with its bill.\n"
+                        "Nothing needs to be installed or running. Ctrl-C ends the job cleanly: ledger\n"
+                        "and checkpoint are written. A second Ctrl-C ends it at once.\n\n"
+                        "Exit status: 0 finished or target reached, 1 failed, 2 wrong usage or job file,\n"
+                        "3 budget exhausted before the target, 130 interrupted.\n" },
+        { VERB_SUBMIT, "submit", "FILE", "give a job to the daemon and print its number", 1, 1, verb_submit,
+                        "The file, and a plugin that it names, are opened here and now: later changes to\n"
+                        "them do not change the job. With --wait, ends with the job, as `run` does.\n" },
+        { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
+        { VERB_STATUS, "status", "[JOB...]", "how a job, or the daemon, is doing", 0, 64, verb_status, "" },
+        { VERB_SHOW, "show", "JOB", "every setting of a job, defaults included", 1, 1, verb_show,
+                        "What is printed is a job file again.\n" },
+        { VERB_CAT, "cat", "JOB", "the job file as it was submitted", 1, 1, verb_cat, "" },
+        { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop, "" },
+        { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
+                        "Ctrl-C ends the watching, not the job.\n" },
+        { VERB_BILL, "bill", "JOB", "what a job costs, by kind of charge", 1, 1, verb_bill,
+                        "paper: execution only, as publications count. full: start-up, warm pool,\n"
+                        "requests and retries as well, which is what one pays.\n" },
+        { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
+        { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
+                        "The environment is loaded in the sandbox in which the job would run it.\n" },
+        { VERB_EXPORT, "export", "JOB", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
+                        "" },
+        { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
+                        "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones,\n"
+                        "on random streams of their own: equal policies give equal episodes.\n" },
+        { VERB_ENV, "env", "list|show|check", "environments: `list`, `show NAME`, `check FILE.so`", 0, 2,
+                        verb_env, "" },
+        { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
+        { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
+        {},
+};
+/* clang-format on */
+
+static const Verb *find_verb(const char *name) {
+        for (const Verb *verb = verbs; verb->name; verb++)
+                if (strcmp(verb->name, name) == 0)
+                        return verb;
+        return NULL;
+}
+
+static void complain_verb(const char *name) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *nearest;
+
+        for (const Verb *verb = verbs; verb->name; verb++)
+                g_ptr_array_add(names, (gpointer) verb->name);
+        g_ptr_array_add(names, NULL);
+        nearest = nearest_word(name, (const char *const *) names->pdata);
+        if (nearest)
+                complain("unknown verb %s; did you mean `actorctl %s`?", name, nearest);
+        else
+                complain("unknown verb %s; `actorctl --help` lists them", name);
+}
+
+static void print_help(void) {
+        printf("actorctl [OPTION...] [VERB] [ARGUMENT...]\n\n"
+               "Train deep-reinforcement-learning policies with metered, sandboxed actors.\n\n"
+               "Verbs:\n");
+        for (const Verb *verb = verbs; verb->name; verb++) {
+                g_autofree char *left = g_strdup_printf("%s %s", verb->name, verb->arguments);
+
+                printf("  %-24s %s\n", left, verb->help);
+        }
+        printf("\nOptions:\n");
+        options_print_help(0);
+        printf("\n`actorctl VERB --help` says more; see also actorctl(1) and job.conf(5).\n");
+}
+
+static void print_verb_help(const Verb *verb) {
+        printf("actorctl %s [OPTION...]%s%s\n\n%c%s.\n", verb->name, verb->arguments[0] ? " " : "",
+                        verb->arguments, g_ascii_toupper(verb->help[0]), verb->help + 1);
+        if (verb->details[0])
+                printf("\n%s", verb->details);
+        printf("\nOptions:\n");
+        options_print_help(verb->id);
+}
+
+static ExitStatus verb_help(const Options *options, char **arguments, size_t n) {
+        const Verb *verb = n > 0 ? find_verb(arguments[0]) : NULL;
+
+        if (n > 0 && !verb) {
+                complain_verb(arguments[0]);
+                return STATUS_USAGE;
+        }
+        if (verb)
+                print_verb_help(verb);
+        else
+                print_help();
+        return STATUS_OK;
+}
+
+static ExitStatus run_verb(const Options *options, const Verb *verb, char **arguments) {
+        size_t n = g_strv_length(arguments);
+        ExitStatus status;
+
+        if (options->help) {
+                print_verb_help(verb);
+                return STATUS_OK;
+        }
+        status = options_check(options, verb);
+        if (status != STATUS_OK)
+                return status;
+        if (n < verb->least || n > verb->most) {
+                complain("%s takes %s: actorctl %s%s%s", verb->name,
+                                n < verb->least ? "one more argument" : "fewer arguments", verb->name,
+                                verb->arguments[0] ? " " : "", verb->arguments);
+                return STATUS_USAGE;
+        }
+        return verb->run(options, arguments, n);
+}
+
+static ExitStatus dispatch(const Options *options, char **arguments) {
+        const char *name = arguments[0] ? arguments[0] : "list";
+        const Verb *verb = find_verb(name);
+
+        if (options->version) {
+                printf("actorctl %s\n", ACTORD_VERSION);
+                return STATUS_OK;
+        }
+        if (options->help && !arguments[0]) {
+                print_help();
+                return STATUS_OK;
+        }
+        if (!verb) {
+                complain_verb(name);
+                return STATUS_USAGE;
+        }
+        return run_verb(options, verb, arguments[0] ? arguments + 1 : arguments);
+}
+
+int main(int argc, char **argv) {
+        Options options = {};
+        g_auto(GStrv) arguments = NULL;
+        ExitStatus status;
+
+        /* Letters are the user's; numbers keep their point. */
+        (void) setlocale(LC_CTYPE, "");
+        /* A reader that went away ends the printing, not the job. */
+        (void) signal(SIGPIPE, SIG_IGN);
+
+        status = options_parse(argc, argv, &options, &arguments);
+        if (status == STATUS_OK)
+                status = dispatch(&options, arguments);
+        options_done(&options);
+        if (fflush(stdout) != 0 && errno != EPIPE && status == STATUS_OK) {
+                complain("standard output cannot be written: %s", g_strerror(errno));
+                status = STATUS_FAILED;
+        }
+        return (int) status;
+}

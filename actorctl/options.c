@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Options are rows of one table: GLib parses by it, the help is printed from it, and an option that a verb does not take is refused
+ * rather than ignored. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/actorctl.h"
+#include "lib/settings.h"
+
+typedef struct OptionRow {
+        const char *name;
+        char letter;
+        const char *argument; /* NULL: a flag */
+        unsigned verbs;
+        const char *help;
+        /* false: the value is wrong. */
+        bool (*take)(Options *options, const char *value);
+} OptionRow;
+
+#define LISTING \
+        (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_LOGS | VERB_ENV | VERB_PRICE)
+#define TABLES (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ENV | VERB_PRICE)
+
+#define FLAG(member)                                                     \
+        static bool take_##member(Options *options, const char *value) { \
+                options->member = true;                                  \
+                return true;                                             \
+        }
+FLAG(help)
+FLAG(version)
+FLAG(no_pager)
+FLAG(no_legend)
+FLAG(quiet)
+FLAG(system)
+FLAG(user)
+FLAG(wait)
+FLAG(follow)
+#undef FLAG
+
+static bool take_json(Options *options, const char *value) {
+        static const struct {
+                const char *word;
+                JsonMode mode;
+        } modes[] = { { "short", JSON_SHORT }, { "pretty", JSON_PRETTY }, { "off", JSON_OFF } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(modes); i++)
+                if (strcmp(value, modes[i].word) == 0) {
+                        options->json = modes[i].mode;
+                        return true;
+                }
+        complain("--json=%s: it must be one of short, pretty, off", value);
+        return false;
+}
+
+static bool take_set(Options *options, const char *value) {
+        if (!strchr(value, '=') || value[0] == '=') {
+                complain("--set %s: write Section.Key=VALUE", value);
+                return false;
+        }
+        g_ptr_array_add(options->sets, g_strdup(value));
+        return true;
+}
+
+static bool take_seed(Options *options, const char *value) {
+        g_ptr_array_add(options->sets, g_strconcat("Job.Seed=", value, NULL));
+        return true;
+}
+
+static bool take_number(const char *name, const char *value, uint64_t highest, uint64_t *ret) {
+        if (!g_ascii_string_to_unsigned(value, 10, 1, highest, ret, NULL)) {
+                complain("--%s=%s: it must be a whole number from 1 to %" G_GUINT64_FORMAT, name, value,
+                                highest);
+                return false;
+        }
+        return true;
+}
+
+static bool take_episodes(Options *options, const char *value) {
+        return take_number("episodes", value, 1000000, &options->n_episodes);
+}
+
+static bool take_lines(Options *options, const char *value) {
+        return take_number("lines", value, 1000000000, &options->n_lines);
+}
+
+static bool take_format(Options *options, const char *value) {
+        g_free(options->format);
+        options->format = g_strdup(value);
+        return true;
+}
+
+static bool take_output(Options *options, const char *value) {
+        g_free(options->output);
+        options->output = g_strdup(value);
+        return true;
+}
+
+/* clang-format off: a table */
+static const OptionRow rows[] = {
+        { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
+        { "version", 0, NULL, VERB_ANY, "show the version", take_version },
+        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL,
+                        "change a setting of the job file; empty: unset", take_set },
+        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL, "as --set Job.Seed=N", take_seed },
+        { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", take_wait },
+        { "episodes", 0, "N", VERB_EVAL, "how many to play (default 100)", take_episodes },
+        { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
+        { "output", 'o', "FILE", VERB_EXPORT, "where to (default job-N.safetensors; -: stdout)",
+                        take_output },
+        { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
+        { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },
+        { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY,
+                        "print JSON (default: pretty)", take_json },
+        { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", take_no_pager },
+        { "no-legend", 0, NULL, LISTING, "no headings, no footer", take_no_legend },
+        { "quiet", 'q', NULL, VERB_ANY, "say less", take_quiet },
+        { "system", 0, NULL, VERB_ANY, "ask the system's daemon", take_system },
+        { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", take_user },
+};
+/* clang-format on */
+
+void complain(const char *format, ...) {
+        g_autofree char *sentence = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        sentence = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        (void) fflush(stdout);
+        fprintf(stderr, "actorctl: %s\n", sentence);
+}
+
+static size_t find_row(const char *name, size_t length) {
+        size_t i;
+
+        for (i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (length == 1 ? rows[i].letter == name[0]
+                                : strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0)
+                        break;
+        return i;
+}
+
+/* GLib hands over "--set" or "-o". Sentences about values are printed where they are found, so the error has none. */
+static gboolean take(const char *option, const char *value, gpointer data, GError **error) {
+        const char *name = option + strspn(option, "-");
+        size_t i = find_row(name, strlen(name));
+        Options *options = data;
+
+        g_assert(i < G_N_ELEMENTS(rows));
+        options->given |= 1u << i;
+        if (rows[i].take(options, value))
+                return TRUE;
+        g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "");
+        return FALSE;
+}
+
+static void complain_option(const char *argument) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *nearest;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                g_ptr_array_add(names, (gpointer) rows[i].name);
+        g_ptr_array_add(names, NULL);
+        nearest = strlen(argument) > 3 ? nearest_word(argument + 2, (const char *const *) names->pdata)
+                                       : NULL;
+        if (nearest)
+                complain("unknown option %s; did you mean --%s?", argument, nearest);
+        else
+                complain("unknown option %s; `actorctl --help` lists them", argument);
+}
+
+/* Long options with a typing error get a suggestion; --json and -j alone get the value that GLib would otherwise take from the next
+ * argument. */
+static bool prepare(char **argv) {
+        for (char **p = argv + 1; *p && strcmp(*p, "--") != 0; p++) {
+                size_t row;
+
+                if (strcmp(*p, "--json") == 0 || strcmp(*p, "-j") == 0) {
+                        g_free(*p);
+                        *p = g_strdup("--json=pretty");
+                }
+                if (!g_str_has_prefix(*p, "--"))
+                        continue;
+                row = find_row(*p + 2, strcspn(*p + 2, "="));
+                if (strcspn(*p + 2, "=") < 2 || row == G_N_ELEMENTS(rows)) {
+                        (*p)[2 + strcspn(*p + 2, "=")] = '\0';
+                        complain_option(*p);
+                        return false;
+                }
+                if (rows[row].argument && !strchr(*p, '=') && p[1])
+                        p++;
+        }
+        return true;
+}
+
+ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments) {
+        g_autoptr(GOptionContext) context = g_option_context_new(NULL);
+        GOptionGroup *group = g_option_group_new("actorctl", "", "", options, NULL);
+        GOptionEntry entries[G_N_ELEMENTS(rows) + 2] = {};
+        g_auto(GStrv) words = g_strdupv(argv), rest = NULL;
+        g_autoptr(GError) error = NULL;
+
+        options->sets = g_ptr_array_new_with_free_func(g_free);
+        options->n_episodes = 100;
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                entries[i] = (GOptionEntry){ rows[i].name, rows[i].letter,
+                        rows[i].argument ? 0 : G_OPTION_FLAG_NO_ARG, G_OPTION_ARG_CALLBACK, (gpointer) take,
+                        "", "" };
+        entries[G_N_ELEMENTS(rows)] =
+                        (GOptionEntry){ G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &rest, "", "" };
+        g_option_group_add_entries(group, entries);
+        g_option_context_set_main_group(context, group);
+        g_option_context_set_help_enabled(context, FALSE);
+
+        if (!prepare(words))
+                return STATUS_USAGE;
+        if (!g_option_context_parse_strv(context, &words, &error)) {
+                if (error->message[0])
+                        complain("%s; `actorctl --help` lists the options", error->message);
+                return STATUS_USAGE;
+        }
+        *ret_arguments = rest ? g_steal_pointer(&rest) : g_new0(char *, 1);
+        return STATUS_OK;
+}
+
+ExitStatus options_check(const Options *options, const Verb *verb) {
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if ((options->given >> i & 1) && !(rows[i].verbs & verb->id)) {
+                        complain("%s takes no --%s; see `actorctl %s --help`", verb->name, rows[i].name,
+                                        verb->name);
+                        return STATUS_USAGE;
+                }
+        if (options->system && options->user) {
+                complain("--system and --user exclude each other");
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+void options_done(Options *options) {
+        g_clear_pointer(&options->sets, g_ptr_array_unref);
+        g_clear_pointer(&options->format, g_free);
+        g_clear_pointer(&options->output, g_free);
+}
+
+void options_print_help(unsigned verb) {
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *left = NULL;
+
+                if (verb == 0 ? rows[i].verbs != VERB_ANY && rows[i].verbs != LISTING
+                              : !(rows[i].verbs & verb))
+                        continue;
+                left = g_strdup_printf("%s%s%s", rows[i].name, rows[i].argument ? "=" : "",
+                                rows[i].argument ? rows[i].argument : "");
+                printf("  %c%c --%-20s %s\n", rows[i].letter ? '-' : ' ',
+                                rows[i].letter ? rows[i].letter : ' ', left, rows[i].help);
+        }
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Run mode's far end. The daemon gets a socket and a state directory and nothing else of ours: standard output belongs to the result,
+ * the terminal's Ctrl-C to us. */
+#include "actorctl/private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "actorctl/actorctl.h"
+#include "lib/cleanup.h"
+#include "lib/sibling.h"
+
+#define RUNS_KEPT       20u
+#define DAEMON_FD       3
+#define DAEMON_END_MSEC 15000
+
+extern char **environ;
+
+static uint64_t run_number(const char *name) {
+        uint64_t n;
+
+        return g_ascii_string_to_unsigned(name, 10, 1, UINT64_MAX, &n, NULL) ? n : 0;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+        return (x > y) - (x < y);
+}
+
+/* The numbers of all runs, ascending. */
+static GArray *run_numbers(const char *runs) {
+        GArray *numbers = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        _cleanup_closedir_ DIR *directory = opendir(runs);
+
+        for (struct dirent *entry; directory && (entry = readdir(directory));) {
+                uint64_t n = run_number(entry->d_name);
+
+                if (n > 0)
+                        g_array_append_val(numbers, n);
+        }
+        g_array_sort(numbers, compare_numbers);
+        return numbers;
+}
+
+static int lock_directory(const char *path) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+        if (fd < 0)
+                return -errno;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+/* Runs that still go on hold their lock. */
+static void remove_old_runs(const char *runs, const GArray *numbers) {
+        for (guint i = 0; i + RUNS_KEPT <= numbers->len; i++) {
+                g_autofree char *path = g_strdup_printf(
+                                "%s/%" G_GUINT64_FORMAT, runs, g_array_index(numbers, uint64_t, i));
+                _cleanup_close_ int lock = lock_directory(path);
+
+                if (lock >= 0)
+                        run_directory_remove(path);
+        }
+}
+
+static int make_numbered(const char *runs, char **ret_path, int *ret_lock) {
+        g_autoptr(GArray) numbers = NULL;
+        uint64_t next;
+
+        if (g_mkdir_with_parents(runs, 0700) < 0)
+                return -errno;
+        numbers = run_numbers(runs);
+        remove_old_runs(runs, numbers);
+        next = numbers->len > 0 ? g_array_index(numbers, uint64_t, numbers->len - 1) + 1 : 1;
+        for (unsigned attempt = 0; attempt < 1000; attempt++, next++) {
+                g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, runs, next);
+                int lock;
+
+                if (mkdir(path, 0700) < 0) {
+                        if (errno == EEXIST)
+                                continue;
+                        return -errno;
+                }
+                lock = lock_directory(path);
+                if (lock < 0)
+                        return lock;
+                *ret_lock = lock;
+                *ret_path = g_steal_pointer(&path);
+                return 0;
+        }
+        return -EEXIST;
+}
+
+int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary) {
+        g_autofree char *runs = g_build_filename(g_get_user_state_dir(), "actord", "runs", NULL),
+                        *path = NULL;
+
+        if (keep && make_numbered(runs, ret_path, ret_lock) >= 0) {
+                *ret_temporary = false;
+                return 0;
+        }
+        path = g_dir_make_tmp("actord-XXXXXX", NULL);
+        if (!path) {
+                complain("no directory can be made for the run, neither in %s nor in %s", runs,
+                                g_get_tmp_dir());
+                return -EACCES;
+        }
+        if (keep)
+                complain("%s cannot be written; the run's state is in %s and stays there", runs, path);
+        *ret_lock = -EBADF;
+        *ret_path = g_steal_pointer(&path);
+        *ret_temporary = !keep;
+        return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
+        (void) remove(path);
+        return 0;
+}
+
+void run_directory_remove(const char *path) {
+        (void) nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Beside this program as in a build tree, else where it is installed. */
+static char *daemon_path(void) {
+        char directory[SIBLING_DIRECTORY_MAX];
+
+        if (sibling_directory(directory) >= 0) {
+                g_autofree char *path = g_build_filename(directory, "actord", NULL);
+
+                if (access(path, X_OK) == 0)
+                        return g_steal_pointer(&path);
+        }
+        return g_build_filename(ACTORD_LIBEXECDIR, "actord", NULL);
+}
+
+static int spawn(const char *path, char **argv, int fd, pid_t *ret) {
+        posix_spawn_file_actions_t actions;
+        posix_spawnattr_t attributes;
+        sigset_t none, all;
+        int r;
+
+        (void) sigemptyset(&none);
+        (void) sigfillset(&all);
+        (void) posix_spawn_file_actions_init(&actions);
+        (void) posix_spawn_file_actions_adddup2(&actions, fd, DAEMON_FD);
+        (void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        (void) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        (void) posix_spawnattr_init(&attributes);
+        (void) posix_spawnattr_setsigmask(&attributes, &none);
+        (void) posix_spawnattr_setsigdefault(&attributes, &all);
+        (void) posix_spawnattr_setflags(
+                        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+        r = -posix_spawn(ret, path, &actions, &attributes, argv, environ);
+        (void) posix_spawnattr_destroy(&attributes);
+        (void) posix_spawn_file_actions_destroy(&actions);
+        return r;
+}
+
+int private_daemon_start(const char *state_directory, pid_t *ret_pid) {
+        g_autofree char *path = daemon_path(), *state = g_strconcat("--state=", state_directory, NULL);
+        char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, NULL };
+        int pair[2], r;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+                complain("no socket can be made for the private daemon: %s", g_strerror(errno));
+                return -errno;
+        }
+        r = spawn(path, argv, pair[1], ret_pid);
+        (void) close_fd(pair[1]);
+        if (r < 0) {
+                (void) close_fd(pair[0]);
+                complain("%s cannot be started: %s", path, g_strerror(-r));
+                return r;
+        }
+        return pair[0];
+}
+
+static bool wait_exit(pid_t pid, int timeout_msec) {
+        _cleanup_close_ int fd = pidfd_open(pid, 0);
+        struct pollfd p = { fd, POLLIN, 0 };
+        int r;
+
+        if (fd < 0)
+                return false;
+        do
+                r = poll(&p, 1, timeout_msec);
+        while (r < 0 && errno == EINTR);
+        return r > 0;
+}
+
+int private_daemon_wait(pid_t pid) {
+        int status = 0;
+
+        if (!wait_exit(pid, DAEMON_END_MSEC)) {
+                complain("the private daemon (process %d) does not end and is killed", (int) pid);
+                (void) kill(pid, SIGKILL);
+        }
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        return status;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Everything about a job file that needs the user: reading it, opening what it names, saying what is wrong with it. */
+#include "actorctl/submission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "include/bus.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+static void say(const char *sentences) {
+        (void) fflush(stdout);
+        fprintf(stderr, "%s\n", sentences);
+}
+
+static ExitStatus read_text(const char *file, char **ret) {
+        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        g_autofree char *text = NULL, *sentence = NULL;
+        size_t n;
+        int r;
+
+        r = fd < 0 ? -errno : read_all(fd, JOB_TEXT_MAX, &text, &n);
+        if (r == -EFBIG)
+                sentence = g_strdup_printf(
+                                "%s: longer than %u KiB, which no job file is", file, JOB_TEXT_MAX / 1024);
+        else if (r < 0)
+                sentence = g_strdup_printf("%s: the job file cannot be read: %s", file, g_strerror(-r));
+        else if (strlen(text) < n) {
+                unsigned line = 1;
+
+                for (const char *p = text; *p; p++)
+                        line += *p == '\n';
+                sentence = g_strdup_printf("%s:%u: the text holds a zero byte", file, line);
+        }
+        if (sentence) {
+                say(sentence);
+                return STATUS_USAGE;
+        }
+        *ret = g_steal_pointer(&text);
+        return STATUS_OK;
+}
+
+static void add_overrides(Submission *submission, const GPtrArray *sets) {
+        for (guint i = 0; sets && i < sets->len; i++) {
+                char *key = g_strdup(sets->pdata[i]), *equals = strchr(key, '=');
+                SettingOverride override = { key, equals + 1 };
+
+                *equals = '\0';
+                g_ptr_array_add(submission->override_texts, key);
+                g_array_append_val(submission->overrides, override);
+        }
+}
+
+/* A name with a slash is a path: relative to the job file when it stands there, to the working directory when it was given by
+ * --set. */
+static char *plugin_path(const Submission *submission) {
+        const char *name = submission->settings.environment;
+        g_autofree char *directory = NULL;
+
+        for (guint i = 0; i < submission->overrides->len; i++)
+                if (strcmp(g_array_index(submission->overrides, SettingOverride, i).key,
+                                    "Job.Environment") == 0)
+                        return g_strdup(name);
+        if (g_path_is_absolute(name))
+                return g_strdup(name);
+        directory = g_path_get_dirname(submission->file_name);
+        return g_build_filename(directory, name, NULL);
+}
+
+void submission_complain_environment(const Submission *submission, const char *reason) {
+        unsigned line = settings_locate(submission->text, "Job", "Environment");
+        g_autofree char *place = NULL, *sentence = NULL;
+
+        for (guint i = 0; i < submission->overrides->len; i++)
+                if (strcmp(g_array_index(submission->overrides, SettingOverride, i).key,
+                                    "Job.Environment") == 0)
+                        place = g_strdup("--set Job.");
+        if (!place)
+                place = line > 0 ? g_strdup_printf("%s:%u: [Job] ", submission->file_name, line)
+                                 : g_strdup_printf("%s: [Job] ", submission->file_name);
+        sentence = g_strdup_printf("%sEnvironment=%s: %s", place, submission->settings.environment, reason);
+        say(sentence);
+}
+
+static ExitStatus open_environment(Submission *submission) {
+        g_autofree char *path = NULL, *reason = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        if (!strchr(submission->settings.environment, '/'))
+                return STATUS_OK;
+        path = plugin_path(submission);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0)
+                reason = g_strdup_printf("%s cannot be opened: %s", path, g_strerror(errno));
+        else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                reason = g_strdup_printf("%s is not a regular file", path);
+        if (reason) {
+                submission_complain_environment(submission, reason);
+                return STATUS_USAGE;
+        }
+        submission->environment_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+ExitStatus submission_load_text(
+                Submission *submission, const char *name, const char *text, const GPtrArray *sets) {
+        g_autofree char *message = NULL;
+
+        *submission = (Submission){
+                .file_name = g_strdup(name),
+                .text = g_strdup(text),
+                .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
+                .override_texts = g_ptr_array_new_with_free_func(g_free),
+                .environment_fd = -EBADF,
+                .checkpoint_fd = -EBADF,
+        };
+        add_overrides(submission, sets);
+        if (settings_parse(text, name, (SettingOverride *) submission->overrides->data,
+                            submission->overrides->len, NULL, &submission->settings, &message) < 0) {
+                say(message);
+                return STATUS_USAGE;
+        }
+        return open_environment(submission);
+}
+
+ExitStatus submission_load(Submission *submission, const char *file, const GPtrArray *sets) {
+        g_autofree char *text = NULL;
+        ExitStatus status;
+
+        *submission = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
+        status = read_text(file, &text);
+        return status == STATUS_OK ? submission_load_text(submission, file, text, sets) : status;
+}
+
+void submission_done(Submission *submission) {
+        submission->environment_fd = close_fd(submission->environment_fd);
+        submission->checkpoint_fd = close_fd(submission->checkpoint_fd);
+        g_clear_pointer(&submission->overrides, g_array_unref);
+        g_clear_pointer(&submission->override_texts, g_ptr_array_unref);
+        g_clear_pointer(&submission->text, g_free);
+        g_clear_pointer(&submission->file_name, g_free);
+}
+
+static int append_overrides(const Submission *submission, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', "(ss)");
+        for (guint i = 0; r >= 0 && i < submission->overrides->len; i++) {
+                const SettingOverride *o = &g_array_index(submission->overrides, SettingOverride, i);
+
+                r = sd_bus_message_append(m, "(ss)", o->key, o->value);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+static int append_file(sd_bus_message *m, const char *key, int fd) {
+        return fd < 0 ? 0 : sd_bus_message_append(m, "{sh}", key, fd);
+}
+
+static int append_files(const Submission *submission, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', "{sh}");
+        if (r >= 0)
+                r = append_file(m, BUS_FILE_ENVIRONMENT, submission->environment_fd);
+        if (r >= 0)
+                r = append_file(m, BUS_FILE_CHECKPOINT, submission->checkpoint_fd);
+        if (r >= 0 && submission->with_stderr)
+                r = append_file(m, BUS_FILE_STDERR, STDERR_FILENO);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+static int append_options(const Submission *submission, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', "{sv}");
+        if (r >= 0 && submission->purpose)
+                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_PURPOSE, "s", submission->purpose);
+        if (r >= 0 && submission->n_episodes > 0)
+                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_EPISODES, "t", submission->n_episodes);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+static int fill(const Submission *submission, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_append(m, "ss", submission->text, submission->file_name);
+        if (r >= 0)
+                r = append_overrides(submission, m);
+        if (r >= 0)
+                r = append_files(submission, m);
+        return r < 0 ? r : append_options(submission, m);
+}
+
+ExitStatus submission_send(
+                const Submission *submission, Connection *connection, uint64_t *ret_id, char **ret_path) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL, *reply = NULL;
+        const char *path;
+        int r;
+
+        r = sd_bus_message_new_method_call(connection->bus, &message, connection->destination, BUS_PATH,
+                        BUS_INTERFACE_MANAGER, "SubmitJob");
+        if (r >= 0)
+                r = fill(submission, message);
+        if (r < 0) {
+                complain("%s cannot be sent to the daemon: %s", submission->file_name, g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        r = connection_send(connection, message, &reply);
+        if (r < 0)
+                return status_of_error(r);
+        r = sd_bus_message_read(reply, "to", ret_id, &path);
+        if (r < 0) {
+                complain("the daemon's answer to %s cannot be read: %s", submission->file_name,
+                                g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        *ret_path = g_strdup(path);
+        return STATUS_OK;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job file on its way: read, checked by the same parser as the daemon's, its plugin opened here because the daemon opens no
+ * path of a user. */
+#pragma once
+
+#include "actorctl/bus.h"
+#include "lib/settings.h"
+
+typedef struct Submission {
+        char *file_name, *text;
+        GArray *overrides; /* of SettingOverride, strings in override_texts */
+        GPtrArray *override_texts;
+        JobSettings settings;
+        int environment_fd, checkpoint_fd;
+        const char *purpose; /* NULL: train */
+        uint64_t n_episodes;
+        bool with_stderr; /* actors' own words come to our standard error */
+} Submission;
+
+/* sets: of "Section.Key=VALUE". STATUS_OK; else after having said why. Either way: submission_done(). */
+ExitStatus submission_load(Submission *submission, const char *file, const GPtrArray *sets);
+/* The same for a text that no file holds. */
+ExitStatus submission_load_text(
+                Submission *submission, const char *name, const char *text, const GPtrArray *sets);
+void submission_done(Submission *submission);
+
+/* SubmitJob. STATUS_OK; else after having said why. */
+ExitStatus submission_send(
+                const Submission *submission, Connection *connection, uint64_t *ret_id, char **ret_path);
+
+/* Says a reason at the line of Environment=, for what is only found when the environment is loaded. */
+void submission_complain_environment(const Submission *submission, const char *reason);

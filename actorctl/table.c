@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* libsmartcols lays out, json-glib writes; cells are kept as both, so that neither parses what the other prints. */
+#include "actorctl/table.h"
+
+#include <libsmartcols.h>
+#include <math.h>
+#include <stdio.h>
+
+typedef struct Column {
+        const char *heading, *name;
+        ColumnKind kind;
+} Column;
+
+typedef struct Cell {
+        char *text;
+        JsonNode *node;
+} Cell;
+
+struct Table {
+        GArray *columns; /* of Column */
+        GArray *cells;   /* of Cell */
+};
+
+static void cell_clear(gpointer data) {
+        Cell *cell = data;
+
+        g_free(cell->text);
+        json_node_unref(cell->node);
+}
+
+Table *table_new(void) {
+        Table *table = g_new0(Table, 1);
+
+        table->columns = g_array_new(FALSE, FALSE, sizeof(Column));
+        table->cells = g_array_new(FALSE, FALSE, sizeof(Cell));
+        g_array_set_clear_func(table->cells, cell_clear);
+        return table;
+}
+
+Table *table_free(Table *table) {
+        if (!table)
+                return NULL;
+        g_array_unref(table->cells);
+        g_array_unref(table->columns);
+        g_free(table);
+        return NULL;
+}
+
+void table_column(Table *table, const char *heading, const char *name, ColumnKind kind) {
+        Column column = { heading, name, kind };
+
+        g_assert(table->cells->len == 0);
+        g_array_append_val(table->columns, column);
+}
+
+static void table_cell(Table *table, char *text, JsonNode *node) {
+        Cell cell = { text, node };
+
+        g_array_append_val(table->cells, cell);
+}
+
+void table_string(Table *table, const char *value) {
+        table_cell(table, g_strdup(value), json_node_init_string(json_node_alloc(), value));
+}
+
+void table_unsigned(Table *table, uint64_t value) {
+        table_cell(table, g_strdup_printf("%" G_GUINT64_FORMAT, value), json_unsigned(value));
+}
+
+void table_real(Table *table, double value, const char *format) {
+        table_cell(table, isfinite(value) ? g_strdup_printf(format, value) : g_strdup(""), json_real(value));
+}
+
+void table_bool(Table *table, bool value) {
+        table_cell(table, g_strdup(value ? "yes" : "no"), json_node_init_boolean(json_node_alloc(), value));
+}
+
+size_t table_rows(const Table *table) {
+        return table->columns->len > 0 ? table->cells->len / table->columns->len : 0;
+}
+
+static const Cell *cell_at(const Table *table, size_t row, size_t column) {
+        return &g_array_index(table->cells, Cell, row * table->columns->len + column);
+}
+
+static JsonNode *table_to_json(const Table *table) {
+        JsonArray *array = json_array_new();
+        JsonNode *node = json_node_init_array(json_node_alloc(), array);
+
+        for (size_t row = 0; row < table_rows(table); row++) {
+                JsonObject *object = json_object_new();
+
+                for (size_t i = 0; i < table->columns->len; i++)
+                        json_object_set_member(object, g_array_index(table->columns, Column, i).name,
+                                        json_node_ref(cell_at(table, row, i)->node));
+                json_array_add_object_element(array, object);
+        }
+        json_array_unref(array);
+        return node;
+}
+
+static struct libscols_table *table_to_scols(const Table *table, const Options *options) {
+        struct libscols_table *scols = scols_new_table();
+
+        if (!scols)
+                return NULL;
+        (void) scols_table_enable_noheadings(scols, options->no_legend);
+        for (size_t i = 0; i < table->columns->len; i++) {
+                const Column *column = &g_array_index(table->columns, Column, i);
+
+                (void) scols_table_new_column(scols, column->heading, 0,
+                                column->kind == COLUMN_NUMBER ? SCOLS_FL_RIGHT : 0);
+        }
+        for (size_t row = 0; row < table_rows(table); row++) {
+                struct libscols_line *line = scols_table_new_line(scols, NULL);
+
+                for (size_t i = 0; line && i < table->columns->len; i++)
+                        (void) scols_line_set_data(line, i, cell_at(table, row, i)->text);
+        }
+        return scols;
+}
+
+void table_print(const Table *table, const Options *options, const char *noun) {
+        struct libscols_table *scols;
+
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = table_to_json(table);
+
+                json_print(node, options->json);
+                return;
+        }
+        scols = table_to_scols(table, options);
+        if (!scols)
+                return;
+        (void) scols_print_table(scols);
+        scols_unref_table(scols);
+        if (noun && !options->no_legend)
+                printf("%s%zu %s listed.\n", table_rows(table) > 0 ? "\n" : "", table_rows(table), noun);
+}
+
+void json_print(JsonNode *node, JsonMode mode) {
+        g_autoptr(JsonGenerator) generator = json_generator_new();
+        g_autofree char *text = NULL;
+
+        json_generator_set_pretty(generator, mode == JSON_PRETTY);
+        json_generator_set_root(generator, node);
+        text = json_generator_to_data(generator, NULL);
+        printf("%s\n", text);
+}
+
+JsonNode *json_real(double value) {
+        return isfinite(value) ? json_node_init_double(json_node_alloc(), value)
+                               : json_node_init_null(json_node_alloc());
+}
+
+/* JSON's integers have no end, but json-glib's are signed: beyond them the number is a real one. */
+JsonNode *json_unsigned(uint64_t value) {
+        return value <= G_MAXINT64 ? json_node_init_int(json_node_alloc(), (gint64) value)
+                                   : json_node_init_double(json_node_alloc(), (double) value);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One table, printed as text or as JSON. */
+#pragma once
+
+#include <json-glib/json-glib.h>
+
+#include "actorctl/actorctl.h"
+
+typedef struct Table Table;
+
+typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER } ColumnKind;
+
+/* heading: upper case, for people; name: for programs. */
+Table *table_new(void);
+Table *table_free(Table *table);
+void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
+
+/* Cells, row by row. A number that is not finite is empty, and null. */
+void table_string(Table *table, const char *value);
+void table_unsigned(Table *table, uint64_t value);
+void table_real(Table *table, double value, const char *format);
+void table_bool(Table *table, bool value);
+size_t table_rows(const Table *table);
+
+/* To standard output; noun ("jobs") goes into the footer, NULL: none. */
+void table_print(const Table *table, const Options *options, const char *noun);
+
+/* A node to standard output, with a newline. */
+void json_print(JsonNode *node, JsonMode mode);
+/* null when it is not finite. */
+JsonNode *json_real(double value);
+JsonNode *json_unsigned(uint64_t value);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)

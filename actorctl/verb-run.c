@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* run: a daemon, one job, one result. */
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/display.h"
+#include "actorctl/follow.h"
+#include "actorctl/submission.h"
+#include "actorctl/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
+                const JobBill *bill) {
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
+
+                json_print(node, options->json);
+                return;
+        }
+        job_result_print(status, bill, options);
+        if (!options->quiet)
+                printf("state in %s\n", connection->state_directory);
+}
+
+/* A job that never made a step because its environment does not load has a wrong job file. */
+static bool environment_failed(Connection *connection, const char *path, const JobStatus *status) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *word = "";
+        uint64_t life, seq, round;
+        uint32_t actor;
+
+        if (status->n_env_steps > 0 || strcmp(status->result, "failed") != 0)
+                return false;
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetFaults", &reply, "u", 1u) < 0)
+                return false;
+        if (sd_bus_message_enter_container(reply, 'a', "(tttuss)") > 0)
+                (void) sd_bus_message_read(reply, "(tttuss)", &life, &seq, &round, &actor, &word, NULL);
+        return strcmp(word, "load") == 0 || strcmp(word, "spec") == 0;
+}
+
+static ExitStatus finish(Connection *connection, const char *path, const Options *options,
+                const Submission *submission, const JobStatus *status) {
+        g_autoptr(JobBill) bill = NULL;
+
+        if (job_bill_fetch(connection, path, &bill) < 0)
+                return STATUS_FAILED;
+        print_result(connection, options, status, bill);
+        if (environment_failed(connection, path, status)) {
+                submission_complain_environment(submission, status->fault);
+                return STATUS_USAGE;
+        }
+        if (strcmp(status->result, "failed") == 0)
+                complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
+        return job_exit_status(status);
+}
+
+static ExitStatus run(const Options *options, const Submission *submission) {
+        g_autoptr(Connection) connection = NULL;
+        g_autoptr(Display) display = NULL;
+        g_autofree char *path = NULL;
+        JobStatus job;
+        uint64_t id;
+        ExitStatus status;
+
+        if (connection_open_private(true, &connection) < 0)
+                return STATUS_FAILED;
+        status = submission_send(submission, connection, &id, &path);
+        if (status != STATUS_OK)
+                return status;
+        if (!options->quiet)
+                display = display_new(stderr, false, connection, path);
+        job_status_init(&job);
+        status = job_follow(connection, path, FOLLOW_STOP, display, &job);
+        if (status == STATUS_OK)
+                status = finish(connection, path, options, submission, &job);
+        job_status_done(&job);
+        return status;
+}
+
+ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
+        Submission submission;
+        ExitStatus status;
+
+        follow_prepare();
+        status = submission_load(&submission, arguments[0], options->sets);
+        submission.with_stderr = true;
+        if (status == STATUS_OK)
+                status = run(options, &submission);
+        submission_done(&submission);
+        return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* show: every setting of a job as the daemon understood it, printed as the job file that would give it again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/bus.h"
+#include "actorctl/pager.h"
+#include "actorctl/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+typedef struct Row {
+        const char *section, *key, *value;
+        int given;
+} Row;
+
+static void print_file(const Row *row, const char *section_before) {
+        if (strcmp(row->section, section_before) != 0)
+                printf("%s[%s]\n", section_before[0] ? "\n" : "", row->section);
+        printf("%s=%s\n", row->key, row->value);
+}
+
+static int read_rows(sd_bus_message *m, const Options *options, Table *table) {
+        const char *section = "";
+        Row row;
+        int r;
+
+        r = sd_bus_message_enter_container(m, 'a', "(sssb)");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(m, "(sssb)", &row.section, &row.key, &row.value, &row.given)) > 0) {
+                if (options->json == JSON_OFF)
+                        print_file(&row, section);
+                section = row.section;
+                table_string(table, row.section);
+                table_string(table, row.key);
+                table_string(table, row.value);
+                table_bool(table, row.given);
+        }
+        return r;
+}
+
+ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(Connection) connection = NULL;
+        g_autoptr(Table) table = table_new();
+        g_autofree char *path = NULL;
+        int r;
+
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL) < 0)
+                return STATUS_FAILED;
+        table_column(table, "SECTION", "section", COLUMN_TEXT);
+        table_column(table, "KEY", "key", COLUMN_TEXT);
+        table_column(table, "VALUE", "value", COLUMN_TEXT);
+        table_column(table, "GIVEN", "given", COLUMN_TEXT);
+        pager_open(options);
+        r = read_rows(reply, options, table);
+        if (r >= 0 && options->json != JSON_OFF)
+                table_print(table, options, NULL);
+        pager_close();
+        if (r < 0) {
+                complain("the settings of job %s cannot be read: %s", arguments[0], g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        return STATUS_OK;
+}
