@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* eval: a policy, from a checkpoint file or from a job of the daemon, plays episodes; the same path as a job, without a learner's
+ * updates. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/checkpoint.h"
+#include "actorctl/display.h"
+#include "actorctl/follow.h"
+#include "actorctl/submission.h"
+#include "actorctl/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+static void print(const Options *options, const JobStatus *job) {
+        if (options->json != JSON_OFF) {
+                JsonObject *object = json_object_new();
+                g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+
+                json_object_set_string_member(object, "environment", job->environment);
+                json_object_set_member(object, "episodes", json_unsigned(job->n_evaluation_episodes));
+                json_object_set_member(object, "return_mean", json_real(job->evaluation_mean));
+                json_object_set_member(object, "return_deviation", json_real(job->evaluation_deviation));
+                json_object_set_string_member(object, "policy_sha256", job->policy_sha256);
+                json_object_set_member(object, "wall_s", json_real((double) job->wall_nsec / 1e9));
+                json_print(node, options->json);
+                json_object_unref(object);
+                return;
+        }
+        printf("%s: mean return %.2f, deviation %.2f, over %" G_GUINT64_FORMAT " episodes\n",
+                        job->environment, job->evaluation_mean, job->evaluation_deviation,
+                        job->n_evaluation_episodes);
+}
+
+static ExitStatus play(Connection *connection, const Options *options, const Submission *submission) {
+        g_autoptr(Display) display = NULL;
+        g_autofree char *path = NULL;
+        JobStatus job;
+        uint64_t id;
+        ExitStatus status;
+
+        status = submission_send(submission, connection, &id, &path);
+        if (status != STATUS_OK)
+                return status;
+        if (!options->quiet)
+                display = display_new(stderr, false, connection, path);
+        job_status_init(&job);
+        status = job_follow(connection, path, FOLLOW_STOP, display, &job);
+        if (status == STATUS_OK) {
+                status = job_exit_status(&job);
+                if (status == STATUS_OK)
+                        print(options, &job);
+                else
+                        complain("%s could not be played: %s", submission->file_name,
+                                        job.fault[0] ? job.fault : job.result);
+        }
+        job_status_done(&job);
+        return status;
+}
+
+static ExitStatus play_text(Connection *connection, const Options *options, const char *name,
+                const char *text, int checkpoint_fd) {
+        Submission submission;
+        ExitStatus status;
+
+        status = submission_load_text(&submission, name, text, options->sets);
+        submission.purpose = "evaluate";
+        submission.n_episodes = options->n_episodes;
+        submission.with_stderr = connection->pid > 0;
+        submission.checkpoint_fd = fcntl(checkpoint_fd, F_DUPFD_CLOEXEC, 3);
+        if (status == STATUS_OK)
+                status = play(connection, options, &submission);
+        submission_done(&submission);
+        return status;
+}
+
+static ExitStatus eval_file(const Options *options, const char *file) {
+        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *text = NULL, *message = NULL;
+
+        if (fd < 0) {
+                complain("%s cannot be opened: %s", file, g_strerror(errno));
+                return STATUS_USAGE;
+        }
+        if (checkpoint_job_text(fd, file, &text, &message) < 0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        if (connection_open_any(options, &connection) < 0)
+                return STATUS_FAILED;
+        return play_text(connection, options, file, text, fd);
+}
+
+/* A job of the daemon: its newest checkpoint says all that a file says. */
+static ExitStatus eval_job(const Options *options, const char *number) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL, *text = NULL, *message = NULL, *name = NULL;
+        int fd;
+
+        if (job_path(number, NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "OpenCheckpoint", &reply, NULL) < 0)
+                return STATUS_FAILED;
+        if (sd_bus_message_read(reply, "h", &fd) < 0) {
+                complain("the checkpoint of job %s cannot be received", number);
+                return STATUS_FAILED;
+        }
+        name = g_strdup_printf("checkpoint of job %s", number);
+        if (checkpoint_job_text(fd, name, &text, &message) < 0) {
+                complain("%s", message);
+                return STATUS_FAILED;
+        }
+        return play_text(connection, options, name, text, fd);
+}
+
+ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
+        bool number = strspn(arguments[0], "0123456789") == strlen(arguments[0]) && arguments[0][0];
+
+        follow_prepare();
+        return number ? eval_job(options, arguments[0]) : eval_file(options, arguments[0]);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* export: the newest checkpoint that counts, copied out of the daemon's keeping. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actorctl/bus.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+static int copy(int from, int to) {
+        g_autofree char *buffer = g_malloc(1 << 16);
+        off_t at = 0;
+        ssize_t n;
+
+        /* The descriptor's position is shared with whoever else has it. */
+        while ((n = pread(from, buffer, 1 << 16, at)) != 0) {
+                int r = n < 0 ? -errno : write_full(to, buffer, (size_t) n);
+
+                if (r == -EINTR)
+                        continue;
+                if (r < 0)
+                        return r;
+                at += n;
+        }
+        return 0;
+}
+
+/* Under its name only when it is whole. */
+static int copy_to_file(int from, const char *path) {
+        g_autofree char *aside = g_strconcat(path, ".XXXXXX", NULL);
+        _cleanup_close_ int to = g_mkstemp_full(aside, O_RDWR | O_CLOEXEC, 0666);
+        int r;
+
+        if (to < 0)
+                return -errno;
+        r = copy(from, to);
+        if (r >= 0 && (fsync(to) < 0 || rename(aside, path) < 0))
+                r = -errno;
+        if (r < 0)
+                (void) unlink(aside);
+        return r;
+}
+
+static ExitStatus write_out(const Options *options, const char *number, int fd) {
+        g_autofree char *path = options->output ? g_strdup(options->output)
+                                                : g_strdup_printf("job-%s.safetensors", number);
+        int r;
+
+        if (strcmp(path, "-") == 0) {
+                if (isatty(STDOUT_FILENO)) {
+                        complain("a checkpoint is not for terminals; give -o FILE");
+                        return STATUS_USAGE;
+                }
+                r = copy(fd, STDOUT_FILENO);
+        } else
+                r = copy_to_file(fd, path);
+        if (r < 0) {
+                complain("the checkpoint cannot be written to %s: %s", path, g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        if (!options->quiet && strcmp(path, "-") != 0)
+                fprintf(stderr, "%s\n", path);
+        return STATUS_OK;
+}
+
+ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        int fd;
+
+        if (options->format && strcmp(options->format, "safetensors") != 0) {
+                complain("--format=%s: it must be safetensors", options->format);
+                return STATUS_USAGE;
+        }
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "OpenCheckpoint", &reply, NULL) < 0)
+                return STATUS_FAILED;
+        if (sd_bus_message_read(reply, "h", &fd) < 0) {
+                complain("the checkpoint of job %s cannot be received", arguments[0]);
+                return STATUS_FAILED;
+        }
+        return write_out(options, arguments[0], fd);
+}
