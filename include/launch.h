@@ -97,6 +97,7 @@ typedef enum InvokerFd {
         INVOKER_FD_CHECKPOINT,
         INVOKER_FD_CGROUP,      /* O_DIRECTORY: the delegated cgroup; the invoker is in it, or in a leaf `invoker` of it */
         INVOKER_FD_LEARNER,     /* O_PATH: the learner's binary, for execveat */
+        INVOKER_FD_DIRECTORY,   /* O_PATH: where our programs lie; Invoked.directory may lead through it */
         INVOKER_FD_MOUNTS = 16, /* detached mounts (open_tree), or plain descriptors at level process */
 } InvokerFd;
 
