@@ -42,7 +42,8 @@ SRC_learner  := $(wildcard learner/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
 
-objects = $(patsubst %.c,$(B)/%.o,$(1))
+# Below o/, since the folder actorctl/ and the program have one name.
+objects = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 PKG = pkg-config
 CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-1.0 smartcols 2>/dev/null)
@@ -60,7 +61,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-
 .PHONY: all
 all: $(PROGRAMS) $(B)/share
 
-$(B)/%.o: %.c
+$(B)/o/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
 

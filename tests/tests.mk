@@ -78,7 +78,7 @@ bench: all $(BENCHES)
 	@for bench in $(sort $(wildcard tests/bench/*.sh)); do echo "== $$bench"; $$bench || exit 1; done
 
 # Each file is looked at again only after it, a header of it or the rules have changed.
-$(B)/tidy/%.ok: %.c $(B)/%.o .clang-tidy
+$(B)/tidy/%.ok: %.c $(B)/o/%.o .clang-tidy
 	@mkdir -p $(@D)
 	@clang-tidy --quiet $< -- $(filter-out -fstack-protector-strong,$(ALL_CFLAGS)) $(CFLAGS_control) 2>/dev/null
 	@touch $@
