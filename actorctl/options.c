@@ -253,7 +253,7 @@ void options_print_help(unsigned verb) {
                         continue;
                 left = g_strdup_printf("%s%s%s", rows[i].name, rows[i].argument ? "=" : "",
                                 rows[i].argument ? rows[i].argument : "");
-                printf("  %c%c --%-20s %s\n", rows[i].letter ? '-' : ' ',
+                printf("  %c%c --%-22s %s\n", rows[i].letter ? '-' : ' ',
                                 rows[i].letter ? rows[i].letter : ' ', left, rows[i].help);
         }
 }
