@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the spawner believes: nothing, until it has been looked at. The daemon parses text of users, so a record that comes from it may
+ * have been written by anybody. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define STOP_TIMEOUT_MAX_USEC (3600ull * 1000 * 1000)
+
+int answer_fail(LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...) {
+        va_list ap;
+
+        answer->step = step;
+        answer->error = error;
+        va_start(ap, format);
+        (void) vsnprintf(answer->message, sizeof(answer->message), format, ap);
+        va_end(ap);
+        return error;
+}
+
+static int refuse(LaunchAnswer *answer, const char *what) {
+        return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EBADMSG,
+                        "the daemon's launch record is refused: %s", what);
+}
+
+/* Absolute, and spelt in the one way that needs no resolving: no empty, "." or ".." component, no slash at the end. */
+static bool path_is_clean(const char *path, size_t size) {
+        size_t n = strnlen(path, size), from = 1;
+
+        if (n == size || n < 2 || path[0] != '/')
+                return false;
+        for (size_t i = 1; i <= n; i++) {
+                size_t length = i - from;
+
+                if (path[i] != '/' && path[i] != '\0') {
+                        if ((unsigned char) path[i] < 0x20 || path[i] == 0x7f)
+                                return false;
+                        continue;
+                }
+                if (length == 0 || (length <= 2 && strncmp(path + from, "..", length) == 0))
+                        return false;
+                from = i + 1;
+        }
+        return true;
+}
+
+static bool mounts_are_clean(const Launch *launch) {
+        for (uint32_t i = 0; i < launch->n_mounts; i++) {
+                const LaunchMount *mount = &launch->mounts[i];
+
+                if (!path_is_clean(mount->at, sizeof(mount->at)) || mount->read_only > 1 ||
+                                mount->reserved != 0)
+                        return false;
+                for (uint32_t k = 0; k < i; k++)
+                        if (strcmp(mount->at, launch->mounts[k].at) == 0)
+                                return false;
+        }
+        return true;
+}
+
+/* Root gives a job ids of the reserved range only, so no id of a person or a service, and never 0. Anybody else has only their own. */
+static bool ids_are_ours(const Launch *launch, uid_t uid) {
+        if (uid != 0)
+                return launch->n_uids == 1 && launch->uid_first == uid;
+        return launch->n_uids >= 1 && launch->n_uids <= UIDS_MAX && launch->uid_first >= UID_RANGE_FIRST &&
+               launch->uid_first < UID_RANGE_END && launch->n_uids <= UID_RANGE_END - launch->uid_first;
+}
+
+int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer) {
+        if (n_bytes != sizeof(Launch))
+                return refuse(answer, "its size is another (are actord and actord-spawn of one version?)");
+        if (launch->abi != LAUNCH_ABI || launch->struct_bytes != sizeof(Launch))
+                return refuse(answer,
+                                "its version is another (are actord and actord-spawn of one version?)");
+        if (launch->job == 0 || launch->life == 0)
+                return refuse(answer, "jobs and lives count from 1");
+        if (launch->purpose > LAUNCH_EVALUATE || launch->manager > LAUNCH_MANAGER_NONE ||
+                        launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > 1 ||
+                        launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->reserved != 0)
+                return refuse(answer, "a field holds a value that has no meaning");
+        if (launch->stop_timeout_usec > STOP_TIMEOUT_MAX_USEC)
+                return refuse(answer, "the stop timeout is longer than an hour");
+        if (launch->n_mounts > LAUNCH_MOUNTS_MAX || n_fds != _LAUNCH_FD_FIXED + launch->n_mounts)
+                return refuse(answer, "the number of descriptors does not fit");
+        if (!mounts_are_clean(launch))
+                return refuse(answer, "a mount's place is not an absolute, clean path of its own");
+        if (!ids_are_ours(launch, uid))
+                return refuse(answer, "its user ids are not this spawner's to give");
+        if (launch->scope_each)
+                return answer_fail(answer, LAUNCH_STEP_SCOPE, -EOPNOTSUPP,
+                                "[Actor] ActorScope=each is not supported by this version; use ActorScope=job, "
+                                "where each actor has a cgroup below the job's scope");
+        return 0;
+}
+
+static bool is_sealed_memory(int fd) {
+        int seals = fcntl(fd, F_GET_SEALS), wanted = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+        return seals >= 0 && (seals & wanted) == wanted;
+}
+
+static bool is_listening(int fd) {
+        int value = 0;
+        socklen_t n = sizeof(value);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &n) < 0 || value != SOCK_SEQPACKET)
+                return false;
+        return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &n) >= 0 && value == 1;
+}
+
+int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer) {
+        struct stat st;
+
+        if (!is_sealed_memory(fds[LAUNCH_FD_SETTINGS]))
+                return refuse(answer, "the settings are not sealed memory");
+        if (fstat(fds[LAUNCH_FD_STDERR], &st) < 0 || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+                return refuse(answer, "nobody can write words for people into the descriptor for stderr");
+        if (fstat(fds[LAUNCH_FD_STATE], &st) < 0 || !S_ISDIR(st.st_mode))
+                return refuse(answer, "the state directory is none");
+        if (!is_listening(fds[LAUNCH_FD_SOCKET]))
+                return refuse(answer, "the socket is no listening SEQPACKET socket");
+        if (fstat(fds[LAUNCH_FD_CHECKPOINT], &st) < 0 ||
+                        !(launch->has_checkpoint ? S_ISREG(st.st_mode) : S_ISCHR(st.st_mode)))
+                return refuse(answer,
+                                "the checkpoint is no regular file, or is there without being announced");
+
+        for (uint32_t i = 0; i < launch->n_mounts; i++)
+                if (fstat(fds[_LAUNCH_FD_FIXED + i], &st) < 0 ||
+                                !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+                        return refuse(answer, "a mount is neither a regular file nor a directory");
+        return 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The child, between clone and exec: takes its identity, receives what the parent found out meanwhile, puts every descriptor where
+ * include/launch.h says, and becomes the invoker. Nothing else of the spawner passes: not its environment, its signals, its descriptors. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+enum { FD_FLOOR = 64 }; /* above every number of InvokerFd */
+static_assert(INVOKER_FD_MOUNTS + LAUNCH_MOUNTS_MAX <= FD_FLOOR,
+                "fixed descriptors must not meet moved ones");
+
+typedef struct Go { /* parent -> child, with the cgroup's descriptor and the detached mounts */
+        uint32_t cgroup, n_mounts;
+} Go;
+
+int handover_go(const Child *child, const Cgroup *cgroup, const int mounts[], size_t n_mounts) {
+        int fds[1 + LAUNCH_MOUNTS_MAX];
+        size_t n = 0;
+
+        if (cgroup->metering != INVOKER_CGROUP_NONE)
+                fds[n++] = cgroup->fd;
+        for (size_t i = 0; i < n_mounts; i++)
+                fds[n++] = mounts[i];
+        return message_send(
+                        child->channel, &(Go){ cgroup->metering, (uint32_t) n_mounts }, sizeof(Go), fds, n);
+}
+
+_Noreturn static void fail(int channel, LaunchStep step, int error, const char *what) {
+        LaunchAnswer answer = { .abi = LAUNCH_ABI };
+
+        (void) answer_fail(&answer, step, error, "%s: %s", what, strerror(-error));
+        (void) message_send(channel, &answer, sizeof(answer), NULL, 0);
+        _exit(EXIT_FAILURE);
+}
+
+static int lift(int fd) {
+        int moved = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
+
+        return moved < 0 ? -errno : moved;
+}
+
+static int invoked_make(
+                const Request *request, const Programs *programs, const Child *child, uint32_t cgroup) {
+        Invoked invoked = {
+                .launch = request->launch,
+                .level = child->level,
+                .cgroup = cgroup,
+                .is_pid1 = getpid() == 1,
+        };
+
+        /* A build tree in a home directory of mode 0700 has no path for the job's user; through the descriptor it has. */
+        if (access(programs->directory, X_OK) >= 0)
+                (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
+        else
+                (void) snprintf(invoked.directory, sizeof(invoked.directory), "/proc/self/fd/%d",
+                                INVOKER_FD_DIRECTORY);
+        return memfd_make_sealed("invoked", &invoked, sizeof(invoked));
+}
+
+static int place_all(const Request *request, const Programs *programs, const Child *child, const Go *go,
+                const int received[], int *invoker_fd) {
+        static const int fixed[] = { INVOKER_FD_SETTINGS, INVOKER_FD_STDERR, INVOKER_FD_STATE,
+                INVOKER_FD_SOCKET, INVOKER_FD_CHECKPOINT };
+        int from[LAUNCH_FDS_MAX + 8], to[LAUNCH_FDS_MAX + 8];
+        size_t n = 0;
+        bool has_cgroup = go->cgroup != INVOKER_CGROUP_NONE;
+
+        from[n] = invoked_make(request, programs, child, go->cgroup);
+        if (from[n] < 0)
+                return from[n];
+        to[n++] = INVOKER_FD_INVOKED;
+        for (size_t i = 0; i < ELEMENTSOF(fixed); i++) {
+                from[n] = request->fds[i];
+                to[n++] = fixed[i];
+        }
+        from[n] = programs->learner_fd;
+        to[n++] = INVOKER_FD_LEARNER;
+        from[n] = programs->directory_fd;
+        to[n++] = INVOKER_FD_DIRECTORY;
+        if (has_cgroup) {
+                from[n] = received[0];
+                to[n++] = INVOKER_FD_CGROUP;
+        }
+        for (uint32_t i = 0; i < request->launch.n_mounts; i++) {
+                from[n] = go->n_mounts > 0 ? received[has_cgroup + i] : request->fds[_LAUNCH_FD_FIXED + i];
+                to[n++] = INVOKER_FD_MOUNTS + (int) i;
+        }
+        /* Words for people go where the job's do. */
+        from[n] = request->fds[LAUNCH_FD_STDERR];
+        to[n++] = STDOUT_FILENO;
+        from[n] = request->fds[LAUNCH_FD_STDERR];
+        to[n++] = STDERR_FILENO;
+
+        for (size_t i = 0; i < n; i++) {
+                from[i] = lift(from[i]);
+                if (from[i] < 0)
+                        return from[i];
+        }
+        *invoker_fd = lift(programs->invoker_fd);
+        if (*invoker_fd < 0)
+                return *invoker_fd;
+
+        /* Nothing else is inherited, whoever forgot what: a place that is filled from here on loses the mark. */
+        if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+                return -errno;
+        for (size_t i = 0; i < n; i++)
+                if (dup2(from[i], to[i]) < 0)
+                        return -errno;
+        (void) close(STDIN_FILENO);
+        return open("/dev/null", O_RDONLY) == STDIN_FILENO ? 0 : -EBADF;
+}
+
+/* The sanitizers' options of a debugging build are all that an ordinary run's environment is good for. */
+static char **environment_make(void) {
+        static const char *const kept[] = { "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+                "LSAN_OPTIONS" };
+        static char *environment[ELEMENTSOF(kept) + 2] = { (char *) "PATH=/usr/bin:/bin" };
+        size_t n = 1;
+
+        for (size_t i = 0; i < ELEMENTSOF(kept); i++) {
+                const char *value = getenv(kept[i]);
+
+                if (value && asprintf(&environment[n], "%s=%s", kept[i], value) >= 0)
+                        n++;
+        }
+        return environment;
+}
+
+static void reset_signals(void) {
+        sigset_t none;
+
+        for (int i = 1; i < NSIG; i++)
+                if (i != SIGKILL && i != SIGSTOP)
+                        (void) signal(i, SIG_DFL);
+        (void) sigemptyset(&none);
+        (void) sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Where the parent had no privilege to clone mounts, the child has it in its own namespaces. */
+static int clone_mounts(const Request *request, const Child *child, Go *go, int received[], size_t *n) {
+        const Launch *launch = &request->launch;
+
+        if (child->level < SANDBOX_LEVEL_USERNS || go->n_mounts > 0)
+                return 0;
+        for (uint32_t i = 0; i < launch->n_mounts; i++) {
+                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + i], launch->mounts[i].read_only,
+                                &received[*n]);
+
+                if (r < 0)
+                        return r;
+                (*n)++;
+        }
+        go->n_mounts = launch->n_mounts;
+        return 0;
+}
+
+_Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child) {
+        char *argv[] = { (char *) "actord-invoker", NULL };
+        int received[1 + LAUNCH_MOUNTS_MAX], channel, invoker_fd = -EBADF, r;
+        size_t n, n_fds;
+        LaunchAnswer ready = { .abi = LAUNCH_ABI };
+        char **environment;
+        Go go;
+
+        /* The parent says when the user ids are mapped. */
+        r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);
+        if (r < 0)
+                _exit(EXIT_FAILURE);
+        r = child_identify(child->level, &request->launch);
+        if (r < 0)
+                fail(child->channel, LAUNCH_STEP_IDENTITY, r, "the job cannot take its user id");
+        if (message_send(child->channel, &ready, sizeof(ready), NULL, 0) < 0)
+                _exit(EXIT_FAILURE);
+
+        r = message_receive(child->channel, 3 * STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received,
+                        ELEMENTSOF(received), &n_fds);
+        if (r < 0)
+                _exit(EXIT_FAILURE);
+        channel = lift(child->channel);
+        if (channel < 0)
+                _exit(EXIT_FAILURE);
+        r = clone_mounts(request, child, &go, received, &n_fds);
+        if (r < 0)
+                fail(channel, LAUNCH_STEP_MOUNTS, r, "a file of the job cannot become a mount");
+        r = place_all(request, programs, child, &go, received, &invoker_fd);
+        if (r < 0)
+                fail(channel, LAUNCH_STEP_EXEC, r, "the job's descriptors cannot be handed over");
+
+        environment = environment_make();
+        (void) umask(0022);
+        (void) chdir("/");
+        (void) setsid();
+        reset_signals();
+        (void) execveat(invoker_fd, "", argv, environment, AT_EMPTY_PATH);
+        fail(channel, LAUNCH_STEP_EXEC, -errno, "actord-invoker cannot be started");
+}

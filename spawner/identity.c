@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A child in namespaces of its own, and the user ids it may have there. At level full the user namespace holds a reserved range, so the
+ * invoker keeps no capability on the host and each actor gets an id that is nobody else's; at level userns it holds one id. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "lib/cleanup.h"
+
+static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
+        struct clone_args args = { .flags = flags | CLONE_PIDFD,
+                .exit_signal = SIGCHLD,
+                .pidfd = (uint64_t) (uintptr_t) ret_pid_fd };
+        pid_t pid;
+
+        if (flags != 0)
+                return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
+
+        /* Level process is for places where clone3() is forbidden, so it must not need it. */
+        pid = fork();
+        if (pid > 0) {
+                *ret_pid_fd = pidfd_open(pid, 0);
+                if (*ret_pid_fd < 0) {
+                        int saved = errno;
+
+                        (void) kill(pid, SIGKILL);
+                        errno = saved;
+                        return -1;
+                }
+        }
+        return pid;
+}
+
+int child_start(uint32_t level, Child *ret) {
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        uint64_t flags = level < SANDBOX_LEVEL_USERNS
+                                         ? 0
+                                         : CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
+                                                           CLONE_NEWIPC | CLONE_NEWUTS;
+        int pair[2], pid_fd = -EBADF;
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+
+        pid = clone_child(flags, &pid_fd);
+        if (pid < 0)
+                return -errno;
+        if (pid == 0) {
+                *ret = (Child){ .pid_fd = -EBADF, .channel = TAKE_FD(theirs), .level = level };
+                return 0;
+        }
+        *ret = (Child){ .pid = pid, .pid_fd = pid_fd, .channel = TAKE_FD(ours), .level = level };
+        return 0;
+}
+
+void child_done(Child *child, bool kill) {
+        if (kill && child->pid_fd >= 0)
+                (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
+        if (kill && child->pid > 0)
+                (void) waitpid(child->pid, NULL, 0);
+        child->channel = close_fd(child->channel);
+        child->pid_fd = close_fd(child->pid_fd);
+        child->pid = 0;
+}
+
+static int write_proc(pid_t pid, const char *name, const char *text) {
+        _cleanup_close_ int fd = -EBADF;
+        char path[64];
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, name);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+int child_map(const Child *child, const Launch *launch) {
+        uint32_t n = child->level == SANDBOX_LEVEL_FULL ? launch->n_uids : 1;
+        bool range = geteuid() == 0;
+        char uids[64], gids[64];
+        int r;
+
+        (void) snprintf(uids, sizeof(uids), "0 %u %u\n", launch->uid_first, n);
+        (void) snprintf(gids, sizeof(gids), "0 %u %u\n", range ? launch->uid_first : (uint32_t) getegid(),
+                        n);
+
+        /* Who has no privilege may map their own group only after giving up setgroups(). */
+        if (!range) {
+                r = write_proc(child->pid, "setgroups", "deny");
+                if (r < 0)
+                        return r;
+        }
+        r = write_proc(child->pid, "gid_map", gids);
+        if (r < 0)
+                return r;
+        return write_proc(child->pid, "uid_map", uids);
+}
+
+int child_identify(uint32_t level, const Launch *launch) {
+        bool privileged = geteuid() == 0 || level >= SANDBOX_LEVEL_USERNS;
+        uint32_t id = level >= SANDBOX_LEVEL_USERNS ? 0 : launch->uid_first;
+
+        if (!privileged)
+                return 0;
+        /* EPERM: setgroups() was given up with the map; what is left are the caller's own groups. */
+        if (setgroups(0, NULL) < 0 && errno != EPERM)
+                return -errno;
+        if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+                return -errno;
+        if (level < SANDBOX_LEVEL_USERNS)
+                return 0;
+        /* Also the proof that capabilities count in the new namespace: some hosts hand out namespaces without any. */
+        return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A descriptor becomes a detached mount, which the invoker attaches in its actors' root. The file is never opened by a name that somebody
+ * wrote: a plugin under a home directory of mode 0700 works, and a link that changed meanwhile does not matter. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/cleanup.h"
+
+/* The kernel clones mounts of the caller's own mount namespace only, and the descriptor may come from another (a hardened daemon's, or the
+ * one we were cloned from). Then the same file is looked for at the same place here, and taken only if it is the same inode. */
+static int reopen(int fd, int *ret) {
+        _cleanup_close_ int found = -EBADF;
+        char link[64], path[PATH_MAX];
+        struct stat a, b;
+        ssize_t n;
+
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n < 0)
+                return -errno;
+        path[n] = 0;
+
+        found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (found < 0)
+                return -errno;
+        if (fstat(fd, &a) < 0 || fstat(found, &b) < 0)
+                return -errno;
+        if (a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+                return -ESTALE;
+        *ret = TAKE_FD(found);
+        return 0;
+}
+
+static int clone_tree(int fd) {
+        return open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+}
+
+int mount_clone(int fd, bool read_only, int *ret) {
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                               (read_only ? MOUNT_ATTR_RDONLY : 0) };
+        _cleanup_close_ int tree = -EBADF, here = -EBADF;
+        int r;
+
+        tree = clone_tree(fd);
+        if (tree < 0) {
+                r = reopen(fd, &here);
+                if (r < 0)
+                        return r;
+                tree = clone_tree(here);
+                if (tree < 0)
+                        return -errno;
+        }
+        if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+                return -errno;
+        *ret = TAKE_FD(tree);
+        return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The unified hierarchy by hand: finding it, delegating a directory of it, and making one where no manager can be asked. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/cleanup.h"
+
+enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000 };
+
+int cgroup_mount(char ret[256]) {
+        _cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
+        char line[4096], at[256], type[32];
+
+        if (!f)
+                return -errno;
+        while (fgets(line, sizeof(line), f)) {
+                const char *dash = strstr(line, " - ");
+
+                if (!dash || sscanf(dash + 3, "%31s", type) != 1 || strcmp(type, "cgroup2") != 0 ||
+                                sscanf(line, "%*s %*s %*s %*s %255s", at) != 1)
+                        continue;
+                strcpy(ret, at);
+                return 0;
+        }
+        return -ENOENT;
+}
+
+int cgroup_of(pid_t pid, char ret[256]) {
+        _cleanup_fclose_ FILE *f = NULL;
+        char path[64], line[1024];
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/cgroup", (int) pid);
+        f = fopen(path, "re");
+        if (!f)
+                return -errno;
+        while (fgets(line, sizeof(line), f)) {
+                if (strncmp(line, "0::/", 4) != 0)
+                        continue;
+                line[strcspn(line, "\n")] = 0;
+                if (strlen(line + 3) >= 256)
+                        return -ENAMETOOLONG;
+                strcpy(ret, line + 3);
+                return 0;
+        }
+        return -ENOENT;
+}
+
+int cgroup_delegate(int fd, uid_t owner) {
+        static const char *const files[] = { "cgroup.procs", "cgroup.subtree_control", "cgroup.threads" };
+
+        if (owner == UINT32_MAX)
+                return 0;
+        if (fchown(fd, owner, owner) < 0)
+                return -errno;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if (fchownat(fd, files[i], owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
+                        return -errno;
+        return 0;
+}
+
+static int move_in(int cgroup_fd, pid_t pid) {
+        _cleanup_close_ int fd = openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        char text[16];
+        int n;
+
+        if (fd < 0)
+                return -errno;
+        n = snprintf(text, sizeof(text), "%d", (int) pid);
+        return write(fd, text, (size_t) n) < 0 ? -errno : 0;
+}
+
+int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret) {
+        _cleanup_close_ int fd = -EBADF;
+        char at[256], below[256], path[256], full[512];
+        int n, r;
+
+        if (cgroup_mount(at) < 0 || cgroup_of(getpid(), below) < 0)
+                return 0;
+        n = snprintf(path, sizeof(path), "%s/actord-%d-%llu", strcmp(below, "/") == 0 ? "" : below,
+                        (int) child->pid, (unsigned long long) launch->job);
+        if (n < 0 || (size_t) n >= sizeof(path))
+                return 0;
+        (void) snprintf(full, sizeof(full), "%s%s", at, path);
+
+        if (mkdir(full, 0755) < 0)
+                return 0;
+        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        r = fd < 0 ? -errno : cgroup_delegate(fd, owner);
+        if (r >= 0)
+                r = move_in(fd, child->pid);
+        if (r < 0) {
+                (void) rmdir(full);
+                return 0;
+        }
+
+        *ret = (Cgroup){ .metering = INVOKER_CGROUP_OWN, .fd = TAKE_FD(fd) };
+        strcpy(ret->path, path);
+        return 1;
+}
+
+/* Leaves first. What still dies there keeps its directory busy for a moment. */
+static bool remove_below(int parent_fd, const char *name, int depth) {
+        _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_closedir_ DIR *directory = NULL;
+        struct dirent *entry;
+        int copy;
+
+        if (fd < 0)
+                return errno == ENOENT;
+        copy = depth > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+        directory = copy >= 0 ? fdopendir(copy) : NULL;
+        while (directory && (entry = readdir(directory)))
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void) remove_below(fd, entry->d_name, depth - 1);
+        return unlinkat(parent_fd, name, AT_REMOVEDIR) >= 0 || errno == ENOENT;
+}
+
+void own_cgroup_remove(const Cgroup *cgroup) {
+        _cleanup_close_ int kill_fd = openat(cgroup->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+        char at[256], full[512];
+
+        if (cgroup_mount(at) < 0)
+                return;
+        (void) snprintf(full, sizeof(full), "%s%s", at, cgroup->path);
+        for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
+                if (kill_fd >= 0)
+                        (void) !write(kill_fd, "1", 1);
+                if (remove_below(AT_FDCWD, full, 4))
+                        return;
+                (void) usleep(REMOVE_WAIT_USEC);
+        }
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A launch, step by step. Levels are tried from strong to weak as far as the job allows; the first child that has its identity stays. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "lib/cleanup.h"
+#include "lib/sibling.h"
+#include "lib/words.h"
+
+static void request_done(Request *request) {
+        for (size_t i = 0; i < request->n_fds; i++)
+                (void) close_fd(request->fds[i]);
+        request->n_fds = 0;
+}
+
+static void programs_done(Programs *programs) {
+        (void) close_fd(programs->invoker_fd);
+        (void) close_fd(programs->learner_fd);
+        (void) close_fd(programs->directory_fd);
+}
+
+/* Opened here, as the caller: the job's user may have no way to their directory. */
+static int programs_open(Programs *ret, LaunchAnswer *answer) {
+        int r;
+
+        r = sibling_directory(ret->directory);
+        if (r < 0)
+                return answer_fail(answer, LAUNCH_STEP_EXEC, r,
+                                "the programs' directory cannot be found: %s", strerror(-r));
+        ret->directory_fd = open(ret->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ret->invoker_fd = openat(ret->directory_fd, "actord-invoker", O_PATH | O_CLOEXEC);
+        ret->learner_fd = openat(ret->directory_fd, "actord-learner", O_PATH | O_CLOEXEC);
+        if (ret->invoker_fd < 0 || ret->learner_fd < 0)
+                return answer_fail(answer, LAUNCH_STEP_EXEC, -ENOENT,
+                                "actord-invoker and actord-learner do not both lie in %s; install them again",
+                                ret->directory);
+        return 0;
+}
+
+/* The child's word, or the end of its channel: -EPIPE. */
+static int hear(const Child *child, LaunchAnswer *answer) {
+        LaunchAnswer heard;
+        size_t n, n_fds;
+        int r;
+
+        r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &heard, sizeof(heard), &n, NULL, 0, &n_fds);
+        if (r < 0)
+                return r;
+        if (n != sizeof(heard))
+                return -EBADMSG;
+        if (heard.error < 0) {
+                heard.message[sizeof(heard.message) - 1] = 0;
+                return answer_fail(answer, heard.step, heard.error, "%s", heard.message);
+        }
+        return 0;
+}
+
+static int try_level(uint32_t level, const Request *request, const Programs *programs, Child *ret,
+                LaunchAnswer *answer) {
+        Child child = CHILD_NONE;
+        int r;
+
+        r = child_start(level, &child);
+        if (r < 0)
+                return answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
+                                "level %s is not to be had on this host: %s", sandbox_level_to_string(level),
+                                strerror(-r));
+        if (child.pid == 0)
+                handover_run(request, programs, &child);
+
+        r = level >= SANDBOX_LEVEL_USERNS ? child_map(&child, &request->launch) : 0;
+        if (r < 0)
+                r = answer_fail(answer, LAUNCH_STEP_IDENTITY, r,
+                                "level %s is not to be had on this host: user ids cannot be mapped: %s",
+                                sandbox_level_to_string(level), strerror(-r));
+        if (r >= 0)
+                r = message_send(child.channel, "mapped", 6, NULL, 0);
+        if (r >= 0)
+                r = hear(&child, answer);
+        if (r < 0) {
+                child_done(&child, true);
+                return answer->error < 0 ? r
+                                         : answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
+                                                           "level %s: the child ended early",
+                                                           sandbox_level_to_string(level));
+        }
+        *ret = child;
+        return 0;
+}
+
+static int start_child(const Request *request, const Programs *programs, Child *ret, LaunchAnswer *answer) {
+        static const uint32_t of_choice[_SANDBOX_CHOICE_MAX] = {
+                [SANDBOX_CHOICE_FULL] = SANDBOX_LEVEL_FULL,
+                [SANDBOX_CHOICE_USERNS] = SANDBOX_LEVEL_USERNS,
+                [SANDBOX_CHOICE_PROCESS] = SANDBOX_LEVEL_PROCESS,
+                [SANDBOX_CHOICE_NONE] = SANDBOX_LEVEL_NONE,
+        };
+        const Launch *launch = &request->launch;
+        uint32_t strongest, weakest;
+        int r = -EPERM;
+
+        strongest = weakest = of_choice[launch->sandbox];
+        if (launch->sandbox == SANDBOX_CHOICE_AUTO) {
+                strongest = launch->n_uids > 1 ? SANDBOX_LEVEL_FULL : SANDBOX_LEVEL_USERNS;
+                weakest = SANDBOX_LEVEL_PROCESS;
+        }
+        if (strongest == SANDBOX_LEVEL_FULL && launch->n_uids == 1)
+                return answer_fail(answer, LAUNCH_STEP_NAMESPACES, -EPERM,
+                                "[Actor] Sandbox=full needs a range of user ids, which only root can give: use "
+                                "Sandbox=auto, or the system's actord");
+
+        for (uint32_t level = strongest; level >= weakest; level--) {
+                r = try_level(level, request, programs, ret, answer);
+                if (r >= 0) {
+                        answer->step = LAUNCH_STEP_NONE;
+                        answer->error = 0;
+                        answer->message[0] = 0;
+                        return 0;
+                }
+                if (level == 0)
+                        break;
+                if (level > weakest)
+                        *answer = (LaunchAnswer){ .abi = LAUNCH_ABI };
+        }
+        return r;
+}
+
+static int make_cgroup(const Request *request, const Child *child, Cgroup *ret, LaunchAnswer *answer) {
+        uid_t owner = geteuid() == 0 ? request->launch.uid_first : UINT32_MAX;
+
+        switch ((LaunchManager) request->launch.manager) {
+        case LAUNCH_MANAGER_SYSTEM:
+        case LAUNCH_MANAGER_USER: return scope_make(&request->launch, child, owner, ret, answer);
+        case LAUNCH_MANAGER_NONE: return own_cgroup_make(&request->launch, child, owner, ret);
+        }
+        return -EBADMSG;
+}
+
+static int clone_mounts(
+                const Request *request, const Child *child, int mounts[], size_t *n, LaunchAnswer *answer) {
+        const Launch *launch = &request->launch;
+
+        if (geteuid() != 0 || child->level < SANDBOX_LEVEL_USERNS)
+                return 0;
+        for (; *n < launch->n_mounts; (*n)++) {
+                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + *n], launch->mounts[*n].read_only,
+                                &mounts[*n]);
+
+                if (r < 0)
+                        return answer_fail(answer, LAUNCH_STEP_MOUNTS, r,
+                                        "%s of the job cannot become a mount: %s", launch->mounts[*n].at,
+                                        strerror(-r));
+        }
+        return 0;
+}
+
+/* Everything that the child waits for; when it has become the invoker its end of the channel is closed. */
+static int hand_over(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
+        int mounts[LAUNCH_MOUNTS_MAX], r;
+        size_t n_mounts = 0;
+
+        r = make_cgroup(request, child, cgroup, answer);
+        if (r >= 0)
+                r = clone_mounts(request, child, mounts, &n_mounts, answer);
+        if (r >= 0)
+                r = handover_go(child, cgroup, mounts, n_mounts);
+        if (r >= 0) {
+                r = hear(child, answer);
+                r = r == -EPIPE ? 0 : r < 0 ? r : -EBADMSG;
+        }
+        while (n_mounts > 0)
+                (void) close_fd(mounts[--n_mounts]);
+        if (r < 0 && answer->error >= 0)
+                return answer_fail(answer, LAUNCH_STEP_EXEC, r, "the invoker was not started: %s",
+                                strerror(-r));
+        return r;
+}
+
+static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
+        _cleanup_(programs_done) Programs programs = { -EBADF, -EBADF, -EBADF, "" };
+        int r;
+
+        r = launch_check_fds(&request->launch, request->fds, answer);
+        if (r < 0)
+                return r;
+        r = programs_open(&programs, answer);
+        if (r < 0)
+                return r;
+        r = start_child(request, &programs, child, answer);
+        if (r < 0)
+                return r;
+        r = hand_over(request, child, cgroup, answer);
+        if (r < 0) {
+                child_done(child, true);
+                return r;
+        }
+
+        answer->level = child->level;
+        answer->metering = cgroup->metering;
+        answer->pid = child->pid;
+        memcpy(answer->unit, cgroup->unit, sizeof(answer->unit));
+        memcpy(answer->control_group, cgroup->path, sizeof(answer->control_group));
+        return 0;
+}
+
+/* In system mode anybody can reach the socket who may enter the directory it lies in; only the daemon and root are served. */
+static int check_peer(int fd, bool system, uid_t daemon_uid, LaunchAnswer *answer) {
+        struct ucred peer;
+        socklen_t n = sizeof(peer);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+                return answer_fail(answer, LAUNCH_STEP_MESSAGE, -errno, "the caller cannot be identified");
+        if (peer.uid == 0 || peer.uid == (system ? daemon_uid : getuid()))
+                return 0;
+        return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EPERM,
+                        "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
+}
+
+/* A cgroup that no manager knows has to be removed by somebody who may: whoever made it stays until the job is over. */
+static void stay(const Child *child, const Cgroup *cgroup) {
+        struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
+
+        while (poll(&p, 1, -1) < 0 && errno == EINTR)
+                ;
+        own_cgroup_remove(cgroup);
+}
+
+int spawner_serve(int fd, bool system, uid_t daemon_uid) {
+        _cleanup_(request_done) Request request = {};
+        LaunchAnswer answer = { .abi = LAUNCH_ABI };
+        Cgroup cgroup = { .fd = -EBADF };
+        Child child = CHILD_NONE;
+        size_t n_bytes;
+        int r, sent;
+
+        r = message_receive(fd, STEP_TIMEOUT_MSEC, &request.launch, sizeof(request.launch), &n_bytes,
+                        request.fds, LAUNCH_FDS_MAX, &request.n_fds);
+        if (r == -EPIPE || r == -ETIMEDOUT)
+                return r;
+        if (r < 0)
+                (void) answer_fail(&answer, LAUNCH_STEP_MESSAGE, r,
+                                "the daemon's launch record cannot be read: %s", strerror(-r));
+        if (r >= 0)
+                r = check_peer(fd, system, daemon_uid, &answer);
+        if (r >= 0)
+                r = launch_check(&request.launch, n_bytes, request.n_fds, geteuid(), &answer);
+        if (r >= 0)
+                r = launch(&request, &child, &cgroup, &answer);
+
+        sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, r >= 0);
+        /* Nobody is there to take the job: it would run unseen. */
+        if (sent < 0 && r >= 0) {
+                child_done(&child, true);
+                r = sent;
+        }
+        request_done(&request);
+        if (child.pid > 0 && cgroup.metering == INVOKER_CGROUP_OWN)
+                stay(&child, &cgroup);
+        else if (cgroup.metering == INVOKER_CGROUP_OWN)
+                own_cgroup_remove(&cgroup);
+        (void) close_fd(cgroup.fd);
+        child_done(&child, false);
+
+        if (answer.error < 0)
+                (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) request.launch.job,
+                                answer.message);
+        return r;
+}

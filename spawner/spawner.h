@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One launch, from the daemon's record to a running invoker. The only program of the project that holds a privilege, so it is small: it
+ * parses no text, reads no setting, and gives what it holds away before anything of a job runs.
+ *
+ *   check.c     believes nothing in the record
+ *   spawner.c   the order of the steps, and the levels from strong to weak
+ *   identity.c  a child in namespaces, its user ids
+ *   scope.c     systemd's transient scope; own-cgroup.c: a cgroup where there is no manager
+ *   mounts.c    descriptors to detached mounts
+ *   handover.c  the child between clone and exec */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include "include/launch.h"
+#include "include/sandbox.h"
+#include "include/settings.h"
+
+#define UID_RANGE_FIRST \
+        0x40000000u /* reserved for jobs: beyond what users, containers and DynamicUser= are given */
+#define UID_RANGE_END 0x44000000u
+#define UIDS_MAX      65536u
+
+#define LAUNCH_FDS_MAX    (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
+#define STEP_TIMEOUT_MSEC 10000
+
+typedef struct Request {
+        Launch launch;
+        int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, then the mounts */
+        size_t n_fds;
+} Request;
+
+typedef struct Child {
+        pid_t pid;
+        int pid_fd;
+        int channel; /* SEQPACKET: what the parent knows later goes down, troubles come up, exec closes it */
+        uint32_t level;
+} Child;
+#define CHILD_NONE ((Child){ .pid_fd = -EBADF, .channel = -EBADF })
+
+typedef struct Cgroup {
+        uint32_t metering; /* InvokerCgroup */
+        int fd;
+        char unit[128], path[256];
+} Cgroup;
+
+/* Fills step, error and message; returns the error. */
+__attribute__((format(printf, 4, 5))) int answer_fail(
+                LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...);
+
+/* check. Pure but for looking at the descriptors. uid: who runs the spawner. */
+int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer);
+int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
+
+/* spawner. Receives, launches, answers; system: a listening socket brought the peer. */
+int spawner_serve(int fd, bool system, uid_t daemon_uid);
+
+/* message. -ETIMEDOUT, -EPIPE: the other end closed. Received descriptors close on exec; more than fit are an error. */
+int message_send(int fd, const void *data, size_t n, const int fds[], size_t n_fds);
+int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *ret_n, int ret_fds[],
+                size_t fds_max, size_t *ret_n_fds);
+
+/* identity. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS, -ENOSPC, -EUSERS: not to be had here. */
+int child_start(uint32_t level, Child *ret);
+void child_done(Child *child, bool kill);
+int child_map(const Child *child, const Launch *launch);  /* user namespace */
+int child_identify(uint32_t level, const Launch *launch); /* in the child, once mapped */
+
+/* cgroups. The directory is delegated to owner (UINT32_MAX: whose it is already). */
+int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer);
+int own_cgroup_make(
+                const Launch *launch, const Child *child, uid_t owner, Cgroup *ret); /* 0: none to be had */
+void own_cgroup_remove(const Cgroup *cgroup);
+int cgroup_mount(char ret[256]);         /* where the unified hierarchy is mounted */
+int cgroup_of(pid_t pid, char ret[256]); /* its path there */
+int cgroup_delegate(int fd, uid_t owner);
+
+/* mounts */
+int mount_clone(int fd, bool read_only, int *ret);
+
+/* handover: in the child; returns only by _exit(). */
+typedef struct Programs {
+        int invoker_fd, learner_fd, directory_fd;
+        char directory[240];
+} Programs;
+_Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child);
+int handover_go(const Child *child, const Cgroup *cgroup, const int mounts[], size_t n_mounts);
