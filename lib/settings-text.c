@@ -56,7 +56,7 @@ static const Unit units_usec[] = {
         { NULL },
 };
 
-/* "12", "1.5", "2e-7": as mantissa and power of ten. Digits beyond the nineteenth after the point are below any unit. */
+/* "12", "1.5", "2e-7": as mantissa and power of ten. Digits beyond the twentieth after the point are below any unit. */
 static int decimal_parse(const char **text, unsigned __int128 *ret_mantissa, int *ret_exponent) {
         const char *p = *text;
         unsigned __int128 mantissa = 0;
@@ -71,7 +71,7 @@ static int decimal_parse(const char **text, unsigned __int128 *ret_mantissa, int
                 if (!g_ascii_isdigit(*p))
                         break;
                 n_digits++;
-                if (mantissa >= 1000000000000000000ull) {
+                if (mantissa >= 10000000000000000000ull) {
                         if (!point)
                                 return -ERANGE;
                         continue;
