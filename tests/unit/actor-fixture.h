@@ -225,7 +225,7 @@ static uint32_t job_attempt(Job *job, uint32_t actor) {
 }
 
 /* The learner took it: what was written is what is read next. */
-static void job_accept(Job *job, uint32_t actor) {
+static inline void job_accept(Job *job, uint32_t actor) {
         job->ordinals[actor]++;
         job->banks[actor] ^= 1;
 }
@@ -236,7 +236,7 @@ static void job_rollout(Job *job, uint32_t actor) {
 }
 
 /* All that the learner may read: columns, and the bank just written. */
-static GBytes *job_result(const Job *job, uint32_t actor) {
+static inline GBytes *job_result(const Job *job, uint32_t actor) {
         const SegmentLayout *l = &job->page.segment;
         const uint8_t *segment = job->segments[actor];
         GByteArray *all = g_byte_array_new();
@@ -247,7 +247,7 @@ static GBytes *job_result(const Job *job, uint32_t actor) {
         return g_byte_array_free_to_bytes(all);
 }
 
-static void assert_results_equal(const Job *a, const Job *b, uint32_t actor) {
+static inline void assert_results_equal(const Job *a, const Job *b, uint32_t actor) {
         g_autoptr(GBytes) x = job_result(a, actor), y = job_result(b, actor);
 
         g_assert_true(g_bytes_equal(x, y));
