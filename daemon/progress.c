@@ -133,8 +133,11 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_WORKER:
         case RECORD_ROLLOUT:
         case RECORD_UPDATE:
-        case RECORD_POOL:
-        case RECORD_CHECKPOINT: break;
+        case RECORD_POOL: break;
+        case RECORD_CHECKPOINT:
+                if (record->fault == FAULT_NONE)
+                        p->checkpoint_life = record->life;
+                break;
         }
 }
 

@@ -29,6 +29,7 @@ typedef struct Progress {
 
         bool started; /* this life */
         uint32_t level, limits_missing;
+        uint64_t checkpoint_life; /* that wrote the newest checkpoint; 0: none did */
 
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* polkit is asked without waiting: the message is kept, and its handler runs a second time when the answer is there. */
+#include "daemon/access.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "daemon/job.h"
+#include "include/bus.h"
+
+#define QUERIES_MAX        64u
+#define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
+
+typedef struct AccessQuery {
+        Manager *manager;
+        sd_bus_message *message;
+        sd_bus_message_handler_t handler;
+        sd_bus_slot *slot;
+        uint32_t uid, owner;
+        bool answered, allowed, challenge;
+} AccessQuery;
+
+static void query_free(void *p) {
+        AccessQuery *query = p;
+
+        query->slot = sd_bus_slot_unref(query->slot);
+        query->message = sd_bus_message_unref(query->message);
+        g_free(query);
+}
+
+void access_queries_init(Manager *manager) {
+        assert(manager);
+
+        manager->queries = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, query_free);
+}
+
+int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_error *error) {
+        sd_bus_creds *creds = NULL;
+        uid_t uid;
+        int r;
+
+        assert(manager);
+        assert(ret);
+
+        if (manager->mode == DAEMON_RUN) {
+                *ret = getuid();
+                return 0;
+        }
+        r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
+        if (r >= 0)
+                r = sd_bus_creds_get_euid(creds, &uid);
+        (void) sd_bus_creds_unref(creds);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "The bus does not say who you are.");
+        *ret = uid;
+        return 0;
+}
+
+static int refuse(const AccessQuery *query, sd_bus_error *error) {
+        if (query->challenge)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED,
+                                "This needs an authorization that has to be asked for on a terminal.");
+        return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
+                        "You may not do this: it takes the job's owner, root, or an authorization by polkit.");
+}
+
+/* What the method was called on may be gone by now. */
+static void *userdata_of(const AccessQuery *query) {
+        const char *path = sd_bus_message_get_path(query->message);
+        uint64_t id;
+
+        if (g_strcmp0(path, BUS_PATH) == 0)
+                return query->manager;
+        if (path && sscanf(path, BUS_PATH_JOB_PREFIX "/%" SCNu64, &id) == 1)
+                return manager_job(query->manager, id);
+        return NULL;
+}
+
+static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error) {
+        AccessQuery *query = userdata;
+        sd_bus_message *message = sd_bus_message_ref(query->message);
+        Manager *manager = query->manager;
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        const sd_bus_error *e = sd_bus_message_get_error(reply);
+        int r, allowed = 0, challenge = 0;
+        void *object;
+
+        if (!e)
+                (void) sd_bus_message_read(reply, "(bba{ss})", &allowed, &challenge, 0);
+        else if (sd_bus_error_has_name(e, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
+                        sd_bus_error_has_name(e, SD_BUS_ERROR_NAME_HAS_NO_OWNER) ||
+                        sd_bus_error_has_name(e, "org.freedesktop.systemd1.LoadFailed"))
+                allowed = query->uid == query->owner;
+        query->answered = true;
+        query->allowed = allowed;
+        query->challenge = challenge;
+
+        object = userdata_of(query);
+        if (object) {
+                r = sd_bus_message_rewind(message, true);
+                if (r >= 0)
+                        r = query->handler(message, object, &error);
+        } else
+                r = sd_bus_error_set(&error, BUS_ERROR(NoSuchJob), "This job is not known any more.");
+        if (r < 0)
+                (void) sd_bus_reply_method_errno(message, r, &error);
+
+        sd_bus_error_free(&error);
+        (void) g_hash_table_remove(manager->queries, message);
+        (void) sd_bus_message_unref(message);
+        return 1;
+}
+
+static int ask(Manager *manager, sd_bus_message *message, const char *action, uint32_t uid, uint32_t owner,
+                sd_bus_message_handler_t handler, sd_bus_error *error) {
+        AccessQuery *query;
+        sd_bus_message *m = NULL;
+        int r, interactive;
+
+        if (g_hash_table_size(manager->queries) >= QUERIES_MAX)
+                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                "Too many authorizations are being asked for; try again later.");
+
+        interactive = sd_bus_message_get_allow_interactive_authorization(message) > 0;
+        r = sd_bus_message_new_method_call(manager->bus, &m, "org.freedesktop.PolicyKit1",
+                        "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority",
+                        "CheckAuthorization");
+        if (r >= 0)
+                r = sd_bus_message_append(m, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
+                                sd_bus_message_get_sender(message), action, 0, interactive, "");
+
+        query = g_new0(AccessQuery, 1);
+        *query = (AccessQuery){
+                .manager = manager,
+                .message = sd_bus_message_ref(message),
+                .handler = handler,
+                .uid = uid,
+                .owner = owner,
+        };
+        if (r >= 0)
+                r = sd_bus_call_async(manager->bus, &query->slot, m, on_polkit, query, QUERY_TIMEOUT_USEC);
+        (void) sd_bus_message_unref(m);
+        if (r < 0) {
+                query_free(query);
+                return sd_bus_error_set_errnof(error, r, "polkit could not be asked.");
+        }
+        (void) g_hash_table_insert(manager->queries, message, query);
+        return 0;
+}
+
+int access_check(Manager *manager, sd_bus_message *message, const char *action, uint32_t owner,
+                sd_bus_message_handler_t handler, sd_bus_error *error) {
+        const AccessQuery *query;
+        uint32_t uid;
+        int r;
+
+        assert(manager);
+        assert(message);
+
+        query = g_hash_table_lookup(manager->queries, message);
+        if (query)
+                return query->allowed ? 1 : refuse(query, error);
+
+        r = access_uid(manager, message, &uid, error);
+        if (r < 0)
+                return r;
+        if (manager->mode == DAEMON_RUN || uid == 0)
+                return 1;
+        if (manager->mode == DAEMON_USER)
+                return uid == getuid() ? 1 : refuse(&(AccessQuery){}, error);
+        if (g_str_equal(action, ACTION_MANAGE) && uid == owner)
+                return 1;
+        return ask(manager, message, action, uid, owner, handler, error);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* org.actord1.Job. Properties are read from the job where they lie; what moves is announced at most ten times a second. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "daemon/access.h"
+#include "daemon/files.h"
+#include "include/bus.h"
+#include "include/sandbox.h"
+#include "lib/cleanup.h"
+#include "lib/settings-print.h"
+#include "lib/words.h"
+
+#define ROUNDS_MOST 10000u
+
+static int get_string(sd_bus_message *reply, const char *s) {
+        return sd_bus_message_append(reply, "s", s ? s : "");
+}
+
+#define GETTER(name)                                                                                \
+        static int name(sd_bus *bus, const char *path, const char *interface, const char *property, \
+                        sd_bus_message *reply, void *userdata, sd_bus_error *error)
+
+GETTER(get_environment) {
+        const Job *job = userdata;
+
+        return get_string(reply, job->settings.environment);
+}
+
+GETTER(get_description) {
+        const Job *job = userdata;
+
+        return get_string(reply, job->settings.description);
+}
+
+GETTER(get_algorithm) {
+        const Job *job = userdata;
+
+        return get_string(reply, choice_algorithm_to_string(job->settings.algorithm));
+}
+
+GETTER(get_actors_max) {
+        const Job *job = userdata;
+
+        return sd_bus_message_append(reply, "u", settings_actors_max(&job->settings));
+}
+
+GETTER(get_price_sheet) {
+        const Job *job = userdata;
+
+        return get_string(reply, job->settings.price_sheet);
+}
+
+GETTER(get_currency) {
+        const Job *job = userdata;
+
+        return get_string(reply, price_sheet_currency(job->sheet));
+}
+
+GETTER(get_state) {
+        const Job *job = userdata;
+
+        return get_string(reply, job_state_to_string(job->state));
+}
+
+GETTER(get_unit) {
+        const Job *job = userdata;
+
+        return get_string(reply, job->answer.unit);
+}
+
+GETTER(get_control_group) {
+        const Job *job = userdata;
+
+        return get_string(reply, job->answer.control_group);
+}
+
+GETTER(get_sandbox_level) {
+        const Job *job = userdata;
+
+        return get_string(reply, job->progress.started || job->progress.round > 0
+                                                 ? sandbox_level_to_string(job->progress.level)
+                                                 : "");
+}
+
+GETTER(get_limits) {
+        g_auto(GStrv) words = job_limits_missing(userdata);
+
+        return sd_bus_message_append_strv(reply, words);
+}
+
+GETTER(get_policy_sha256) {
+        const Job *job = userdata;
+        char text[65] = "";
+
+        for (size_t i = 0; job->row.has_policy && i < sizeof(job->row.policy_sha256); i++)
+                (void) snprintf(text + 2 * i, 3, "%02x", job->row.policy_sha256[i]);
+        return get_string(reply, text);
+}
+
+GETTER(get_target_reached) {
+        const Job *job = userdata;
+
+        return sd_bus_message_append(reply, "b", (int) job->progress.target_reached);
+}
+
+GETTER(get_cost_paper) {
+        const Job *job = userdata;
+        Bill bill;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        return sd_bus_message_append(reply, "d", bill.paper);
+}
+
+GETTER(get_cost_full) {
+        const Job *job = userdata;
+        Bill bill;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        return sd_bus_message_append(reply, "d", bill.full);
+}
+
+GETTER(get_cpu_actors) {
+        const Job *job = userdata;
+
+        return sd_bus_message_append(reply, "t", progress_actors_cpu_nsec(&job->progress));
+}
+
+/* Of one life: what lives before it used is nowhere but in the records, so that then there is nothing to compare with. */
+GETTER(get_cpu_scope) {
+        const Job *job = userdata;
+
+        return sd_bus_message_append(
+                        reply, "t", job->row.life > 1 ? (uint64_t) 0 : job->progress.scope_cpu_nsec);
+}
+
+GETTER(get_evaluation_mean) {
+        const Job *job = userdata;
+
+        return sd_bus_message_append(
+                        reply, "d", job->progress.n_evaluations > 0 ? job->progress.evaluation_mean : NAN);
+}
+
+GETTER(get_evaluation_deviation) {
+        const Job *job = userdata;
+
+        return sd_bus_message_append(reply, "d", progress_evaluation_deviation(&job->progress));
+}
+
+static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        int r;
+
+        r = access_check(job->manager, m, ACTION_MANAGE, job->row.uid, method_stop, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        r = job_stop(job, PLAN_END_INTERRUPTED, "somebody asked for it");
+        if (r == -ESRCH)
+                return sd_bus_error_set(error, BUS_ERROR(NotRunning), "The job has ended already.");
+        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+}
+
+static int reply_message(sd_bus_message *reply, int r) {
+        if (r >= 0)
+                r = sd_bus_send(NULL, reply, NULL);
+        (void) sd_bus_message_unref(reply);
+        return r < 0 ? r : 1;
+}
+
+static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        sd_bus_message *reply = NULL;
+        const SettingRow *row;
+        int r;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(sssb)");
+        for (Setting i = 0; r >= 0 && (row = setting_row(i)); i++) {
+                char value[SETTING_TEXT_MAX];
+
+                (void) setting_print(&job->settings, i, value);
+                r = sd_bus_message_append(reply, "(sssb)", row->section, row->key, value,
+                                (int) settings_present(&job->settings, i));
+        }
+        for (uint32_t i = 0; r >= 0 && i < job->settings.n_options && i < OPTIONS_MAX; i++)
+                r = sd_bus_message_append(reply, "(sssb)", "Environment", job->settings.options[i].key,
+                                job->settings.options[i].value, 1);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return reply_message(reply, r);
+}
+
+/* A job's text may hold what its owner tells nobody else. */
+static int method_get_text(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        int r;
+
+        r = access_check(job->manager, m, ACTION_MANAGE, job->row.uid, method_get_text, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        return sd_bus_reply_method_return(m, "s", job->row.text);
+}
+
+static int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        sd_bus_message *reply = NULL;
+        Bill bill;
+        int r;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_append(reply, "ssdd", price_sheet_currency(job->sheet),
+                                price_sheet_name(job->sheet), bill.paper, bill.full);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(sdsdb)");
+        for (size_t i = 0; r >= 0 && i < bill.n_lines; i++)
+                r = sd_bus_message_append(reply, "(sdsdb)", bill.lines[i].kind, bill.lines[i].quantity,
+                                bill.lines[i].unit, bill.lines[i].amount, (int) bill.lines[i].paper);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return reply_message(reply, r);
+}
+
+static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        sd_bus_message *reply = NULL;
+        _cleanup_free_ LedgerRound *rounds = NULL;
+        size_t n = 0;
+        uint64_t after;
+        uint32_t most;
+        int r;
+
+        r = sd_bus_message_read(m, "tu", &after, &most);
+        if (r < 0)
+                return r;
+        if (ledger_n_pending(job->manager->ledger) > 0)
+                (void) manager_commit(job->manager);
+        r = ledger_rounds(job->manager->ledger, job->row.id, after, most < ROUNDS_MOST ? most : ROUNDS_MOST,
+                        &rounds, &n);
+        if (r < 0)
+                return sd_bus_error_set_errnof(
+                                error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(ttudddd)");
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = sd_bus_message_append(reply, "(ttudddd)", rounds[i].round, rounds[i].n_env_steps,
+                                rounds[i].n_actors, rounds[i].return_mean, rounds[i].return_round,
+                                (double) rounds[i].emulated_nsec / 1e9,
+                                (double) progress_cost_at(&job->progress, rounds[i].round) / 1e9);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return reply_message(reply, r);
+}
+
+static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        const Progress *p = &job->progress;
+        sd_bus_message *reply = NULL;
+        uint64_t n, first;
+        uint32_t most;
+        int r;
+
+        r = sd_bus_message_read(m, "u", &most);
+        if (r < 0)
+                return r;
+        n = MIN(MIN(p->n_faults, PROGRESS_FAULTS_KEPT), most);
+        first = p->n_faults - n;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(tttuss)");
+        for (uint64_t i = first; r >= 0 && i < p->n_faults; i++) {
+                const ProgressFault *f = p->faults + i % PROGRESS_FAULTS_KEPT;
+                char sentence[320];
+
+                r = sd_bus_message_append(reply, "(tttuss)", f->life, f->seq, f->round, f->actor,
+                                fault_to_string(f->fault),
+                                fault_sentence_of(f->actor, f->fault, f->detail, sentence));
+        }
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return reply_message(reply, r);
+}
+
+static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        _cleanup_close_ int fd = -EBADF;
+        LedgerCheckpoint checkpoint = {};
+        int r;
+
+        r = access_check(job->manager, m, ACTION_MANAGE, job->row.uid, method_open_checkpoint, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+
+        r = ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint);
+        free(checkpoint.scheduler);
+        if (r >= 0)
+                r = fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, false);
+        if (r < 0)
+                return sd_bus_error_set(
+                                error, BUS_ERROR(NoCheckpoint), "The job has no checkpoint that counts.");
+        return sd_bus_reply_method_return(m, "h", fd);
+}
+
+#define CONST_(name, type, getter, member) \
+        SD_BUS_PROPERTY(name, type, getter, member, SD_BUS_VTABLE_PROPERTY_CONST)
+#define CHANGES(name, type, getter, member) \
+        SD_BUS_PROPERTY(name, type, getter, member, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE)
+#define AT(member) offsetof(Job, member)
+#define ANYBODY    SD_BUS_VTABLE_UNPRIVILEGED /* each method asks who it is itself */
+
+const sd_bus_vtable job_vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        CONST_("Id", "t", NULL, AT(row.id)),
+        CONST_("UserId", "u", NULL, AT(row.uid)),
+        CONST_("Description", "s", get_description, 0),
+        CONST_("Environment", "s", get_environment, 0),
+        CONST_("Algorithm", "s", get_algorithm, 0),
+        CONST_("Seed", "t", NULL, AT(settings.seed)),
+        CONST_("ActorsMax", "u", get_actors_max, 0),
+        CONST_("StopSteps", "t", NULL, AT(settings.stop_steps)),
+        CONST_("PriceSheet", "s", get_price_sheet, 0),
+        CONST_("Currency", "s", get_currency, 0),
+        CONST_("SubmittedUSec", "t", NULL, AT(row.submitted_usec)),
+        CHANGES("State", "s", get_state, 0),
+        CHANGES("Result", "s", NULL, AT(row.result)),
+        CHANGES("Fault", "s", NULL, AT(row.fault)),
+        CHANGES("StartedUSec", "t", NULL, AT(row.started_usec)),
+        CHANGES("EndedUSec", "t", NULL, AT(row.ended_usec)),
+        CHANGES("Life", "t", NULL, AT(row.life)),
+        CHANGES("Unit", "s", get_unit, 0),
+        CHANGES("ControlGroup", "s", get_control_group, 0),
+        CHANGES("SandboxLevel", "s", get_sandbox_level, 0),
+        CHANGES("LimitsNotEnforced", "as", get_limits, 0),
+        CHANGES("PolicySHA256", "s", get_policy_sha256, 0),
+        CHANGES("Round", "t", NULL, AT(progress.round)),
+        CHANGES("EnvSteps", "t", NULL, AT(progress.statistics.n_env_steps)),
+        CHANGES("Episodes", "t", NULL, AT(progress.statistics.n_episodes)),
+        CHANGES("Actors", "u", NULL, AT(progress.n_actors)),
+        CHANGES("ReturnMean", "d", NULL, AT(progress.statistics.return_mean)),
+        CHANGES("ReturnRound", "d", NULL, AT(progress.statistics.return_round)),
+        CHANGES("TargetReached", "b", get_target_reached, 0),
+        CHANGES("TargetEnvSteps", "t", NULL, AT(progress.target_steps)),
+        CHANGES("TargetWallNSec", "t", NULL, AT(progress.target_wall_nsec)),
+        CHANGES("WallNSec", "t", NULL, AT(progress.usage.wall_nsec)),
+        CHANGES("EmulatedNSec", "t", NULL, AT(progress.usage.emulated_nsec)),
+        CHANGES("CostPaper", "d", get_cost_paper, 0),
+        CHANGES("CostFull", "d", get_cost_full, 0),
+        CHANGES("CPUActorsNSec", "t", get_cpu_actors, 0),
+        CHANGES("CPULearnerNSec", "t", NULL, AT(progress.usage.learner_cpu_nsec)),
+        CHANGES("CPUControlNSec", "t", NULL, AT(progress.usage.control_cpu_nsec)),
+        CHANGES("CPUStartupNSec", "t", NULL, AT(progress.usage.startup_cpu_nsec)),
+        CHANGES("CPUScopeNSec", "t", get_cpu_scope, 0),
+        CHANGES("InvocationsTotal", "t", NULL, AT(progress.usage.n_invocations)),
+        CHANGES("InvocationsCold", "t", NULL, AT(progress.usage.n_cold)),
+        CHANGES("InvocationsWarm", "t", NULL, AT(progress.usage.n_warm)),
+        CHANGES("InvocationsRetried", "t", NULL, AT(progress.usage.n_retried)),
+        CHANGES("EvaluationMean", "d", get_evaluation_mean, 0),
+        CHANGES("EvaluationDeviation", "d", get_evaluation_deviation, 0),
+        CHANGES("EvaluationEpisodes", "t", NULL, AT(progress.n_evaluations)),
+        SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_stop, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetSettings", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssb)", settings),
+                        method_get_settings, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS(
+                        "GetText", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method_get_text, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetBill", SD_BUS_NO_ARGS,
+                        SD_BUS_RESULT("s", currency, "s", price_sheet, "d", paper, "d", full, "a(sdsdb)",
+                                        lines),
+                        method_get_bill, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetRounds", SD_BUS_ARGS("t", after, "u", most),
+                        SD_BUS_RESULT("a(ttudddd)", rounds), method_get_rounds, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetFaults", SD_BUS_ARGS("u", most), SD_BUS_RESULT("a(tttuss)", faults),
+                        method_get_faults, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("OpenCheckpoint", SD_BUS_NO_ARGS, SD_BUS_RESULT("h", file),
+                        method_open_checkpoint, ANYBODY),
+        SD_BUS_VTABLE_END,
+};
+
+/* State changes go out at once and all of them; what moves with each round waits for the timer. */
+static const char *const state_properties[] = {
+        "State",
+        "Result",
+        "Fault",
+        "StartedUSec",
+        "EndedUSec",
+        "Life",
+        "Unit",
+        "ControlGroup",
+        "SandboxLevel",
+        "LimitsNotEnforced",
+        "PolicySHA256",
+        NULL,
+};
+static const char *const moving_properties[] = {
+        "Round",
+        "EnvSteps",
+        "Episodes",
+        "Actors",
+        "ReturnMean",
+        "ReturnRound",
+        "TargetReached",
+        "TargetEnvSteps",
+        "TargetWallNSec",
+        "WallNSec",
+        "EmulatedNSec",
+        "CostPaper",
+        "CostFull",
+        "CPUActorsNSec",
+        "CPULearnerNSec",
+        "CPUControlNSec",
+        "CPUStartupNSec",
+        "CPUScopeNSec",
+        "InvocationsTotal",
+        "InvocationsCold",
+        "InvocationsWarm",
+        "InvocationsRetried",
+        "EvaluationMean",
+        "EvaluationDeviation",
+        "EvaluationEpisodes",
+        NULL,
+};
+
+static void emit_changes(Job *job) {
+        if (job->changes & JOB_CHANGE_STATE)
+                (void) sd_bus_emit_properties_changed_strv(
+                                job->manager->bus, job->path, BUS_INTERFACE_JOB, (char **) state_properties);
+        if (job->changes & JOB_CHANGE_MOVING)
+                (void) sd_bus_emit_properties_changed_strv(job->manager->bus, job->path, BUS_INTERFACE_JOB,
+                                (char **) moving_properties);
+        job->changes = 0;
+}
+
+static int on_changes(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+
+        job->changes_timer = sd_event_source_disable_unref(job->changes_timer);
+        emit_changes(job);
+        return 0;
+}
+
+void job_changed(Job *job, unsigned changes) {
+        assert(job);
+
+        job->changes |= changes;
+        /* Nobody has heard of a job that is not in the list yet. */
+        if (!manager_job(job->manager, job->row.id) || !job->manager->bus || job->changes_timer)
+                return;
+        if (sd_event_add_time_relative(job->manager->event, &job->changes_timer, CLOCK_BOOTTIME,
+                            CHANGES_INTERVAL_USEC, CHANGES_INTERVAL_USEC / 10, on_changes, job) >= 0)
+                (void) sd_event_source_set_description(job->changes_timer, "properties-changed");
+}
+
+void job_emit_now(Job *job) {
+        assert(job);
+
+        job->changes_timer = sd_event_source_disable_unref(job->changes_timer);
+        emit_changes(job);
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Down: a life of a job is prepared, launched, connected to; or, after a restart of the daemon, found again. What the spawner said is kept in a
+ * small file beside the socket: it means something until the machine restarts, and so does the file. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <systemd/sd-journal.h>
+#include <time.h>
+#include <unistd.h>
+#include "daemon/files.h"
+#include "include/bus.h"
+#include "include/sandbox.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/words.h"
+
+#define UIDS_FIRST  0x40000000u
+#define UIDS_OF_JOB 65536u
+#define UID_RANGES  1024u
+
+static uint64_t now_nsec(clockid_t clock) {
+        struct timespec t;
+
+        (void) clock_gettime(clock, &t);
+        return (uint64_t) t.tv_sec * 1000000000ull + (uint64_t) t.tv_nsec;
+}
+
+static void socket_name(const Job *job, char ret[32]) {
+        (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
+}
+
+static void answer_name(const Job *job, char ret[32]) {
+        (void) snprintf(ret, 32, "%" PRIu64 ".launch", job->row.id);
+}
+
+/* The invoker will accept on it; the descriptor of ours is closed after the launch, so that a dead invoker refuses us. */
+static int listen_for_us(const Job *job) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        _cleanup_close_ int fd = -EBADF;
+        char name[32];
+        int n;
+
+        socket_name(job, name);
+        n = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
+                        job->manager->sockets_fd, name);
+        assert(n > 0 && (size_t) n < sizeof(address.sun_path));
+
+        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return -errno;
+        (void) unlinkat(job->manager->sockets_fd, name, 0);
+        if (bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 || listen(fd, 4) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+static int open_stderr(const Job *job) {
+        g_autofree char *identifier = NULL;
+        int fd;
+
+        if (job->stderr_fd >= 0)
+                return fcntl(job->stderr_fd, F_DUPFD_CLOEXEC, 3);
+
+        if (job->manager->mode != DAEMON_RUN) {
+                identifier = g_strdup_printf("actord-actor-job-%" PRIu64, job->row.id);
+                fd = sd_journal_stream_fd(identifier, LOG_INFO, false);
+                if (fd >= 0)
+                        return fd;
+        }
+        return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+}
+
+/* What this life begins with: the file of an evaluation, the newest checkpoint that counts, or nothing. */
+static int open_checkpoint(Job *job, uint64_t *ret_round) {
+        LedgerCheckpoint checkpoint = {};
+        int r;
+
+        *ret_round = 0;
+        if (job->row.purpose == LAUNCH_EVALUATE)
+                return job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+
+        r = job->row.life > 1 ? ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint)
+                              : -ENOENT;
+        if (r < 0)
+                return r;
+
+        r = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, true);
+        if (r >= 0) {
+                *ret_round = checkpoint.round;
+                if (checkpoint.scheduler_bytes > 0)
+                        (void) scheduler_restore(&job->scheduler, job->settings.scheduler,
+                                        checkpoint.scheduler, checkpoint.scheduler_bytes);
+        } else {
+                LogEntry entry;
+
+                job_log_begin(&entry, job, MESSAGE_CHECKPOINT_DAMAGED);
+                log_send(&entry, LOG_ERR,
+                                "The checkpoint of round %" PRIu64 " of job %" PRIu64
+                                " is missing or damaged; the job begins anew.",
+                                checkpoint.round, job->row.id);
+                r = -ENOENT;
+        }
+        free(checkpoint.scheduler);
+        return r;
+}
+
+static void fill_launch(Job *job, Launch *launch) {
+        Manager *m = job->manager;
+        bool ranges = m->mode == DAEMON_SYSTEM || (m->mode == DAEMON_RUN && geteuid() == 0);
+        uint64_t range = m->mode == DAEMON_SYSTEM ? job->row.id : (uint64_t) getpid();
+
+        *launch = (Launch){
+                .abi = LAUNCH_ABI,
+                .struct_bytes = sizeof(Launch),
+                .job = job->row.id,
+                .life = job->row.life,
+                .purpose = job->row.purpose,
+                .manager = m->launch_manager,
+                .uid_first = ranges ? UIDS_FIRST + (uint32_t) (range % UID_RANGES) * UIDS_OF_JOB
+                                    : (uint32_t) getuid(),
+                .n_uids = ranges ? UIDS_OF_JOB : 1,
+                .sandbox = job->settings.sandbox,
+                .scope_each = job->settings.actor_scope == ACTOR_SCOPE_EACH,
+                .exit_with_daemon = m->mode == DAEMON_RUN,
+                .resume_round = job->resume_round,
+                .n_episodes = job->row.n_episodes,
+                .stop_timeout_usec = STOP_TIMEOUT_USEC,
+        };
+}
+
+static int add_plugin(Job *job, LaunchRequest *request) {
+        const char *slash = strrchr(job->settings.environment, '/');
+        LaunchMount *mount = request->launch.mounts;
+        int fd;
+
+        if (!slash)
+                return 0;
+        fd = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
+        if (fd < 0)
+                return fd;
+
+        request->fds[_LAUNCH_FD_FIXED] = fd;
+        request->launch.n_mounts = 1;
+        mount->read_only = 1;
+        (void) snprintf(mount->at, sizeof(mount->at), PLUGIN_DIRECTORY "%s", slash + 1);
+        return 0;
+}
+
+/* *ret_what: what could not be had. The descriptors are in the request, whether it failed or not. */
+static int prepare(Job *job, LaunchRequest *request, const char **ret_what) {
+        int r;
+
+        *ret_what = "its checkpoint";
+        r = open_checkpoint(job, &job->resume_round);
+        if (r < 0 && (r != -ENOENT || job->row.purpose == LAUNCH_EVALUATE))
+                return r;
+        fill_launch(job, &request->launch);
+        request->launch.has_checkpoint = r >= 0;
+        request->fds[LAUNCH_FD_CHECKPOINT] = r >= 0 ? r : open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        *ret_what = "memory for its settings";
+        r = request->fds[LAUNCH_FD_SETTINGS] =
+                        memfd_make_sealed("actord-settings", &job->settings, sizeof(job->settings));
+        if (r < 0)
+                return r;
+        *ret_what = "a stream for its actors' words";
+        r = request->fds[LAUNCH_FD_STDERR] = open_stderr(job);
+        if (r < 0)
+                return r;
+        *ret_what = "its directory";
+        r = request->fds[LAUNCH_FD_STATE] = job_state_open(job->manager->jobs_fd, job->row.id);
+        if (r < 0)
+                return r;
+        *ret_what = "its socket";
+        r = request->fds[LAUNCH_FD_SOCKET] = listen_for_us(job);
+        if (r < 0)
+                return r;
+        *ret_what = "its environment";
+        return add_plugin(job, request);
+}
+
+static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        Job *job = userdata;
+
+        job->exited = true;
+        job->pid_source = sd_event_source_disable_unref(job->pid_source);
+        job_life_check(job);
+        return 0;
+}
+
+/* A pidfd becomes readable when the process ends, whose child it ever was. */
+static void watch_invoker(Job *job, int pid_fd) {
+        job->pid_fd = pid_fd;
+        job->exited = job->pid_fd < 0;
+        if (job->pid_fd < 0)
+                return;
+        if (sd_event_add_io(job->manager->event, &job->pid_source, job->pid_fd, EPOLLIN, on_pid, job) < 0)
+                job->exited = true;
+        else
+                (void) sd_event_source_set_description(job->pid_source, "invoker-exit");
+}
+
+static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata) {
+        Job *job = userdata;
+        uint64_t seq = 0;
+        int r;
+
+        if (hello->job != job->row.id || hello->life != job->row.life)
+                return -EBADMSG;
+        /* Only the job's own ids, ours and root's can be: anybody else has no business at this socket. */
+        if (peer->uid != 0 && peer->uid != getuid() &&
+                        (peer->uid < UIDS_FIRST || peer->uid - UIDS_FIRST >= UID_RANGES * UIDS_OF_JOB))
+                return -EPERM;
+
+        r = ledger_last_seq(job->manager->ledger, job->row.id, job->row.life, &seq);
+        if (r < 0)
+                return r;
+        if (seq > hello->written)
+                return -EBADMSG;
+        plan_link_seek(job->link, seq);
+        job->acknowledged = seq;
+
+        if (job->adopting) {
+                LogEntry entry;
+
+                job->adopting = false;
+                job->deadline = sd_event_source_disable_unref(job->deadline);
+                /* The kernel's word for who is there now: a number that we noted once may be somebody else's by today. */
+                watch_invoker(job, (int) syscall(SYS_pidfd_open, peer->pid, 0));
+                job_log_begin(&entry, job, MESSAGE_JOB_ADOPTED);
+                log_send(&entry, LOG_INFO, "Job %" PRIu64 " was taken up again in round %" PRIu64 ".",
+                                job->row.id, hello->round);
+        }
+        return 0;
+}
+
+static int on_written(void *userdata) {
+        return job_read(userdata);
+}
+
+static void on_closed(int error, void *userdata) {
+        Job *job = userdata;
+
+        if (error < 0 && !job->life_error)
+                job->life_error = g_strdup_printf(
+                                "its invoker said something impossible (%s)", g_strerror(-error));
+        job->link_over = true;
+        job_life_check(job);
+}
+
+static const PlanLinkOps link_ops = { .hello = on_hello, .written = on_written, .closed = on_closed };
+
+static int connect_invoker(Job *job) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[32];
+        int r;
+
+        socket_name(job, name);
+        fd = plan_connect(job->manager->sockets_fd, name);
+        if (fd < 0)
+                return fd;
+        r = plan_link_new(job->manager->event, fd, &link_ops, job, &job->link);
+        if (r < 0)
+                return r;
+        (void) TAKE_FD(fd);
+        job->link_over = false;
+        return 0;
+}
+
+static void keep_answer(const Job *job) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[32];
+
+        answer_name(job, name);
+        fd = openat(job->manager->sockets_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (fd >= 0)
+                (void) write_full(fd, &job->answer, sizeof(job->answer));
+}
+
+static void find_answer(Job *job) {
+        _cleanup_close_ int fd = -EBADF;
+        LaunchAnswer answer;
+        char name[32];
+
+        answer_name(job, name);
+        fd = openat(job->manager->sockets_fd, name, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read_full(fd, &answer, sizeof(answer)) >= 0 && answer.abi == LAUNCH_ABI)
+                job->answer = answer;
+}
+
+static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) {
+        Job *job = userdata;
+        int r;
+
+        job->answer = *answer;
+        job->launch = launch_call_free(job->launch);
+
+        if (answer->error < 0) {
+                g_autofree char *sentence = g_strdup_printf("its launch failed at step %s: %s",
+                                launch_step_to_string(answer->step),
+                                *answer->message ? answer->message : g_strerror(-answer->error));
+
+                (void) close_fd(pid_fd);
+                job_give_up(job, sentence);
+                return;
+        }
+
+        keep_answer(job);
+        if (pid_fd < 0 && answer->pid > 0)
+                pid_fd = (int) syscall(SYS_pidfd_open, answer->pid, 0);
+        watch_invoker(job, pid_fd);
+        job_changed(job, JOB_CHANGE_STATE);
+        r = connect_invoker(job);
+        if (r < 0) {
+                job->link_over = true;
+                job_life_check(job);
+        }
+}
+
+static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_RUNTIME_EXCEEDED);
+        log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has run for RuntimeMaxSec=.", job->row.id);
+        (void) job_stop(job, PLAN_END_RUNTIME, "RuntimeMaxSec= is over");
+        return 0;
+}
+
+/* Counted from the job's first start, so that lives and restarts do not prolong it. */
+static void arm_runtime(Job *job) {
+        uint64_t gone = now_nsec(CLOCK_REALTIME) / 1000 - job->row.started_usec;
+        uint64_t most = job->settings.runtime_max_usec;
+
+        if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer)
+                return;
+        if (sd_event_add_time_relative(job->manager->event, &job->runtime_timer, CLOCK_BOOTTIME,
+                            gone < most ? most - gone : 0, 0, on_runtime, job) >= 0)
+                (void) sd_event_source_set_description(job->runtime_timer, "runtime-max");
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+
+        job->deadline = sd_event_source_disable_unref(job->deadline);
+        /* Killed, it closes its socket and its exit is seen; if it cannot be killed, we go on without it, and say so. */
+        if (job->pid_fd < 0 || syscall(SYS_pidfd_send_signal, job->pid_fd, SIGKILL, NULL, 0) < 0 ||
+                        job->exited) {
+                job->link_over = job->exited = true;
+                job_life_check(job);
+        } else
+                job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+        return 0;
+}
+
+void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
+        assert(job);
+
+        if (what && !job->progress.ended) {
+                g_free(job->life_error);
+                job->life_error = g_strdup(what);
+        }
+        job->deadline = sd_event_source_disable_unref(job->deadline);
+        if (sd_event_add_time_relative(job->manager->event, &job->deadline, CLOCK_BOOTTIME, usec, 0,
+                            on_deadline, job) >= 0)
+                (void) sd_event_source_set_description(job->deadline, "job-deadline");
+}
+
+static void say_starting(Job *job) {
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_JOB_STARTING);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " (%s) starts, life %" PRIu64 ".", job->row.id,
+                        job->settings.environment, job->row.life);
+}
+
+void job_start(Job *job) {
+        LaunchRequest request;
+        const char *what;
+        int r;
+
+        assert(job);
+        assert(!job->launch && !job->link);
+
+        job->row.life++;
+        if (job->row.started_usec == 0)
+                job->row.started_usec = now_nsec(CLOCK_REALTIME) / 1000;
+        job_set_state(job, JOB_STARTING);
+        job_save(job);
+        (void) job_load_progress(job, job->row.life > 1);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
+                request.fds[i] = -EBADF;
+        r = prepare(job, &request, &what);
+        job->progress.round = job->resume_round;
+        if (r >= 0) {
+                what = "its spawner";
+                say_starting(job);
+                r = launch_call(job->manager->event,
+                                job->manager->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
+                                on_answered, job, &job->launch);
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
+                (void) close_fd(request.fds[i]);
+
+        if (r < 0) {
+                g_autofree char *sentence = g_strdup_printf("%s could not be had: %s", what, g_strerror(-r));
+
+                job_give_up(job, sentence);
+                return;
+        }
+        job_arm_deadline(job, START_TIMEOUT_USEC, NULL);
+        arm_runtime(job);
+}
+
+void job_adopt(Job *job) {
+        int r;
+
+        assert(job);
+
+        (void) job_load_progress(job, false);
+        find_answer(job);
+        job->resume_round = 0;
+        job->adopting = true;
+
+        job->exited = true;
+        r = connect_invoker(job);
+        if (r < 0) {
+                job_life_failed(job, "it was gone when the daemon came back");
+                return;
+        }
+        arm_runtime(job);
+        if (job->progress.ended)
+                job_set_state(job, JOB_ENDING);
+        job_arm_deadline(job, START_TIMEOUT_USEC, NULL);
+}
+
+int job_stop(Job *job, uint32_t end, const char *reason) {
+        LogEntry entry;
+
+        assert(job);
+        assert(end != PLAN_END_NOT && end < _PLAN_END_MAX);
+
+        if (job->state == JOB_ENDED)
+                return -ESRCH;
+        if (job->end_wanted != PLAN_END_NOT)
+                return 0;
+
+        job->end_wanted = end;
+        job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);
+        log_field(&entry, "ACTORD_REASON=%s", reason);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " is to end: %s.", job->row.id, reason);
+
+        if (job->state == JOB_QUEUED || job->backoff) {
+                job_life_check(job);
+                return 0;
+        }
+        job->stop_deadline_nsec = now_nsec(CLOCK_BOOTTIME) + STOP_TIMEOUT_USEC * 1000;
+        if (job->state == JOB_RUNNING)
+                job_set_state(job, JOB_ENDING);
+        job_send_plan(job);
+        job_arm_deadline(job, STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC, NULL);
+        return 0;
+}

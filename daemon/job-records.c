@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Up: records of a running job go from the spool to the ledger and into its progress; the next plan follows from that. A record is handed to the ledger before
+ * anything else happens with it, and acknowledged when it is durable. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "daemon/files.h"
+#include "daemon/lease.h"
+#include "lib/words.h"
+
+/* A part of the spool's length: a commit comes before the invoker has to wait for one. */
+#define PENDING_MAX (SPOOL_RECORDS / 4)
+
+static void say_started(Job *job) {
+        g_auto(GStrv) limits = job_limits_missing(job);
+        g_autofree char *words = g_strjoinv(" ", limits);
+        const char *level = sandbox_level_to_string(job->progress.level);
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_JOB_RUNNING);
+        log_field(&entry, "ACTORD_SANDBOX=%s", level);
+        log_field(&entry, "ACTORD_LIMITS_NOT_ENFORCED=%s", words);
+        log_field(&entry, "ACTORD_UNIT=%s", job->answer.unit);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " runs in sandbox level %s.", job->row.id, level);
+}
+
+static void say_fault(Job *job, const Record *record) {
+        LogEntry entry;
+        char sentence[320];
+
+        (void) fault_sentence_of(record->actor, record->fault, record->detail, sentence);
+        job_log_begin(&entry, job, MESSAGE_ACTOR_FAILED);
+        log_field(&entry, "ACTORD_FAULT=%s", fault_to_string(record->fault));
+        log_field(&entry, "ACTORD_DETAIL=%d", record->detail);
+        if (record->actor != UINT32_MAX)
+                log_field(&entry, "ACTORD_ACTOR=%u", record->actor);
+        log_field(&entry, "ACTORD_ATTEMPT=%u", record->attempt);
+        log_field(&entry, "ACTORD_REASON=%s", sentence);
+        log_send(&entry, LOG_WARNING, "Job %" PRIu64 ", round %" PRIu64 ": %s.", job->row.id, record->round,
+                        sentence);
+        job_set_fault(job, sentence);
+}
+
+static void say_checkpoint(Job *job, const Record *record) {
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_CHECKPOINT);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " has a checkpoint of round %" PRIu64 ".", job->row.id,
+                        record->round);
+}
+
+static void say_target(Job *job) {
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_TARGET_REACHED);
+        log_field(&entry, "ACTORD_ENV_STEPS=%" PRIu64, job->progress.target_steps);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " reached its target after %" PRIu64 " environment steps.",
+                        job->row.id, job->progress.target_steps);
+}
+
+static void say_budget(Job *job) {
+        uint64_t nano = bill_full_nano(&job->progress.usage, job->sheet, &job->settings);
+        const char *currency = price_sheet_currency(job->sheet);
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_BUDGET_EXHAUSTED);
+        log_field(&entry, "ACTORD_COST_FULL=%.9f", (double) nano / 1e9);
+        log_field(&entry, "ACTORD_CURRENCY=%s", currency);
+        log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has used up its budget: %.9f %s.", job->row.id,
+                        (double) nano / 1e9, currency);
+}
+
+/* Its row makes a checkpoint count: everything before it is durable in the same transaction. */
+static int count_checkpoint(Job *job, const Record *record) {
+        LedgerCheckpoint checkpoint = {
+                .job = job->row.id,
+                .life = record->life,
+                .seq = record->seq,
+                .round = record->round,
+                .scheduler = &job->scheduler,
+                .scheduler_bytes = sizeof(job->scheduler),
+        };
+        int r;
+
+        (void) snprintf(checkpoint.name, sizeof(checkpoint.name), CHECKPOINT_NAME, record->round);
+        memcpy(checkpoint.sha256, record->sha256, sizeof(checkpoint.sha256));
+        r = ledger_checkpoint_add(job->manager->ledger, &checkpoint);
+        if (r < 0)
+                return r;
+
+        job_checkpoints_prune(
+                        job->manager->jobs_fd, job->row.id, record->round, job->settings.checkpoint_keep);
+        return 0;
+}
+
+/* Into the ledger's hands. Negative: it is blocked, and the record is offered again later. */
+static int hand_over(Job *job, const Record *record) {
+        int r;
+
+        r = ledger_append(job->manager->ledger, job->row.id, record);
+        if (r == -ENOBUFS) {
+                r = manager_commit(job->manager);
+                if (r >= 0)
+                        r = ledger_append(job->manager->ledger, job->row.id, record);
+        }
+        if (r >= 0 && record->kind == RECORD_CHECKPOINT && record->fault == FAULT_NONE)
+                r = count_checkpoint(job, record);
+        if (r < 0)
+                manager_ledger_blocked(job->manager, r);
+        return r;
+}
+
+static void job_ended_by_itself(Job *job) {
+        memcpy(job->row.policy_sha256, job->progress.policy_sha256, sizeof(job->row.policy_sha256));
+        job->row.has_policy = job->progress.has_policy;
+        job_set_state(job, JOB_ENDING);
+        (void) manager_commit(job->manager);
+        job_arm_deadline(job, EXIT_TIMEOUT_USEC, "its invoker did not exit");
+}
+
+static void take(Job *job, const Record *record) {
+        bool target_before = job->progress.target_reached;
+
+        progress_add(&job->progress, job->sheet, &job->settings, record);
+        if (job->progress.target_reached && !target_before)
+                say_target(job);
+
+        switch ((RecordKind) record->kind) {
+        case RECORD_STARTED:
+                if (job->state == JOB_STARTING)
+                        job_set_state(job, JOB_RUNNING);
+                job->deadline = sd_event_source_disable_unref(job->deadline);
+                job_changed(job, JOB_CHANGE_STATE);
+                say_started(job);
+                break;
+        case RECORD_FAULT: say_fault(job, record); break;
+        case RECORD_CHECKPOINT: say_checkpoint(job, record); break;
+        case RECORD_ENDED: job_ended_by_itself(job); break;
+        case RECORD_WORKER:
+        case RECORD_ROLLOUT:
+        case RECORD_EVALUATION:
+        case RECORD_UPDATE:
+        case RECORD_POOL:
+        case RECORD_ROUND:
+        case _RECORD_KIND_MAX:
+        case _RECORD_KIND_INVALID: break;
+        }
+}
+
+int job_read(Job *job) {
+        int r;
+
+        assert(job);
+
+        while (job->link) {
+                if (!job->has_held) {
+                        r = plan_link_next(job->link, &job->held);
+                        if (r < 0)
+                                return r;
+                        if (r == 0)
+                                break;
+                        if (job->progress.ended && job->progress.life == job->held.life)
+                                return -EBADMSG; /* nothing follows the last one */
+                        job->has_held = true;
+                }
+                r = hand_over(job, &job->held);
+                if (r < 0)
+                        return 0;
+                job->has_held = false;
+                take(job, &job->held);
+                job_changed(job, JOB_CHANGE_MOVING);
+        }
+
+        if (ledger_n_pending(job->manager->ledger) >= PENDING_MAX)
+                (void) manager_commit(job->manager);
+        else
+                manager_commit_soon(job->manager);
+        job_send_plan(job);
+        return 0;
+}
+
+void job_committed(Job *job) {
+        assert(job);
+
+        if (!job->link)
+                return;
+        job->acknowledged = plan_link_position(job->link) - (job->has_held ? 1 : 0);
+        job_send_plan(job);
+}
+
+void job_send_plan(Job *job) {
+        uint64_t round;
+        LeaseInput input;
+        Plan plan;
+
+        assert(job);
+
+        if (!job->link || job->link_over)
+                return;
+
+        round = job->progress.life == job->row.life && job->progress.round > job->resume_round
+                                ? job->progress.round
+                                : job->resume_round;
+        input = (LeaseInput){
+                .settings = &job->settings,
+                .sheet = job->sheet,
+                .usage = &job->progress.usage,
+                .statistics = round > 0 ? &job->progress.statistics : NULL,
+                .round = round,
+                .acknowledged = job->acknowledged,
+                .end = job->end_wanted,
+                .stop_deadline_nsec = job->stop_deadline_nsec,
+        };
+        lease_make(&input, &job->scheduler, &job->decision, &plan);
+        if (memcmp(&plan, &job->plan, sizeof(plan)) == 0)
+                return;
+
+        if (plan.end == PLAN_END_BUDGET && job->plan.end != PLAN_END_BUDGET)
+                say_budget(job);
+        job->plan = plan;
+        (void) plan_link_send(job->link, &plan);
+}

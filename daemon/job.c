@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job as data: its row, its settings, what its records say. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "include/bus.h"
+#include "include/launch.h"
+#include "include/sandbox.h"
+#include "lib/cleanup.h"
+#include "lib/settings.h"
+#include "lib/words.h"
+
+static const char *const job_states[_JOB_STATE_MAX] = {
+#define X(name, word) [JOB_##name] = word,
+        JOB_STATES(X)
+#undef X
+};
+
+const char *job_state_to_string(JobState state) {
+        return (int) state >= 0 && state < _JOB_STATE_MAX ? job_states[state] : NULL;
+}
+
+DEFINE_CLEANUP(Job *, job_free)
+
+/* "Section.Key=VALUE" lines, as the row keeps them. */
+static int parse_row(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet) {
+        g_auto(GStrv) lines = g_strsplit(row->overrides ? row->overrides : "", "\n", -1);
+        g_autoptr(GArray) overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride));
+        g_autofree char *message = NULL;
+        int r;
+
+        for (char **l = lines; *l; l++) {
+                char *equals = strchr(*l, '=');
+
+                if (!equals)
+                        continue;
+                *equals = 0;
+                g_array_append_val(overrides, ((SettingOverride){ *l, equals + 1 }));
+        }
+
+        r = settings_parse(row->text, row->file_name, (const SettingOverride *) (void *) overrides->data,
+                        overrides->len, NULL, ret_settings, &message);
+        if (r >= 0)
+                r = price_sheet_parse(row->sheet, ret_settings->price_sheet, ret_sheet, &message);
+        if (r < 0)
+                log_line(LOG_WARNING, "Job %" PRIu64 " of the ledger cannot be read any more: %s", row->id,
+                                message ? message : g_strerror(-r));
+        return r;
+}
+
+static JobState row_state(const LedgerJob *row) {
+        if (g_strcmp0(row->state, "queued") == 0)
+                return JOB_QUEUED;
+        return g_strcmp0(row->state, "ended") == 0 ? JOB_ENDED : JOB_RUNNING;
+}
+
+int job_new(Manager *manager, LedgerJob *row, Job **ret) {
+        _cleanup_(job_freep) Job *job = NULL;
+        int r;
+
+        assert(manager);
+        assert(row && row->text && row->sheet);
+        assert(ret);
+
+        job = malloc(sizeof(*job));
+        if (!job)
+                return -ENOMEM;
+        *job = (Job){ .manager = manager, .pid_fd = -EBADF, .stderr_fd = -EBADF };
+        progress_init(&job->progress);
+
+        r = parse_row(row, &job->settings, &job->sheet);
+        if (r < 0)
+                return r;
+        scheduler_init(&job->scheduler, job->settings.scheduler);
+        job->path = g_strdup_printf(BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
+        job->row = *row;
+        *row = (LedgerJob){};
+        job->state = row_state(&job->row);
+
+        *ret = TAKE_PTR(job);
+        return 0;
+}
+
+Job *job_free(Job *job) {
+        if (!job)
+                return NULL;
+
+        job_life_clear(job);
+        (void) sd_event_source_disable_unref(job->changes_timer);
+        (void) close_fd(job->stderr_fd);
+        progress_done(&job->progress);
+        job->sheet = price_sheet_free(job->sheet);
+        g_free(job->path);
+        ledger_job_done(&job->row);
+        free(job);
+        return NULL;
+}
+
+static void count(Manager *manager, JobState state, int by) {
+        if (state == JOB_QUEUED)
+                manager->n_queued += by;
+        else if (state != JOB_ENDED)
+                manager->n_running += by;
+}
+
+void job_set_state(Job *job, JobState state) {
+        static const char *const rows[_JOB_STATE_MAX] = {
+                [JOB_QUEUED] = "queued",
+                [JOB_STARTING] = "running",
+                [JOB_RUNNING] = "running",
+                [JOB_ENDING] = "running",
+                [JOB_ENDED] = "ended",
+        };
+
+        assert(job);
+        assert((int) state >= 0 && state < _JOB_STATE_MAX);
+
+        if (job->state == state)
+                return;
+        count(job->manager, job->state, -1);
+        count(job->manager, state, +1);
+        job->state = state;
+
+        free(job->row.state);
+        job->row.state = strdup(rows[state]);
+        job_changed(job, JOB_CHANGE_STATE);
+        manager_emit_counts(job->manager);
+}
+
+void job_set_fault(Job *job, const char *sentence) {
+        assert(job);
+
+        free(job->row.fault);
+        job->row.fault = sentence ? strdup(sentence) : NULL;
+        job_changed(job, JOB_CHANGE_STATE);
+}
+
+void job_save(Job *job) {
+        int r;
+
+        assert(job);
+
+        r = ledger_job_update(job->manager->ledger, &job->row);
+        if (r < 0)
+                manager_ledger_blocked(job->manager, r);
+}
+
+typedef struct Replay {
+        Job *job;
+        WasteMap waste;
+} Replay;
+
+static int replay_map(const Record *record, void *userdata) {
+        Replay *replay = userdata;
+
+        return waste_map_add(&replay->waste, record);
+}
+
+static int replay_add(const Record *record, void *userdata) {
+        Replay *replay = userdata;
+        Record copy = *record;
+
+        if (waste_map_is_waste(&replay->waste, replay->job->row.life, record))
+                copy.wasted = 1;
+        progress_add(&replay->job->progress, replay->job->sheet, &replay->job->settings, &copy);
+        return 0;
+}
+
+int job_load_progress(Job *job, bool anew) {
+        Replay replay = { .job = job };
+        int r;
+
+        assert(job);
+
+        if (job->progress_loaded && !anew)
+                return 0;
+        job->progress_loaded = true;
+        if (job->row.life == 0)
+                return 0;
+
+        progress_done(&job->progress);
+        r = ledger_records_foreach(job->manager->ledger, job->row.id, replay_map, &replay);
+        if (r >= 0)
+                r = ledger_records_foreach(job->manager->ledger, job->row.id, replay_add, &replay);
+        waste_map_done(&replay.waste);
+        if (r < 0)
+                log_line(LOG_ERR, "The records of job %" PRIu64 " could not be read from the ledger: %s",
+                                job->row.id, g_strerror(-r));
+        return r;
+}
+
+void job_log_begin(LogEntry *entry, const Job *job, Message message) {
+        assert(entry);
+        assert(job);
+
+        log_begin(entry, message);
+        log_field(entry, "ACTORD_JOB=%" PRIu64, job->row.id);
+        log_field(entry, "ACTORD_USER=%u", job->row.uid);
+        log_field(entry, "ACTORD_LIFE=%" PRIu64, job->row.life);
+        log_field(entry, "ACTORD_ROUND=%" PRIu64, job->progress.round);
+        log_field(entry, "ACTORD_ENVIRONMENT=%s", job->settings.environment);
+}
+
+char **job_limits_missing(const Job *job) {
+        g_autoptr(GPtrArray) words = g_ptr_array_new();
+
+        assert(job);
+
+        for (uint32_t i = 0; i < _LIMIT_MAX; i++)
+                if (job->progress.limits_missing >> i & 1)
+                        g_ptr_array_add(words, g_strdup(limit_to_string(i)));
+        g_ptr_array_add(words, NULL);
+        return (char **) g_ptr_array_steal(words, NULL);
+}

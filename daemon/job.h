@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job: queued → starting → running → ending → ended. It has lives: when anything but an actor dies, the next life goes on from the newest checkpoint that the ledger
+ * knows. The ledger's row is what lasts; everything else here is found again after a restart. */
+#pragma once
+
+#include "daemon/launch.h"
+#include "daemon/log.h"
+#include "daemon/manager.h"
+#include "daemon/plan.h"
+#include "daemon/price.h"
+#include "daemon/progress.h"
+#include "daemon/scheduler.h"
+
+#define LIVES_MAX             5u /* without a new checkpoint */
+#define START_TIMEOUT_USEC    (60ull * 1000 * 1000)
+#define STOP_TIMEOUT_USEC     (5ull * 1000 * 1000)
+#define EXIT_TIMEOUT_USEC     (10ull * 1000 * 1000)
+#define CHANGES_INTERVAL_USEC (100ull * 1000)
+
+#define JOB_STATES(X)       \
+        X(QUEUED, "queued") \
+        X(STARTING, "starting") X(RUNNING, "running") X(ENDING, "ending") X(ENDED, "ended")
+
+typedef enum JobState {
+#define X(name, word) JOB_##name,
+        JOB_STATES(X)
+#undef X
+                        _JOB_STATE_MAX,
+        _JOB_STATE_INVALID = -EINVAL,
+} JobState;
+
+typedef enum JobChange { JOB_CHANGE_STATE = 1, JOB_CHANGE_MOVING = 2 } JobChange;
+
+struct Job {
+        Manager *manager;
+        LedgerJob row;
+        JobState state;
+        char *path; /* on the bus */
+        JobSettings settings;
+        PriceSheet *sheet;
+
+        Progress progress;
+        bool progress_loaded;
+        SchedulerState scheduler;
+        Decision decision;
+
+        /* the life that runs */
+        LaunchCall *launch;
+        LaunchAnswer answer;
+        PlanLink *link;
+        int pid_fd;
+        sd_event_source *pid_source, *deadline, *runtime_timer, *backoff;
+        bool link_over, exited, adopting;
+        char *life_error; /* why the daemon gave this life up; NULL: it did not */
+        uint64_t resume_round;
+        Record held; /* read from the spool, not yet in the ledger's hands */
+        bool has_held;
+        uint64_t acknowledged;
+        Plan plan;           /* as sent */
+        uint32_t end_wanted; /* PlanEnd */
+        uint64_t stop_deadline_nsec;
+        int stderr_fd; /* run mode: the caller's */
+
+        /* the bus */
+        unsigned changes;
+        sd_event_source *changes_timer;
+};
+
+const char *job_state_to_string(JobState state);
+
+/* job.c. row is taken, and left empty, on success. -EINVAL: its text or sheet does not parse any more. */
+int job_new(Manager *manager, LedgerJob *row, Job **ret);
+Job *job_free(Job *job);
+static inline bool job_active(const Job *job) {
+        return job->state == JOB_STARTING || job->state == JOB_RUNNING || job->state == JOB_ENDING;
+}
+void job_set_state(Job *job, JobState state);
+void job_set_fault(Job *job, const char *sentence);
+/* Records of the ledger → progress; only once, unless asked to do it anew (when a life ended, its tail became waste). */
+int job_load_progress(Job *job, bool anew);
+/* Writes the row; a failure is said and tried again at the next change. */
+void job_save(Job *job);
+void job_log_begin(LogEntry *entry, const Job *job, Message message);
+char **job_limits_missing(const Job *job); /* words; g_strfreev() */
+
+/* job-life.c */
+void job_start(Job *job);
+/* After a restart of the daemon: connects to what runs, or begins the next life. */
+void job_adopt(Job *job);
+/* 0; -ESRCH: it has ended. */
+int job_stop(Job *job, uint32_t end, const char *reason);
+void job_arm_deadline(Job *job, uint64_t usec, const char *what);
+
+/* job-end.c */
+void job_life_check(Job *job);
+void job_life_failed(Job *job, const char *sentence);
+void job_give_up(Job *job, const char *sentence);
+void job_life_clear(Job *job);
+
+/* job-records.c. 0, also when the ledger is blocked; negative: the spool is nonsense. */
+int job_read(Job *job);
+/* Everything that was read has been committed. */
+void job_committed(Job *job);
+void job_send_plan(Job *job);
+
+/* job-bus.c */
+extern const sd_bus_vtable job_vtable[];
+void job_changed(Job *job, unsigned changes);
+void job_emit_now(Job *job);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actord: options, checks, new, start, ready, loop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+#include "daemon/log.h"
+#include "daemon/manager.h"
+#include "lib/cleanup.h"
+
+static DaemonMode arg_mode = DAEMON_SYSTEM;
+static const char *arg_state = NULL;
+static int arg_run_fd = -EBADF;
+
+DEFINE_CLEANUP(Manager *, manager_free)
+
+static int help(void) {
+        puts("actord [OPTIONS]\n"
+             "\n"
+             "Trains reinforcement-learning policies, serverless, on this host.\n"
+             "\n"
+             "  --system        Serve the system bus (default)\n"
+             "  --user          Serve the bus of this user's session\n"
+             "  --run-fd=FD     Serve one caller on an inherited socket, for one job\n"
+             "  --state=DIR     Where ledger and jobs lie\n"
+             "  --version       Print the version\n"
+             "  -h, --help      Print this text\n"
+             "\n"
+             "See actord(8); jobs are submitted with actorctl(1).");
+        return 0;
+}
+
+static int wrong_usage(const char *sentence, const char *word) {
+        (void) fprintf(stderr, "actord: %s%s; see actord --help.\n", sentence, word);
+        return -EINVAL;
+}
+
+/* A number that is a socket of ours: anything else would be closed or written to by mistake. */
+static int parse_run_fd(const char *text) {
+        struct stat st;
+        char *end;
+        long fd;
+
+        errno = 0;
+        fd = strtol(text, &end, 10);
+        if (errno != 0 || end == text || *end || fd < 3 || fd > 1 << 20 || fstat((int) fd, &st) < 0 ||
+                        !S_ISSOCK(st.st_mode))
+                return wrong_usage("--run-fd= needs the number of an inherited socket, not ", text);
+        arg_run_fd = (int) fd;
+        arg_mode = DAEMON_RUN;
+        return fcntl(arg_run_fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
+}
+
+/* 1: go on; 0: everything is done. */
+static int parse_options(int argc, char **argv) {
+        enum { OPTION_SYSTEM = 256, OPTION_USER, OPTION_RUN_FD, OPTION_STATE, OPTION_VERSION };
+        static const struct option options[] = {
+                { "system", no_argument, NULL, OPTION_SYSTEM },
+                { "user", no_argument, NULL, OPTION_USER },
+                { "run-fd", required_argument, NULL, OPTION_RUN_FD },
+                { "state", required_argument, NULL, OPTION_STATE },
+                { "version", no_argument, NULL, OPTION_VERSION },
+                { "help", no_argument, NULL, 'h' },
+                {},
+        };
+        int c, r;
+
+        while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0)
+                switch (c) {
+                case OPTION_SYSTEM: arg_mode = DAEMON_SYSTEM; break;
+                case OPTION_USER: arg_mode = DAEMON_USER; break;
+                case OPTION_RUN_FD:
+                        r = parse_run_fd(optarg);
+                        if (r < 0)
+                                return r;
+                        break;
+                case OPTION_STATE: arg_state = optarg; break;
+                case OPTION_VERSION: puts("actord " ACTORD_VERSION); return 0;
+                case 'h': return help();
+                default: return -EINVAL;
+                }
+
+        if (optind < argc)
+                return wrong_usage("there are no arguments but options: ", argv[optind]);
+        if (arg_mode == DAEMON_RUN && !arg_state)
+                return wrong_usage("--run-fd= needs --state=DIR", "");
+        return 1;
+}
+
+/* In run mode a terminal's Ctrl-C is for the caller alone, and whatever of the job loses its parent comes to us. */
+static int detach(void) {
+        if (arg_mode != DAEMON_RUN)
+                return 0;
+        (void) setsid();
+        return prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) < 0 ? -errno : 0;
+}
+
+static void prepare_process(void) {
+        struct rlimit limit;
+
+        (void) umask(0077);
+        if (getrlimit(RLIMIT_NOFILE, &limit) >= 0) {
+                limit.rlim_cur = limit.rlim_max;
+                (void) setrlimit(RLIMIT_NOFILE, &limit);
+        }
+}
+
+static int run(void) {
+        _cleanup_(manager_freep) Manager *manager = NULL;
+        int r;
+
+        r = detach();
+        if (r < 0)
+                return r;
+        r = manager_new(arg_mode, arg_state, arg_run_fd, &manager);
+        if (r < 0)
+                return r;
+        (void) sd_event_set_watchdog(manager->event, true);
+        r = manager_start(manager);
+        if (r < 0)
+                return r;
+        return sd_event_loop(manager->event);
+}
+
+int main(int argc, char **argv) {
+        int r;
+
+        r = parse_options(argc, argv);
+        if (r <= 0)
+                return r < 0 ? 2 : EXIT_SUCCESS;
+
+        prepare_process();
+        /* Run mode speaks through its caller, who reads it on the bus. */
+        log_open(arg_mode == DAEMON_RUN ? LOG_ERR : LOG_INFO);
+        r = run();
+        return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* org.actord1.Manager and the object tree. The same objects on a bus, where many callers come and go, and on a socket pair, where there is one. */
+#include "daemon/manager.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-id128.h>
+#include <time.h>
+#include "daemon/access.h"
+#include "daemon/job.h"
+#include "daemon/price.h"
+#include "daemon/sheets.h"
+#include "daemon/submit.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+static const sd_bus_error_map error_map[] = {
+#define X(name, number) SD_BUS_ERROR_MAP(BUS_ERROR(name), number),
+        BUS_ERRORS(X)
+#undef X
+                        SD_BUS_ERROR_MAP_END,
+};
+
+static int get_mode(sd_bus *bus, const char *path, const char *interface, const char *property,
+                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "s", daemon_mode_to_string(manager->mode));
+}
+
+static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
+                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        return sd_bus_message_append(reply, "s", ACTORD_VERSION);
+}
+
+static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_message_handler_t again,
+                sd_bus_error *error) {
+        uint32_t uid;
+        Job *job;
+        int r;
+
+        if (manager->stopping)
+                return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
+                                "actord is ending; submit the job again when it is back.");
+        r = access_uid(manager, m, &uid, error);
+        if (r < 0)
+                return r;
+        r = access_check(manager, m, ACTION_SUBMIT, uid, again, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+
+        r = submit_job(manager, m, uid, from_fd, &job, error);
+        if (r < 0)
+                return r;
+        manager_emit_job_new(manager, job);
+        manager_schedule(manager);
+        return sd_bus_reply_method_return(m, "to", job->row.id, job->path);
+}
+
+static int method_submit_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        return submit(m, userdata, false, method_submit_job, error);
+}
+
+static int method_submit_job_file(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        return submit(m, userdata, true, method_submit_job_file, error);
+}
+
+static int find_job(sd_bus_message *m, Manager *manager, Job **ret, sd_bus_error *error) {
+        uint64_t id;
+        int r;
+
+        r = sd_bus_message_read(m, "t", &id);
+        if (r < 0)
+                return r;
+        *ret = manager_job(manager, id);
+        if (!*ret)
+                return sd_bus_error_setf(error, BUS_ERROR(NoSuchJob), "There is no job %" PRIu64 ".", id);
+        return 0;
+}
+
+static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job;
+        int r;
+
+        r = find_job(m, userdata, &job, error);
+        if (r < 0)
+                return r;
+        r = access_check(userdata, m, ACTION_MANAGE, job->row.uid, method_stop_job, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        r = job_stop(job, PLAN_END_INTERRUPTED, "somebody asked for it");
+        if (r == -ESRCH)
+                return sd_bus_error_setf(error, BUS_ERROR(NotRunning), "Job %" PRIu64 " has ended already.",
+                                job->row.id);
+        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+}
+
+static int method_get_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job;
+        int r;
+
+        r = find_job(m, userdata, &job, error);
+        return r < 0 ? r : sd_bus_reply_method_return(m, "o", job->path);
+}
+
+static int send_reply(sd_bus_message *reply, int r) {
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        if (r >= 0)
+                r = sd_bus_send(NULL, reply, NULL);
+        (void) sd_bus_message_unref(reply);
+        return r < 0 ? r : 1;
+}
+
+static int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        sd_bus_message *reply = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(tusssso)");
+        for (guint i = 0; r >= 0 && i < manager->jobs->len; i++) {
+                const Job *job = manager->jobs->pdata[i];
+
+                r = sd_bus_message_append(reply, "(tusssso)", job->row.id, job->row.uid,
+                                job_state_to_string(job->state), job->row.result, job->settings.environment,
+                                job->settings.description, job->path);
+        }
+        return send_reply(reply, r);
+}
+
+static int append_sheet(sd_bus_message *reply, const char *name) {
+        g_autofree char *text = NULL, *message = NULL;
+        PriceSheet *sheet = NULL;
+        int r;
+
+        /* One that cannot be read is listed by its name alone: the others are still worth listing. */
+        if (sheets_read(name, &text) < 0 || price_sheet_parse(text, name, &sheet, &message) < 0)
+                return sd_bus_message_append(
+                                reply, "(sssss)", name, "", "", "", message ? message : "cannot be read");
+        r = sd_bus_message_append(reply, "(sssss)", name, price_sheet_date(sheet), price_sheet_source(sheet),
+                        price_sheet_currency(sheet), price_sheet_description(sheet));
+        (void) price_sheet_free(sheet);
+        return r;
+}
+
+static int method_list_price_sheets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        g_auto(GStrv) names = sheets_list();
+        sd_bus_message *reply = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "(sssss)");
+        for (char **name = names; r >= 0 && *name; name++)
+                r = append_sheet(reply, *name);
+        return send_reply(reply, r);
+}
+
+static int method_get_price_sheet(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        g_autofree char *text = NULL;
+        const char *name;
+        int r;
+
+        r = sd_bus_message_read(m, "s", &name);
+        if (r < 0)
+                return r;
+        r = sheets_read(name, &text);
+        if (r < 0)
+                return sd_bus_error_setf(
+                                error, BUS_ERROR(NoSuchPriceSheet), "There is no price sheet `%s`.", name);
+        return sd_bus_reply_method_return(m, "s", text);
+}
+
+#define ANYBODY SD_BUS_VTABLE_UNPRIVILEGED /* each method asks who it is itself */
+#define SUBMIT_ARGS(type) \
+        SD_BUS_ARGS(type, text, "s", file_name, "a(ss)", overrides, "a{sh}", files, "a{sv}", options)
+#define CONST_(name, type, getter, member) \
+        SD_BUS_PROPERTY(name, type, getter, member, SD_BUS_VTABLE_PROPERTY_CONST)
+#define CHANGES(name, type, member) \
+        SD_BUS_PROPERTY(name, type, NULL, member, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE)
+
+static const sd_bus_vtable manager_vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        CONST_("Version", "s", get_version, 0),
+        CONST_("Mode", "s", get_mode, 0),
+        CONST_("StateDirectory", "s", NULL, offsetof(Manager, state_directory)),
+        CONST_("MaxJobs", "u", NULL, offsetof(Manager, config.max_jobs)),
+        CHANGES("NQueued", "u", offsetof(Manager, n_queued)),
+        CHANGES("NRunning", "u", offsetof(Manager, n_running)),
+        SD_BUS_METHOD_WITH_ARGS("SubmitJob", SUBMIT_ARGS("s"), SD_BUS_RESULT("t", id, "o", job),
+                        method_submit_job, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("SubmitJobFile", SUBMIT_ARGS("h"), SD_BUS_RESULT("t", id, "o", job),
+                        method_submit_job_file, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("StopJob", SD_BUS_ARGS("t", id), SD_BUS_NO_RESULT, method_stop_job, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS(
+                        "GetJob", SD_BUS_ARGS("t", id), SD_BUS_RESULT("o", job), method_get_job, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("ListJobs", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(tusssso)", jobs),
+                        method_list_jobs, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("ListPriceSheets", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssss)", sheets),
+                        method_list_price_sheets, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetPriceSheet", SD_BUS_ARGS("s", name), SD_BUS_RESULT("s", text),
+                        method_get_price_sheet, ANYBODY),
+        SD_BUS_SIGNAL_WITH_ARGS("JobNew", SD_BUS_ARGS("t", id, "o", job), 0),
+        SD_BUS_SIGNAL_WITH_ARGS("JobRemoved", SD_BUS_ARGS("t", id, "o", job, "s", result), 0),
+        SD_BUS_VTABLE_END,
+};
+
+/* /org/actord1/job/N → Job. An ended job's records are added up when somebody looks at it. */
+static int find_object(sd_bus *bus, const char *path, const char *interface, void *userdata,
+                void **ret_found, sd_bus_error *error) {
+        const char *number = path + strlen(BUS_PATH_JOB_PREFIX "/");
+        guint64 id;
+        Job *job;
+
+        if (!g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/") ||
+                        !g_ascii_string_to_unsigned(number, 10, 1, G_MAXUINT64, &id, NULL))
+                return 0;
+        job = manager_job(userdata, id);
+        if (!job)
+                return 0;
+        (void) job_load_progress(job, false);
+        *ret_found = job;
+        return 1;
+}
+
+static int enumerate(
+                sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
+        const Manager *manager = userdata;
+        char **nodes;
+
+        nodes = calloc(manager->jobs->len + 1, sizeof(char *));
+        if (!nodes)
+                return -ENOMEM;
+        for (guint i = 0; i < manager->jobs->len; i++)
+                nodes[i] = strdup(((const Job *) manager->jobs->pdata[i])->path);
+        *ret_nodes = nodes;
+        return 0;
+}
+
+static uint64_t now_usec(void) {
+        struct timespec t;
+
+        (void) clock_gettime(CLOCK_BOOTTIME, &t);
+        return (uint64_t) t.tv_sec * 1000000u + (uint64_t) t.tv_nsec / 1000u;
+}
+
+/* Sees every message before its handler does. */
+static int on_traffic(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+
+        manager->traffic_usec = now_usec();
+        return 0;
+}
+
+static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        LogEntry entry;
+
+        /* The one caller of run mode is gone, and its job goes with it. */
+        if (manager->mode == DAEMON_RUN) {
+                manager_stop(manager);
+                return 0;
+        }
+        log_begin(&entry, MESSAGE_BUS_LOST);
+        log_send(&entry, LOG_ERR, "The connection to the bus is lost; actord ends, running jobs go on.");
+        (void) manager_commit(manager);
+        return sd_event_exit(manager->event, EXIT_FAILURE);
+}
+
+static int open_pair(Manager *manager, int run_fd) {
+        sd_id128_t id;
+        int r;
+
+        r = sd_bus_new(&manager->bus);
+        if (r < 0) {
+                (void) close_fd(run_fd);
+                return r;
+        }
+        r = sd_bus_set_fd(manager->bus, run_fd, run_fd);
+        if (r >= 0)
+                r = sd_id128_randomize(&id);
+        if (r >= 0)
+                r = sd_bus_set_server(manager->bus, true, id);
+        if (r >= 0)
+                r = sd_bus_set_anonymous(manager->bus, true);
+        if (r >= 0)
+                r = sd_bus_negotiate_fds(manager->bus, true);
+        return r;
+}
+
+int manager_bus_new(Manager *manager, int run_fd) {
+        int r;
+
+        assert(manager);
+
+        if (manager->mode == DAEMON_RUN)
+                r = open_pair(manager, run_fd);
+        else if (manager->mode == DAEMON_USER)
+                r = sd_bus_open_user_with_description(&manager->bus, "actord");
+        else
+                r = sd_bus_open_system_with_description(&manager->bus, "actord");
+        if (r < 0)
+                log_line(LOG_ERR, "The %s bus cannot be reached: %s.",
+                                manager->mode == DAEMON_SYSTEM ? "system" : "session", g_strerror(-r));
+        return r;
+}
+
+static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        uint32_t answer = 0;
+        LogEntry entry;
+
+        if (!sd_bus_message_is_method_error(m, NULL) && sd_bus_message_read(m, "u", &answer) >= 0 &&
+                        (answer == 1 || answer == 4)) {
+                (void) sd_notify(false, "READY=1");
+                return 1;
+        }
+        log_begin(&entry, MESSAGE_DAEMON_SECOND);
+        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_send(&entry, LOG_ERR,
+                        "Another actord has the name " BUS_NAME
+                        " on this bus, or the bus refuses it; this one ends.");
+        return sd_event_exit(manager->event, EXIT_FAILURE);
+}
+
+int manager_bus_start(Manager *manager) {
+        sd_bus *bus = manager->bus;
+        int r;
+
+        assert(manager);
+
+        (void) sd_bus_error_add_map(error_map);
+        r = sd_bus_add_filter(bus, NULL, on_traffic, manager);
+        if (r >= 0)
+                r = sd_bus_add_object_vtable(
+                                bus, NULL, BUS_PATH, BUS_INTERFACE_MANAGER, manager_vtable, manager);
+        if (r >= 0)
+                r = sd_bus_add_fallback_vtable(bus, NULL, BUS_PATH_JOB_PREFIX, BUS_INTERFACE_JOB, job_vtable,
+                                find_object, manager);
+        if (r >= 0)
+                r = sd_bus_add_node_enumerator(bus, NULL, BUS_PATH_JOB_PREFIX, enumerate, manager);
+        if (r >= 0)
+                r = sd_bus_add_object_manager(bus, NULL, BUS_PATH);
+        if (r >= 0)
+                r = sd_bus_match_signal(bus, NULL, "org.freedesktop.DBus.Local",
+                                "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local", "Disconnected",
+                                on_disconnected, manager);
+        if (r >= 0 && manager->mode == DAEMON_RUN)
+                r = sd_bus_start(bus);
+        if (r >= 0)
+                r = sd_bus_attach_event(bus, manager->event, SD_EVENT_PRIORITY_NORMAL);
+        if (r >= 0 && manager->mode != DAEMON_RUN)
+                r = sd_bus_request_name_async(bus, NULL, BUS_NAME, 0, on_name, manager);
+        if (r < 0)
+                log_line(LOG_ERR, "The bus cannot be served: %s.", g_strerror(-r));
+        manager->traffic_usec = now_usec();
+        return r;
+}
+
+void manager_emit_job_new(Manager *manager, const Job *job) {
+        (void) sd_bus_emit_object_added(manager->bus, job->path);
+        (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobNew", "to", job->row.id,
+                        job->path);
+        manager_emit_counts(manager);
+}
+
+void manager_emit_job_removed(Manager *manager, const Job *job, const char *result) {
+        (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobRemoved", "tos",
+                        job->row.id, job->path, result);
+}
+
+void manager_emit_counts(Manager *manager) {
+        (void) sd_bus_emit_properties_changed(
+                        manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "NQueued", "NRunning", NULL);
+}
+
+static bool is_idle(const Manager *manager) {
+        return manager->n_queued + manager->n_running == 0 && g_hash_table_size(manager->queries) == 0 &&
+               now_usec() - manager->traffic_usec >= (uint64_t) manager->config.idle_exit_sec * 1000000;
+}
+
+/* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If that was a job, we stay. */
+static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+
+        manager->name_released = false;
+        if (manager->n_queued + manager->n_running == 0 && g_hash_table_size(manager->queries) == 0)
+                return sd_event_exit(manager->event, 0);
+
+        (void) sd_bus_request_name_async(manager->bus, NULL, BUS_NAME, 0, on_name, manager);
+        manager_idle_arm(manager);
+        return 1;
+}
+
+static int on_idle(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+
+        manager->idle_timer = sd_event_source_disable_unref(manager->idle_timer);
+        if (!is_idle(manager)) {
+                manager_idle_arm(manager);
+                return 0;
+        }
+        (void) sd_notify(false, "STOPPING=1\nSTATUS=Idle.");
+        manager->name_released = true;
+        if (sd_bus_release_name_async(manager->bus, NULL, BUS_NAME, on_released, manager) < 0)
+                return sd_event_exit(manager->event, 0);
+        return 0;
+}
+
+void manager_idle_arm(Manager *manager) {
+        uint64_t wait = (uint64_t) manager->config.idle_exit_sec * 1000000, since;
+
+        if (manager->mode == DAEMON_RUN || manager->config.idle_exit_sec == 0 || manager->idle_timer ||
+                        manager->name_released || manager->n_queued + manager->n_running > 0)
+                return;
+        since = now_usec() - manager->traffic_usec;
+        wait = since < wait ? wait - since : 0;
+        if (sd_event_add_time_relative(manager->event, &manager->idle_timer, CLOCK_BOOTTIME, wait + 100000,
+                            100000, on_idle, manager) >= 0)
+                (void) sd_event_source_set_description(manager->idle_timer, "idle-exit");
+}
