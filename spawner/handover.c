@@ -59,6 +59,8 @@ static int invoked_make(
                 .is_pid1 = getpid() == 1,
         };
 
+        if (child->level < SANDBOX_LEVEL_FULL)
+                invoked.launch.n_uids = 1;
         /* A build tree in a home directory of mode 0700 has no path for the job's user; through the descriptor it has. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);

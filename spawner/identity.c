@@ -21,6 +21,16 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
+bool ids_are_mapped(uint32_t first, uint32_t n) {
+        _cleanup_fclose_ FILE *f = fopen("/proc/self/uid_map", "re");
+        unsigned long inside, outside, count;
+
+        while (f && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
+                if (first >= inside && (uint64_t) first + n <= (uint64_t) inside + count)
+                        return true;
+        return false;
+}
+
 static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
         struct clone_args args = { .flags = flags | CLONE_PIDFD,
                 .exit_signal = SIGCHLD,
@@ -108,6 +118,10 @@ int child_map(const Child *child, const Launch *launch) {
                         return r;
         }
         r = write_proc(child->pid, "gid_map", gids);
+        if (r == -EPERM && range && n == 1) { /* a container's root may lack CAP_SETGID */
+                (void) write_proc(child->pid, "setgroups", "deny");
+                r = write_proc(child->pid, "gid_map", gids);
+        }
         if (r < 0)
                 return r;
         return write_proc(child->pid, "uid_map", uids);

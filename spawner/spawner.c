@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
 #include "lib/sibling.h"
@@ -228,6 +229,7 @@ static void stay(const Child *child, const Cgroup *cgroup) {
 
         while (poll(&p, 1, -1) < 0 && errno == EINTR)
                 ;
+        (void) waitpid(child->pid, NULL, 0);
         own_cgroup_remove(cgroup);
 }
 
@@ -250,6 +252,11 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
                 r = check_peer(fd, system, daemon_uid, &answer);
         if (r >= 0)
                 r = launch_check(&request.launch, n_bytes, request.n_fds, geteuid(), &answer);
+        /* Root of a container without the reserved range is no root of the host: it has its own id to give, like anybody. */
+        if (r >= 0 && !ids_are_mapped(request.launch.uid_first, request.launch.n_uids)) {
+                request.launch.uid_first = geteuid();
+                request.launch.n_uids = 1;
+        }
         if (r >= 0)
                 r = launch(&request, &child, &cgroup, &answer);
 

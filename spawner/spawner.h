@@ -61,7 +61,8 @@ int message_send(int fd, const void *data, size_t n, const int fds[], size_t n_f
 int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *ret_n, int ret_fds[],
                 size_t fds_max, size_t *ret_n_fds);
 
-/* identity. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS, -ENOSPC, -EUSERS: not to be had here. */
+/* identity. ids_are_mapped(): whether these ids exist where we run, which is not so for the root of many containers. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS, -ENOSPC, -EUSERS: not to be had here. */
+bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* user namespace */
