@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The job's cgroup, delegated to us: one leaf for the invoker, one for the learner, one for each container. Reached through one
+ * directory descriptor, never by a path. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "include/settings.h"
+
+typedef enum Controller {
+        CONTROLLER_CPU = 1 << 0,
+        CONTROLLER_MEMORY = 1 << 1,
+        CONTROLLER_PIDS = 1 << 2,
+        CONTROLLER_CPUSET = 1 << 3,
+} Controller;
+
+typedef struct Cgroup {
+        int fd;               /* -EBADF: there is none */
+        uint32_t controllers; /* that leaves have */
+} Cgroup;
+
+typedef struct LeafLimits {
+        uint64_t memory_bytes;
+        uint32_t n_tasks;
+        uint32_t cpu_permille;      /* 0: any */
+        const setting_cpuset *cpus; /* NULL: all */
+} LeafLimits;
+
+typedef struct Leaf {
+        char name[32];
+        int fd, freeze_fd;
+} Leaf;
+
+#define LEAF_EMPTY \
+        { .fd = -EBADF, .freeze_fd = -EBADF }
+
+/* Moves the caller into a leaf of its own and lets leaves have every controller there is. */
+int cgroup_enter(Cgroup *cgroup);
+/* Undoes that, so that somebody else can remove the cgroup. */
+void cgroup_leave(Cgroup *cgroup);
+
+/* A leaf with its limits, empty. */
+int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret);
+void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
+
+/* Takes effect soon, and SIGKILL reaches the frozen too. */
+void leaf_freeze(const Leaf *leaf, bool freeze);
+void leaf_kill(const Leaf *leaf);
+uint64_t leaf_oom_kills(const Leaf *leaf);
+
+/* "0-3,8" for cpuset.cpus. Returns its length. */
+size_t cpuset_print(const setting_cpuset *cpus, char *ret, size_t n);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rounds: orders out, answers in, retries, the tests for an end. Everything here reacts to one event and returns; what is waited for
+ * is in the phase and in the round. */
+#include <assert.h>
+#include <string.h>
+
+#include "invoker/invoker.h"
+
+static bool training(const Invoker *i) {
+        return i->invoked->launch.purpose == LAUNCH_TRAIN;
+}
+
+static uint32_t containers_needed(const Invoker *i, uint32_t n_actors) {
+        return n_actors < i->n_containers ? n_actors : i->n_containers;
+}
+
+/* A container that does not start is no invocation yet; it has as many attempts. */
+static void start_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
+        report_worker(i, &c->worker, c->index, cpu_nsec, fault, detail);
+        report_fault(i, c->index, c->n_failed_starts, fault, detail);
+        if (c->n_failed_starts++ >= i->settings->n_retries)
+                finish_begin(i, PLAN_END_FAILED, fault, detail, c->index);
+}
+
+static void start_container(Invoker *i, Container *c) {
+        int r = pool_fork(i, c);
+
+        if (r < 0)
+                finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, -r, c->index);
+}
+
+static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
+        Seat *seat = &i->round->seats[actor];
+        const Order order = {
+                .kind = ORDER_ROLLOUT,
+                .attempt = seat->attempt,
+                .round = i->round->number,
+                .ordinal = seat->ordinal,
+                .policy_version = i->policy_version,
+                .actor = actor,
+                .snapshot_bank = seat->bank,
+        };
+
+        /* What it used until now belongs to what it did until now. */
+        pool_read(i, c);
+
+        round_order(i->round, actor, c->fresh);
+        c->fresh = false;
+        c->unread = actor;
+        pool_order(i, c, &order);
+        seat->metered.start_nsec = c->worker.ordered_nsec;
+}
+
+/* The next order for a container, if there is one. */
+static void serve(Invoker *i, Container *c) {
+        uint32_t actor;
+
+        if (i->phase != PHASE_ROLLING)
+                return;
+        actor = round_waiting(i->round, c->index);
+        if (actor == ACTOR_NONE)
+                return;
+
+        switch ((ContainerState) c->state) {
+        case CONTAINER_ABSENT: start_container(i, c); break;
+        case CONTAINER_READY:
+                if (c->doing == ORDER_NONE)
+                        give_rollout(i, c, actor);
+                break;
+        case CONTAINER_STARTING:
+        case CONTAINER_PARKED:
+        case CONTAINER_ENDING: break; /* served when that is over */
+        }
+}
+
+/* The next order for the learner. */
+static void feed(Invoker *i) {
+        uint32_t actor;
+
+        if (i->phase != PHASE_ROLLING || i->learner.busy)
+                return;
+
+        actor = round_rolled(i->round);
+        if (actor != ACTOR_NONE) {
+                if (i->update_nsec == 0)
+                        i->update_nsec = clock_boottime();
+                round_take(i->round, actor);
+                learner_order(i, ORDER_TAKE, actor);
+        } else if (round_is_complete(i->round)) {
+                i->phase = PHASE_LEARNING;
+                learner_order(i, ORDER_LEARN, ACTOR_NONE);
+        }
+}
+
+static void begin_round(Invoker *i) {
+        uint32_t n_needed;
+
+        i->decision = i->link.plan.decision;
+        i->round_nsec = clock_boottime();
+        i->update_nsec = 0;
+        i->phase = PHASE_ROLLING;
+        round_begin(i->round, i->number + 1, i->decision.n_actors);
+
+        n_needed = containers_needed(i, i->decision.n_actors);
+        pool_arrange(i, n_needed);
+        for (uint32_t k = 0; k < n_needed && i->phase == PHASE_ROLLING; k++)
+                serve(i, &i->containers[k]);
+}
+
+/* An attempt came to nothing: its use is waste, and the same order goes out again, from the bank that was not written to. */
+static void attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail) {
+        uint32_t attempt = i->round->seats[actor].attempt;
+
+        report_rollout(i, actor, fault, detail, true);
+        report_fault(i, actor, attempt, fault, detail);
+        if (!round_fail(i->round, actor, i->settings->n_retries))
+                finish_begin(i, PLAN_END_FAILED, fault, detail, actor);
+}
+
+static void container_ready(Invoker *i, Container *c, const Answer *answer) {
+        if (answer->fault != FAULT_NONE) {
+                pool_end(c, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+                return;
+        }
+
+        c->state = CONTAINER_READY;
+        c->doing = ORDER_NONE;
+        c->n_failed_starts = 0;
+        report_worker(i, &c->worker, c->index, pool_take(c), FAULT_NONE, 0);
+        if (i->phase == PHASE_VERIFYING)
+                finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
+}
+
+static void rollout_answered(Invoker *i, Container *c, const Answer *answer) {
+        uint32_t actor = c->worker.order.actor;
+
+        i->round->seats[actor].metered.end_nsec = clock_boottime();
+        if (answer->fault == FAULT_NONE) {
+                c->doing = ORDER_NONE;
+                round_answer(i->round, actor);
+                feed(i);
+                return;
+        }
+        /* What failed once in a process may have left something there: the retry gets a new one. The attempt is over when this one
+         * is reaped and nothing can write any more. */
+        pool_end(c, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+}
+
+void conduct_container_answered(Invoker *i, Container *c, const Answer *answer) {
+        c->worker.busy = false;
+
+        switch (c->doing) {
+        case ORDER_PROBE: container_ready(i, c, answer); break;
+        case ORDER_ROLLOUT:
+                if (i->phase == PHASE_ROLLING)
+                        rollout_answered(i, c, answer);
+                break;
+        case ORDER_EVALUATE:
+                if (i->phase == PHASE_EVALUATING)
+                        evaluate_answered(i, c, answer);
+                break;
+        }
+        serve(i, c);
+}
+
+/* The order that was not over has failed with the process. */
+static void order_failed(Invoker *i, Container *c, uint32_t fault, int32_t detail) {
+        uint32_t actor = c->worker.order.actor, doing = c->doing;
+
+        c->doing = ORDER_NONE;
+        if (doing == ORDER_PROBE)
+                start_failed(i, c, pool_take(c), fault, detail);
+        else if (doing == ORDER_EVALUATE && i->phase == PHASE_EVALUATING)
+                evaluate_failed(i, c, pool_take(c), fault, detail);
+        else if (doing == ORDER_ROLLOUT && i->phase == PHASE_ROLLING) {
+                i->round->seats[actor].metered.end_nsec = clock_boottime();
+                attempt_failed(i, actor, fault, detail);
+        }
+}
+
+void conduct_container_ended(Invoker *i, Container *c, const Ended *ended) {
+        bool ours = c->state == CONTAINER_ENDING, named = ours && c->fault != FAULT_NONE;
+        uint32_t fault = named ? c->fault : ended->fault;
+        int32_t detail = named ? c->detail : ended->detail;
+
+        c->state = CONTAINER_ABSENT;
+        c->spare_nsec += ended->cpu_nsec;
+        pool_read(i, c);
+
+        if (c->doing != ORDER_NONE)
+                order_failed(i, c, fault, detail);
+        else if (!ours)
+                /* It died with nothing to do: no invocation is lost, but somebody should know. */
+                report_fault(i, c->index, 0, fault, detail);
+        serve(i, c);
+}
+
+/* 0 while nothing that the settings name is reached. */
+static uint32_t end_reached(const Invoker *i, const Statistics *statistics) {
+        const JobSettings *s = i->settings;
+
+        /* A mean that does not exist yet reaches nothing: NaN compares false. */
+        if (settings_present(s, SETTING_Job_StopReturn) && statistics->return_mean >= s->stop_return)
+                return PLAN_END_TARGET;
+        if (statistics->n_env_steps >= s->stop_steps)
+                return PLAN_END_FINISHED;
+        return i->link.has_plan ? i->link.plan.end : PLAN_END_NOT;
+}
+
+static void learned(Invoker *i, const Answer *answer) {
+        uint32_t end;
+
+        if (answer->fault != FAULT_NONE) {
+                i->last_checkpoint_tried = true; /* nothing of this state is worth keeping */
+                finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
+                                answer->detail, ACTOR_LEARNER);
+                return;
+        }
+
+        /* Everybody has been idle for as long as the update took: counters have settled. */
+        for (uint32_t k = 0; k < i->n_containers; k++)
+                pool_read(i, &i->containers[k]);
+
+        end = end_reached(i, &answer->statistics);
+        report_round(i, answer, end);
+        round_close(i->round);
+
+        i->number = i->round->number;
+        i->policy_version = answer->policy_version;
+        i->statistics = answer->statistics;
+        memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
+        i->phase = PHASE_IDLE;
+}
+
+static void verdict(Invoker *i, uint32_t actor, const Answer *answer) {
+        Container *c = &i->containers[actor % i->n_containers];
+
+        if (answer->fault == FAULT_NONE) {
+                round_accept(i->round, actor);
+                return;
+        }
+
+        if (c->unread == actor)
+                pool_read(i, c);
+        attempt_failed(i, actor, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+        if (c->state == CONTAINER_READY && c->doing == ORDER_NONE)
+                pool_end(c, FAULT_NONE, 0); /* and a new one begins when it is reaped */
+        serve(i, c);
+}
+
+static void restored(Invoker *i, const Answer *answer) {
+        if (answer->fault != FAULT_NONE) {
+                finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
+                                answer->detail, ACTOR_LEARNER);
+                return;
+        }
+
+        report_worker(i, &i->learner, ACTOR_LEARNER, meter_take(&i->learner.meter), FAULT_NONE, 0);
+        if (invoker_seal_policy(i) < 0) {
+                finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, 0, ACTOR_LEARNER);
+                return;
+        }
+
+        if (i->invoked->launch.has_checkpoint) {
+                i->number = answer->round;
+                i->has_checkpoint = training(i);
+                i->checkpoint_round = answer->round;
+                for (uint32_t a = 0; a < i->n_actors; a++)
+                        i->round->seats[a].ordinal = i->learner.page->ordinals[a];
+        }
+        i->was_restored = true;
+        i->checkpoint_nsec = clock_boottime();
+        i->policy_version = answer->policy_version;
+        i->statistics = answer->statistics;
+        memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
+        i->phase = training(i) ? PHASE_IDLE : PHASE_EVALUATING;
+}
+
+static void checkpointed(Invoker *i, const Answer *answer) {
+        i->checkpoint_nsec = clock_boottime();
+        if (answer->fault == FAULT_NONE) {
+                i->has_checkpoint = true;
+                i->checkpoint_round = i->number;
+                report_checkpoint(i, answer);
+        } else
+                /* The one before still counts; training goes on, and says so. */
+                report_fault(i, ACTOR_LEARNER, 0, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
+                                answer->detail);
+
+        if (i->phase == PHASE_CHECKPOINT)
+                i->phase = PHASE_IDLE;
+}
+
+void conduct_learner_answered(Invoker *i, const Answer *answer) {
+        uint32_t kind = i->learner.order.kind;
+
+        i->learner.busy = false;
+        if (kind == ORDER_CHECKPOINT)
+                checkpointed(i, answer);
+        else if (i->phase == PHASE_ENDING || i->phase == PHASE_ENDED)
+                return;
+        else if (kind == ORDER_RESTORE)
+                restored(i, answer);
+        else if (kind == ORDER_TAKE)
+                verdict(i, i->learner.order.actor, answer);
+        else if (kind == ORDER_LEARN)
+                learned(i, answer);
+        feed(i);
+}
+
+void conduct_checkpoint(Invoker *i) {
+        i->link.plan.checkpoint = 0;
+        for (uint32_t a = 0; a < i->n_actors; a++) {
+                i->learner.page->ordinals[a] = i->round->seats[a].ordinal;
+                i->learner.page->banks[a] = i->round->seats[a].bank;
+        }
+        learner_order(i, ORDER_CHECKPOINT, ACTOR_NONE);
+}
+
+static bool checkpoint_is_due(const Invoker *i) {
+        uint64_t interval_nsec, now = clock_boottime();
+
+        if (i->has_checkpoint ? i->checkpoint_round == i->number : i->number == 0)
+                return false;
+        if (i->link.has_plan && i->link.plan.checkpoint)
+                return true;
+        if (__builtin_mul_overflow(i->settings->checkpoint_usec, 1000u, &interval_nsec))
+                return false;
+        return now - i->checkpoint_nsec >= interval_nsec;
+}
+
+/* Containers may start while the learner does: what they need is known as soon as there is a plan, and a round would wait for both. */
+static void start_early(Invoker *i) {
+        uint32_t n = i->link.has_plan && i->link.plan.end == PLAN_END_NOT
+                                     ? containers_needed(i, i->link.plan.decision.n_actors)
+                                     : 0;
+
+        if (!training(i))
+                n = i->invoked->launch.n_episodes < i->n_containers
+                                    ? (uint32_t) i->invoked->launch.n_episodes
+                                    : i->n_containers;
+        if (i->policy_read_fd < 0)
+                return;
+        for (uint32_t k = 0; k < n && i->phase == PHASE_STARTING; k++)
+                if (i->containers[k].state == CONTAINER_ABSENT && i->containers[k].n_failed_starts == 0)
+                        start_container(i, &i->containers[k]);
+}
+
+void conduct_advance(Invoker *i) {
+        const Plan *plan = &i->link.plan;
+        uint32_t end;
+
+        if (i->phase == PHASE_STARTING)
+                start_early(i);
+        if (i->phase == PHASE_VERIFYING && i->containers[0].state == CONTAINER_ABSENT)
+                start_container(i, &i->containers[0]);
+        if (i->phase == PHASE_EVALUATING)
+                evaluate_serve(i);
+
+        if (i->phase == PHASE_IDLE) {
+                end = end_reached(i, &i->statistics);
+                if (end != PLAN_END_NOT)
+                        finish_begin(i, end, FAULT_NONE, 0, ACTOR_NONE);
+                else if (checkpoint_is_due(i)) {
+                        i->phase = PHASE_CHECKPOINT;
+                        conduct_checkpoint(i);
+                } else if (i->link.has_plan && i->number < plan->through_round)
+                        begin_round(i);
+        }
+
+        if (i->phase == PHASE_ENDING)
+                finish_advance(i);
+}

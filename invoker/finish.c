@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How a job ends: no further order, actors gone, a last checkpoint if there is anything new to keep, the last record, and then only a
+ * wait for the daemon to have read it. */
+#include <assert.h>
+#include <errno.h>
+
+#include "invoker/invoker.h"
+
+/* What a round in flight has used comes to nothing. */
+static void waste_round(Invoker *i) {
+        for (uint32_t a = 0; a < i->round->n_actors; a++) {
+                Seat *seat = &i->round->seats[a];
+
+                if (seat->state == SEAT_WAITING)
+                        continue;
+                if (seat->metered.end_nsec == 0)
+                        seat->metered.end_nsec = clock_boottime();
+                report_rollout(i, a, FAULT_NONE, 0, true);
+        }
+        round_abandon(i->round);
+}
+
+void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
+        if (i->phase == PHASE_ENDING || i->phase == PHASE_ENDED)
+                return;
+
+        i->phase = PHASE_ENDING;
+        i->end = end;
+        i->end_fault = fault;
+        i->end_detail = detail;
+        i->end_actor = actor;
+
+        if (i->containers)
+                pool_end_all(i);
+        if (i->round && i->round->n_actors > 0)
+                waste_round(i);
+}
+
+static bool worth_a_checkpoint(const Invoker *i) {
+        return i->invoked->launch.purpose == LAUNCH_TRAIN && i->learner.pid > 0 && i->was_restored &&
+               !i->last_checkpoint_tried && !(i->has_checkpoint && i->checkpoint_round == i->number);
+}
+
+void finish_advance(Invoker *i) {
+        /* Whatever it was asked last it answers first: a checkpoint would otherwise be of a state between two. */
+        if (i->learner.busy)
+                return;
+        if (worth_a_checkpoint(i)) {
+                i->last_checkpoint_tried = true;
+                conduct_checkpoint(i);
+                return;
+        }
+
+        (void) learner_end(i);
+        report_ended(i);
+        i->phase = PHASE_ENDED;
+        i->ended_nsec = clock_boottime();
+        invoker_want_timer(i, i->ended_nsec + END_CONNECTED_NSEC);
+}
+
+void finish_kill(Invoker *i) {
+        for (uint32_t k = 0; i->containers && k < i->n_containers; k++) {
+                leaf_kill(&i->containers[k].worker.leaf);
+                worker_kill(&i->containers[k].worker);
+        }
+        leaf_kill(&i->learner.leaf);
+        worker_kill(&i->learner);
+        i->stop = true;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One loop over all events of a job. It sleeps in epoll; whatever an event leads to happens at once, here or in conduct.c. */
+#include "invoker/invoker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+
+DEFINE_CLEANUP(Invoker *, invoker_free)
+
+enum {
+        EVENT_BELL = 1,
+        EVENT_PROCESS,
+        EVENT_SIGNAL,
+        EVENT_TIMER,
+        EVENT_LISTEN,
+        EVENT_LINK,
+        EVENTS_AT_ONCE = 64
+};
+
+int invoker_complain(int r, const char *what) {
+        fprintf(stderr, "actord-invoker: %s: %s\n", what, strerror(-r));
+        return r;
+}
+
+static int watch(Invoker *i, int fd, uint32_t events, uint32_t kind, uint32_t index) {
+        struct epoll_event event = { .events = events, .data.u64 = (uint64_t) kind << 32 | index };
+
+        return epoll_ctl(i->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* By edges: each ring is heard once, and nobody has to empty the bell. */
+int invoker_watch(Invoker *i, const Worker *worker, uint32_t index) {
+        return watch(i, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
+}
+
+int invoker_watch_process(Invoker *i, const Worker *worker, uint32_t index) {
+        return watch(i, worker->pid_fd, EPOLLIN, EVENT_PROCESS, index);
+}
+
+void invoker_want_timer(Invoker *i, uint64_t nsec) {
+        struct itimerspec at = { .it_value = { .tv_sec = (time_t) (nsec / 1000000000u),
+                                                 .tv_nsec = (long) (nsec % 1000000000u) } };
+
+        /* It rings for the earliest of all, and whoever is served by that ring asks again. */
+        if (nsec >= i->timer_nsec || nsec == 0)
+                return;
+        i->timer_nsec = nsec;
+        (void) timerfd_settime(i->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static int make_loop(Invoker *i) {
+        int r;
+
+        i->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (i->epoll_fd < 0)
+                return -errno;
+        i->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (i->timer_fd < 0)
+                return -errno;
+        i->timer_nsec = UINT64_MAX;
+
+        r = link_init(INVOKER_FD_SOCKET, i->n_actors, &i->link);
+        if (r < 0)
+                return r;
+        if ((r = watch(i, i->signal_fd, EPOLLIN, EVENT_SIGNAL, 0)) < 0 ||
+                        (r = watch(i, i->timer_fd, EPOLLIN, EVENT_TIMER, 0)) < 0)
+                return r;
+        return watch(i, i->link.listen_fd, EPOLLIN, EVENT_LISTEN, 0);
+}
+
+int invoker_new(Invoker **ret) {
+        _cleanup_(invoker_freep) Invoker *i = calloc(1, sizeof(*i));
+        int r;
+
+        if (!i)
+                return invoker_complain(-ENOMEM, "out of memory");
+        i->epoll_fd = i->signal_fd = i->timer_fd = i->proc_fd = -EBADF;
+        i->page_fd = i->policy_fd = i->policy_read_fd = -EBADF;
+        i->cgroup.fd = -EBADF;
+        i->control = (Meter) METER_EMPTY;
+        i->spool = (Spool) SPOOL_EMPTY;
+        i->link = (Link) LINK_EMPTY;
+        i->learner = (Worker) WORKER_EMPTY;
+        i->end_actor = ACTOR_NONE;
+        i->started_nsec = clock_boottime();
+
+        r = setup_contracts(i);
+        if (r < 0)
+                return r;
+        r = setup_streams();
+        if (r < 0)
+                return invoker_complain(r, "the job's streams cannot be taken over");
+        r = setup_signals(i);
+        if (r < 0)
+                return invoker_complain(r, "signals cannot be taken over");
+        setup_files();
+        setup_cgroup(i);
+
+        meter_watch(&i->control, 0, -EBADF);
+        i->proc_fd = setup_proc();
+        r = spool_init(i->invoked->launch.life, &i->spool);
+        if (r < 0)
+                return invoker_complain(r, "there is no memory for its records");
+        r = make_loop(i);
+        if (r < 0)
+                return invoker_complain(r, "its socket or its clock cannot be watched");
+
+        *ret = TAKE_PTR(i);
+        return 0;
+}
+
+static void begin(Invoker *i) {
+        uint32_t fault;
+        int32_t detail;
+
+        if (prepare_job(i, &fault, &detail) < 0) {
+                finish_begin(i, PLAN_END_FAILED, fault, detail, ACTOR_NONE);
+                return;
+        }
+        if (i->invoked->launch.purpose == LAUNCH_VERIFY) {
+                i->phase = PHASE_VERIFYING;
+                return;
+        }
+        i->phase = PHASE_STARTING;
+        learner_order(i, ORDER_RESTORE, ACTOR_NONE);
+        if (i->invoked->launch.exit_with_daemon)
+                invoker_want_timer(i, i->started_nsec + FIRST_CONNECTION_NSEC);
+}
+
+/* The answer first: a process may have given one and died after it. */
+static void container_event(Invoker *i, Container *c, bool ended) {
+        Answer answer;
+        Ended how;
+
+        if (c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer))
+                conduct_container_answered(i, c, &answer);
+        if (ended && c->worker.pid > 0 && worker_reap(&c->worker, 0, &how) >= 0)
+                conduct_container_ended(i, c, &how);
+}
+
+static void learner_event(Invoker *i, bool ended) {
+        Answer answer;
+        Ended how;
+
+        if (worker_answered(&i->learner, &answer))
+                conduct_learner_answered(i, &answer);
+        if (ended && i->learner.pid > 0 && worker_reap(&i->learner, 0, &how) >= 0) {
+                i->spare_nsec += how.cpu_nsec;
+                report_fault(i, ACTOR_LEARNER, 0, how.fault, how.detail);
+                finish_begin(i, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
+        }
+}
+
+static void worker_event(Invoker *i, uint32_t index, bool ended) {
+        if (index == ACTOR_LEARNER)
+                learner_event(i, ended);
+        else
+                container_event(i, &i->containers[index], ended);
+}
+
+static void lost_daemon(Invoker *i) {
+        if (i->invoked->launch.exit_with_daemon && i->phase != PHASE_ENDED)
+                finish_kill(i);
+        /* Everything that it knows not yet stays in the spool; another one may come for it. */
+        if (i->invoked->launch.exit_with_daemon)
+                i->stop = true;
+}
+
+static void link_event(Invoker *i) {
+        if (link_receive(&i->link, &i->spool) < 0)
+                lost_daemon(i);
+}
+
+static void listen_event(Invoker *i) {
+        const Hello hello = {
+                .abi = PLAN_ABI,
+                .message = PLAN_MESSAGE_HELLO,
+                .job = i->invoked->launch.job,
+                .life = i->invoked->launch.life,
+                .round = i->number,
+                .through_round = i->link.plan.through_round,
+                .written = i->spool.written,
+                .decision = i->decision,
+        };
+
+        if (link_accept(&i->link, &hello, &i->spool) >= 0)
+                (void) watch(i, i->link.fd, EPOLLIN, EVENT_LINK, 0);
+}
+
+static void check_container(Invoker *i, Container *c, uint64_t now) {
+        if (!c->worker.busy)
+                return;
+        if (now < c->worker.deadline_nsec) {
+                invoker_want_timer(i, c->worker.deadline_nsec);
+                return;
+        }
+        /* An answer that lies there is an answer, late as it may be heard. */
+        container_event(i, c, false);
+        if (c->worker.busy && now >= c->worker.deadline_nsec) {
+                c->worker.late = true;
+                pool_end(c, FAULT_NONE, 0);
+        }
+}
+
+static void check_learner(Invoker *i, uint64_t now) {
+        if (!i->learner.busy)
+                return;
+        if (now < i->learner.deadline_nsec) {
+                invoker_want_timer(i, i->learner.deadline_nsec);
+                return;
+        }
+        i->learner.late = true;
+        worker_kill(&i->learner);
+}
+
+static void check_end(Invoker *i, uint64_t now) {
+        const Plan *plan = &i->link.plan;
+        uint64_t until;
+
+        if (i->phase == PHASE_ENDED) {
+                until = i->ended_nsec + (i->link.fd >= 0 || i->invoked->launch.exit_with_daemon
+                                                                        ? END_CONNECTED_NSEC
+                                                                        : END_ALONE_NSEC);
+                if (i->spool.acknowledged == i->spool.written || now >= until)
+                        i->stop = true;
+                else
+                        invoker_want_timer(i, until);
+                return;
+        }
+
+        if (i->invoked->launch.exit_with_daemon && !i->link.was_connected) {
+                if (now >= i->started_nsec + FIRST_CONNECTION_NSEC)
+                        finish_kill(i);
+                else
+                        invoker_want_timer(i, i->started_nsec + FIRST_CONNECTION_NSEC);
+        }
+
+        if (!i->link.has_plan || plan->end == PLAN_END_NOT || plan->stop_deadline_nsec == 0 ||
+                        i->phase == PHASE_ENDING)
+                return;
+        if (now < plan->stop_deadline_nsec)
+                invoker_want_timer(i, plan->stop_deadline_nsec);
+        else if (i->phase == PHASE_ROLLING || i->phase == PHASE_EVALUATING || i->phase == PHASE_VERIFYING)
+                finish_begin(i, plan->end, FAULT_NONE, 0, ACTOR_NONE);
+}
+
+static void timer_event(Invoker *i) {
+        uint64_t rings, now = clock_boottime();
+
+        (void) !read(i->timer_fd, &rings, sizeof(rings));
+        i->timer_nsec = UINT64_MAX;
+        for (uint32_t k = 0; i->containers && k < i->n_containers; k++)
+                check_container(i, &i->containers[k], now);
+        check_learner(i, now);
+}
+
+static void dispatch(Invoker *i, uint64_t data) {
+        uint32_t kind = (uint32_t) (data >> 32), index = (uint32_t) data;
+
+        switch (kind) {
+        case EVENT_BELL: worker_event(i, index, false); break;
+        case EVENT_PROCESS: worker_event(i, index, true); break;
+        case EVENT_SIGNAL: finish_kill(i); break;
+        case EVENT_TIMER: timer_event(i); break;
+        case EVENT_LISTEN: listen_event(i); break;
+        case EVENT_LINK: link_event(i); break;
+        }
+}
+
+void invoker_wait_for_room(Invoker *i) {
+        struct pollfd fds[] = {
+                { .fd = i->link.listen_fd, .events = POLLIN },
+                { .fd = i->link.fd, .events = POLLIN },
+                { .fd = i->signal_fd, .events = POLLIN },
+        };
+
+        link_tell(&i->link, &i->spool);
+        if (poll(fds, ELEMENTSOF(fds), -1) < 0)
+                return;
+        if (fds[2].revents)
+                finish_kill(i);
+        else if (fds[0].revents)
+                listen_event(i);
+        else
+                link_event(i);
+}
+
+int invoker_run(Invoker *i) {
+        struct epoll_event events[EVENTS_AT_ONCE];
+
+        begin(i);
+        while (!i->stop) {
+                int n;
+
+                check_end(i, clock_boottime());
+                conduct_advance(i);
+                link_tell(&i->link, &i->spool);
+                if (i->stop)
+                        break;
+
+                n = epoll_wait(i->epoll_fd, events, EVENTS_AT_ONCE, -1);
+                if (n < 0 && errno != EINTR)
+                        return invoker_complain(-errno, "its events cannot be waited for");
+                for (int k = 0; k < n && !i->stop; k++)
+                        dispatch(i, events[k].data.u64);
+        }
+        return i->phase == PHASE_ENDED ? 0 : -EINTR;
+}
+
+Invoker *invoker_free(Invoker *i) {
+        bool own = i->invoked && i->invoked->cgroup == INVOKER_CGROUP_OWN;
+
+        if (i->containers)
+                pool_end_all(i);
+        (void) learner_end(i);
+
+        pool_done(i);
+        worker_done(&i->learner, &i->cgroup, true);
+        for (uint32_t a = 0; i->segment_fds && a < i->n_actors; a++)
+                (void) close_fd(i->segment_fds[a]);
+        free(i->segment_fds);
+        free(i->round);
+        i->actor_sandbox = sandbox_free(i->actor_sandbox);
+        i->learner_sandbox = sandbox_free(i->learner_sandbox);
+        if (own)
+                cgroup_leave(&i->cgroup);
+
+        link_done(&i->link);
+        spool_done(&i->spool);
+        meter_done(&i->control);
+        (void) close_fd(i->proc_fd);
+        (void) close_fd(i->timer_fd);
+        (void) close_fd(i->signal_fd);
+        (void) close_fd(i->epoll_fd);
+        free(i);
+        return NULL;
+}

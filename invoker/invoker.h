@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One job. Everything the invoker knows about it, and what its files call of one another:
+ *
+ *   setup.c     takes over what the spawner left     prepare.c  makes what is made once
+ *   probe.c     environment → spec → the job page    invoker.c  the loop
+ *   pool.c      containers: fork, park, end         learner.c  the learner's process
+ *   conduct.c   rounds                              evaluate.c evaluations and verifications
+ *   report.c    records                             finish.c   how a job ends
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "actor/actor.h"
+#include "include/launch.h"
+#include "invoker/cgroup.h"
+#include "invoker/link.h"
+#include "invoker/meter.h"
+#include "invoker/round.h"
+#include "invoker/spool.h"
+#include "invoker/worker.h"
+#include "sandbox/sandbox.h"
+
+#define ACTOR_LEARNER         UINT32_MAX
+#define LEARNER_UID           65533u
+#define LEARNER_TIMEOUT_NSEC  (3600ull * 1000000000u) /* an update, a checkpoint: long, but not for ever */
+#define END_CONNECTED_NSEC    (5ull * 1000000000u)    /* for the daemon to acknowledge the last record */
+#define END_ALONE_NSEC        (24ull * 3600u * 1000000000u) /* for a daemon that is down to come back for it */
+#define FIRST_CONNECTION_NSEC (30ull * 1000000000u)         /* in run mode */
+
+typedef enum ContainerState {
+        CONTAINER_ABSENT,
+        CONTAINER_STARTING, /* its first order is out: say that you are ready */
+        CONTAINER_READY,
+        CONTAINER_PARKED, /* frozen */
+        CONTAINER_ENDING, /* killed, not reaped yet */
+} ContainerState;
+
+typedef struct Container {
+        Worker worker;
+        uint32_t index, state;
+        bool has_worker; /* pages and leaf are made when it is first needed */
+        bool fresh;      /* has carried out nothing yet: the next invocation is a cold one */
+        uint32_t doing; /* OrderKind that is not over: until it has succeeded, or the process that failed is reaped */
+        uint32_t n_failed_starts;
+        uint32_t unread; /* the actor whose last invocation's use was not read yet; ACTOR_NONE */
+        uint32_t fault;  /* why it was killed by us; FAULT_NONE: it ends by itself, or nothing was wrong */
+        int32_t detail;
+        uint64_t spare_nsec; /* CPU that no record has yet */
+        uint64_t parked_nsec;
+        bool has_episode; /* that is being evaluated */
+        uint64_t episode;
+        uint32_t episode_attempt;
+} Container;
+
+typedef enum Phase {
+        PHASE_STARTING, /* the learner restores or initialises; containers may start already */
+        PHASE_IDLE,     /* between rounds */
+        PHASE_ROLLING,
+        PHASE_LEARNING,
+        PHASE_CHECKPOINT,
+        PHASE_EVALUATING,
+        PHASE_VERIFYING,
+        PHASE_ENDING, /* until the learner has answered what it was asked, and kept a last checkpoint */
+        PHASE_ENDED,  /* until the daemon knows */
+} Phase;
+
+typedef struct Invoker {
+        const Invoked *invoked;
+        const JobSettings *settings;
+        const JobPage *page;
+        uint32_t n_actors, n_containers;
+        uint32_t level, missing; /* SandboxLevel; bits of Limit */
+
+        int epoll_fd, signal_fd, timer_fd, proc_fd;
+        uint64_t timer_nsec; /* when it rings; UINT64_MAX: never */
+        Cgroup cgroup;
+        Meter control;
+        Spool spool;
+        Link link;
+
+        const ActordEnv *env;    /* NULL: a plugin, loaded inside the sandbox */
+        const char *plugin_path; /* inside the root */
+        Sandbox *actor_sandbox, *learner_sandbox;
+        int page_fd, policy_fd;
+        int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */
+        int *segment_fds;
+
+        Container *containers;
+        Worker learner;
+        bool has_learner;
+        Round *round;
+
+        uint32_t phase;
+        uint64_t started_nsec;
+        uint64_t number; /* of the last closed round */
+        Decision decision;
+        Statistics statistics;
+        uint8_t policy_sha256[32];
+        uint64_t policy_version;
+        uint64_t round_nsec;  /* when the round began */
+        uint64_t update_nsec; /* when its first TAKE was given */
+        bool was_restored;    /* the learner has a state worth keeping */
+        bool has_checkpoint, last_checkpoint_tried;
+        uint64_t checkpoint_round, checkpoint_nsec;
+        uint64_t next_episode, n_episodes_done;
+
+        uint32_t end; /* PlanEnd, from PHASE_ENDING on */
+        uint32_t end_fault, end_actor;
+        int32_t end_detail;
+        uint64_t ended_nsec;
+        uint64_t spare_nsec; /* CPU of processes that ended, which no record has yet */
+        bool stop;           /* leave the loop */
+} Invoker;
+
+/* invoker.c */
+int invoker_new(Invoker **ret);
+int invoker_run(Invoker *i);
+Invoker *invoker_free(Invoker *i);
+int invoker_watch(Invoker *i, const Worker *worker, uint32_t index);         /* its bell */
+int invoker_watch_process(Invoker *i, const Worker *worker, uint32_t index); /* its end */
+void invoker_want_timer(Invoker *i, uint64_t nsec);                          /* CLOCK_BOOTTIME */
+void invoker_wait_for_room(Invoker *i);        /* until the spool takes a record, or the job stops */
+int invoker_complain(int r, const char *what); /* on stderr; returns r */
+
+/* setup.c */
+int setup_contracts(Invoker *i);
+int setup_streams(void);
+int setup_signals(Invoker *i);
+void setup_files(void);
+int setup_proc(void); /* a descriptor, or -EBADF */
+void setup_cgroup(Invoker *i);
+
+/* prepare.c. prepare_job(): *ret_fault says what the job ends with when it fails. */
+int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
+int invoker_seal_policy(Invoker *i); /* the learner has mapped it: from now on nobody else can for writing */
+
+/* probe.c. Negative: *ret_fault and *ret_detail say what is wrong with the environment. probe_load() loads what an administrator
+ * installed; a plugin stays where it is. */
+int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
+int probe_environment(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
+
+/* pool.c */
+int pool_init(Invoker *i);
+void pool_done(Invoker *i);
+int pool_fork(Invoker *i, Container *c);
+void pool_order(Invoker *i, Container *c, const Order *order);
+void pool_arrange(Invoker *i, uint32_t n_needed); /* parks and thaws */
+void pool_end(Container *c, uint32_t fault, int32_t detail);
+void pool_end_all(Invoker *i);            /* and reaps */
+uint64_t pool_take(Container *c);         /* CPU that no record has yet */
+void pool_read(Invoker *i, Container *c); /* into the record of its last invocation */
+
+/* learner.c */
+int learner_start(Invoker *i);
+void learner_order(Invoker *i, uint32_t kind, uint32_t actor);
+int learner_end(Invoker *i); /* kills and reaps: <0: there was none */
+
+/* conduct.c */
+void conduct_advance(Invoker *i); /* whatever can be done without waiting */
+void conduct_container_answered(Invoker *i, Container *c, const Answer *answer);
+void conduct_container_ended(Invoker *i, Container *c, const Ended *ended);
+void conduct_learner_answered(Invoker *i, const Answer *answer);
+void conduct_checkpoint(Invoker *i);
+
+/* evaluate.c */
+void evaluate_serve(Invoker *i);
+void evaluate_answered(Invoker *i, Container *c, const Answer *answer);
+void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
+
+/* finish.c */
+void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
+void finish_advance(Invoker *i);
+void finish_kill(Invoker *i); /* at once, without records */
+
+/* report.c */
+void report_append(Invoker *i, Record *record);
+void report_started(Invoker *i);
+void report_worker(Invoker *i, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
+                int32_t detail);
+void report_rollout(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
+void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail);
+void report_pool(Invoker *i, Container *c);
+void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
+                int32_t detail);
+void report_round(Invoker *i, const Answer *answer, uint32_t end);
+void report_checkpoint(Invoker *i, const Answer *answer);
+void report_ended(Invoker *i);
+
+static inline uint64_t timeout_nsec(const Invoker *i) {
+        uint64_t nsec;
+
+        return __builtin_mul_overflow(i->settings->timeout_usec, 1000u, &nsec) ? UINT64_MAX / 2 : nsec;
+}

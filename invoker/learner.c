@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The learner's process: another program, since it alone links OpenBLAS, which neither survives a fork nor belongs into the memory of
+ * actors. Everything it works on is a descriptor at a fixed number. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "invoker/invoker.h"
+#include "lib/cleanup.h"
+
+#define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
+
+enum { TASKS_SPARE = 8 };
+
+/* OpenBLAS picks kernels by the CPU's family and misses AVX-512 on some that have it; equal classes give equal bits, so that the
+ * choice must not be its own. Read by its constructor, hence set before exec. */
+static const char *kernel_class(const JobSettings *settings) {
+        switch (settings->kernel_class) {
+        case KERNEL_CLASS_GENERIC: return "OPENBLAS_CORETYPE=Prescott";
+        case KERNEL_CLASS_HASWELL: return "OPENBLAS_CORETYPE=Haswell";
+        case KERNEL_CLASS_SKYLAKEX: return "OPENBLAS_CORETYPE=SkylakeX";
+        }
+#ifdef __x86_64__
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+                return "OPENBLAS_CORETYPE=SkylakeX";
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+                return "OPENBLAS_CORETYPE=Haswell";
+        return "OPENBLAS_CORETYPE=Prescott";
+#else
+        return "OPENBLAS_VERBOSE=0";
+#endif
+}
+
+/* Two passes: a descriptor may lie at a number that another one is to have. */
+static int place(int *sources, const int *targets, size_t n, int floor) {
+        for (size_t k = 0; k < n; k++) {
+                sources[k] = fcntl(sources[k], F_DUPFD_CLOEXEC, floor);
+                if (sources[k] < 0)
+                        return -errno;
+        }
+        for (size_t k = 0; k < n; k++)
+                if (dup3(sources[k], targets[k], targets[k] == EXECUTABLE_FD ? O_CLOEXEC : 0) < 0)
+                        return -errno;
+        return 0;
+}
+
+static int child_descriptors(const Invoker *i, int *sources, int *targets, size_t *ret_n) {
+        const int fixed[][2] = {
+                { INVOKER_FD_SETTINGS, LEARNER_FD_SETTINGS },
+                { i->page_fd, LEARNER_FD_JOB_PAGE },
+                { i->policy_fd, LEARNER_FD_POLICY },
+                { i->learner.page_fd, LEARNER_FD_WORKER_PAGE },
+                { i->learner.bell_fd, LEARNER_FD_BELL },
+                { INVOKER_FD_STATE, LEARNER_FD_STATE },
+                { INVOKER_FD_CHECKPOINT, LEARNER_FD_CHECKPOINT },
+                { INVOKER_FD_LEARNER, EXECUTABLE_FD },
+        };
+        size_t n = 0;
+
+        for (; n < ELEMENTSOF(fixed); n++) {
+                sources[n] = fixed[n][0];
+                targets[n] = fixed[n][1];
+        }
+        for (uint32_t a = 0; a < i->n_actors; a++, n++) {
+                sources[n] = i->segment_fds[a];
+                targets[n] = LEARNER_FD_SEGMENTS + (int) a;
+        }
+        *ret_n = n;
+        return place(sources, targets, n, LEARNER_FD_SEGMENTS + (int) i->n_actors);
+}
+
+static _Noreturn void child_run(const Invoker *i) {
+        static int sources[ACTORS_MAX + 16], targets[ACTORS_MAX + 16];
+        char *argv[] = { (char *) "actord-learner", NULL };
+        char *environment[] = { (char *) kernel_class(i->settings), (char *) "OPENBLAS_NUM_THREADS=1",
+                NULL };
+        SandboxEntry entry = {
+                .uid = LEARNER_UID,
+                .keep_fds = targets,
+                .cgroup_fd = worker_leaf_to_enter(&i->learner),
+                .name = "actord-learner",
+        };
+        int r;
+
+        r = child_descriptors(i, sources, targets, &entry.n_keep_fds);
+        if (r < 0) {
+                dprintf(STDERR_FILENO, "actord-learner: its descriptors cannot be placed: %s\n",
+                                strerror(-r));
+                _exit(EXIT_LEARNER_SETUP);
+        }
+
+        entry.mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
+                             i->n_actors * i->page->segment.segment_bytes;
+        sandbox_enter(i->learner_sandbox, &entry);
+        (void) syscall(SYS_execveat, EXECUTABLE_FD, "", argv, environment, AT_EMPTY_PATH);
+
+        dprintf(STDERR_FILENO, "actord-learner cannot be started: %s\n", strerror(errno));
+        _exit(EXIT_LEARNER_SETUP);
+}
+
+int learner_start(Invoker *i) {
+        const LeafLimits limits = {
+                .memory_bytes = i->settings->learner_memory_max_bytes,
+                .n_tasks = i->settings->n_threads + TASKS_SPARE,
+        };
+        pid_t pid;
+        int r;
+
+        r = worker_init("learner", &i->cgroup, &limits, &i->learner);
+        if (r < 0)
+                return r;
+        i->has_learner = true;
+        r = invoker_watch(i, &i->learner, ACTOR_LEARNER);
+        if (r < 0)
+                return r;
+
+        /* Files that it makes are its own; where it shares our user nothing needs to change. */
+        if (i->level == SANDBOX_LEVEL_FULL && i->invoked->launch.n_uids > 1)
+                (void) !fchown(INVOKER_FD_STATE, LEARNER_UID, (gid_t) -1);
+
+        pid = worker_fork(&i->learner, sandbox_clone_flags(i->learner_sandbox), i->proc_fd);
+        if (pid == 0)
+                child_run(i);
+        if (pid < 0)
+                return pid;
+        return invoker_watch_process(i, &i->learner, ACTOR_LEARNER);
+}
+
+void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
+        Order order = {
+                .kind = kind,
+                .round = kind == ORDER_TAKE || kind == ORDER_LEARN ? i->round->number
+                         : kind == ORDER_RESTORE                   ? i->invoked->launch.resume_round
+                                                                   : i->number,
+                .policy_version = i->policy_version,
+                .actor = actor,
+        };
+
+        if (kind == ORDER_TAKE) {
+                order.ordinal = i->round->seats[actor].ordinal;
+                order.attempt = i->round->seats[actor].attempt;
+                order.snapshot_bank = i->round->seats[actor].bank;
+        }
+        if (kind == ORDER_LEARN) {
+                order.ordinal = i->round->number - 1;
+                order.n_actors = i->round->n_actors;
+        }
+
+        worker_order(&i->learner, &order, LEARNER_TIMEOUT_NSEC);
+        invoker_want_timer(i, i->learner.deadline_nsec);
+}
+
+int learner_end(Invoker *i) {
+        Ended ended;
+
+        if (i->learner.pid == 0)
+                return -ESRCH;
+
+        worker_kill(&i->learner);
+        if (worker_reap(&i->learner, REAP_MSEC, &ended) < 0)
+                return -ETIMEDOUT;
+        i->spare_nsec += ended.cpu_nsec;
+        return 0;
+}

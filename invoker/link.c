@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A SEQPACKET socket with three messages. The daemon is trusted with the job but not with our memory: sizes and numbers are checked. */
+#include "invoker/link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/cleanup.h"
+
+/* One greedy peer does not keep the loop from its actors. */
+enum { MESSAGES_AT_ONCE = 16 };
+
+int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {
+        Link link = LINK_EMPTY;
+        int flags;
+
+        assert(ret);
+
+        flags = fcntl(listen_fd, F_GETFL);
+        if (flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) < 0)
+                return -errno;
+
+        link.listen_fd = listen_fd;
+        link.n_actors_max = n_actors_max;
+        *ret = link;
+        return 0;
+}
+
+void link_close(Link *link) {
+        link->fd = close_fd(link->fd);
+}
+
+void link_done(Link *link) {
+        link_close(link);
+        link->listen_fd = close_fd(link->listen_fd);
+}
+
+static int send_hello(int fd, const Hello *hello, int spool_fd) {
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+        struct iovec iov = { (void *) hello, sizeof(*hello) };
+        struct msghdr msg = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+        };
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &spool_fd, sizeof(int));
+        return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+int link_accept(Link *link, const Hello *hello, const Spool *spool) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        fd = accept4(link->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+                return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
+
+        link_close(link);
+        r = send_hello(fd, hello, spool->fd);
+        if (r < 0)
+                return r;
+
+        link->fd = TAKE_FD(fd);
+        link->told = hello->written;
+        link->was_connected = true;
+        return 0;
+}
+
+static bool plan_is_sane(const Link *link, const Plan *plan) {
+        return plan->abi == PLAN_ABI && plan->message == PLAN_MESSAGE_PLAN && plan->end < _PLAN_END_MAX &&
+               plan->decision.n_actors >= 1 && plan->decision.n_actors <= link->n_actors_max;
+}
+
+int link_receive(Link *link, Spool *spool) {
+        int changed = 0;
+
+        for (unsigned i = 0; i < MESSAGES_AT_ONCE && link->fd >= 0; i++) {
+                Plan plan;
+                ssize_t n = recv(link->fd, &plan, sizeof(plan), MSG_DONTWAIT | MSG_TRUNC);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && errno == EAGAIN)
+                        return changed;
+                if (n != sizeof(plan) || !plan_is_sane(link, &plan) ||
+                                spool_acknowledge(spool, plan.acknowledged) < 0) {
+                        link_close(link);
+                        return n > 0 ? -EBADMSG : -ECONNRESET;
+                }
+
+                /* A wish for a checkpoint is not taken back by the plan that follows. */
+                plan.checkpoint |= link->has_plan && link->plan.checkpoint;
+                link->plan = plan;
+                link->has_plan = true;
+                changed = 1;
+        }
+        return changed;
+}
+
+void link_tell(Link *link, const Spool *spool) {
+        Written written = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_WRITTEN, .seq = spool->written };
+
+        if (link->fd < 0 || link->told == spool->written)
+                return;
+        /* A full socket: the daemon has not read what it was told before, and will look as far as the spool goes when it does. */
+        if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
+                link->told = spool->written;
+}

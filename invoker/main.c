@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actord-invoker: conducts one job. Started by the spawner alone, with its descriptors in their places (include/launch.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "invoker/invoker.h"
+#include "lib/cleanup.h"
+
+DEFINE_CLEANUP(Invoker *, invoker_free)
+
+int main(int argc, char **argv) {
+        _cleanup_(invoker_freep) Invoker *invoker = NULL;
+        int r;
+
+        if (argc > 1) {
+                fprintf(stderr, "actord-invoker is started by actord-spawn, with a job's descriptors; it takes no arguments.\n");
+                return strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : 2;
+        }
+        (void) prctl(PR_SET_NAME, "actord-invoker");
+
+        r = invoker_new(&invoker);
+        if (r < 0)
+                return EXIT_FAILURE;
+
+        r = invoker_run(invoker);
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Two counters. A leaf's cpu.stat counts a cgroup over all its processes' lives, in microseconds; a process clock counts one process,
+ * in nanoseconds, and begins anew with the next. Both lag while the metered process still runs, so they are read when it has slept for
+ * a while. */
+#include "invoker/meter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+
+enum { STATUS_BYTES = 4096, CPU_STAT_BYTES = 512 };
+
+uint64_t clock_boottime(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_BOOTTIME, &ts);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+/* "KEY NUMBER" at a line's beginning, with blanks between. */
+static int find_number(const char *text, const char *key, uint64_t *ret) {
+        size_t n = strlen(key);
+
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                char *end;
+
+                line += *line == '\n';
+                if (strncmp(line, key, n) != 0)
+                        continue;
+                *ret = strtoull(line + n, &end, 10);
+                return end == line + n ? -EBADMSG : 0;
+        }
+        return -EBADMSG;
+}
+
+int cpu_stat_parse(const char *text, uint64_t *ret_nsec) {
+        uint64_t usec;
+        int r;
+
+        r = find_number(text, "usage_usec ", &usec);
+        if (r < 0)
+                return r;
+        *ret_nsec = usec * 1000;
+        return 0;
+}
+
+int status_parse_peak(const char *text, uint64_t *ret_bytes) {
+        uint64_t kib;
+        int r;
+
+        r = find_number(text, "VmHWM:", &kib);
+        if (r < 0)
+                return r;
+        *ret_bytes = kib * 1024;
+        return 0;
+}
+
+static int read_text(int fd, char *buffer, size_t n) {
+        ssize_t k = pread(fd, buffer, n - 1, 0);
+
+        if (k < 0)
+                return -errno;
+        buffer[k] = 0;
+        return 0;
+}
+
+int meter_init(int leaf_fd, Meter *ret) {
+        Meter meter = METER_EMPTY;
+
+        assert(ret);
+
+        if (leaf_fd >= 0) {
+                meter.cpu_fd = openat(leaf_fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
+                if (meter.cpu_fd < 0)
+                        return -errno;
+        }
+        *ret = meter;
+        return 0;
+}
+
+static void meter_forget(Meter *meter) {
+        meter->status_fd = close_fd(meter->status_fd);
+        meter->refs_fd = close_fd(meter->refs_fd);
+        meter->has_clock = false;
+}
+
+void meter_done(Meter *meter) {
+        meter_forget(meter);
+        meter->cpu_fd = close_fd(meter->cpu_fd);
+}
+
+void meter_watch(Meter *meter, pid_t pid, int proc_fd) {
+        char path[64];
+
+        assert(meter);
+
+        meter_forget(meter);
+        if (meter->cpu_fd < 0) {
+                meter->has_clock = clock_getcpuclockid(pid, &meter->clock) == 0;
+                meter->read_nsec = 0;
+        }
+        if (proc_fd < 0 || pid == 0)
+                return;
+
+        (void) snprintf(path, sizeof(path), "%d/status", (int) pid);
+        meter->status_fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+        (void) snprintf(path, sizeof(path), "%d/clear_refs", (int) pid);
+        meter->refs_fd = openat(proc_fd, path, O_WRONLY | O_CLOEXEC);
+}
+
+static int meter_read(const Meter *meter, uint64_t *ret_nsec) {
+        char buffer[CPU_STAT_BYTES];
+        struct timespec ts;
+        int r;
+
+        if (meter->cpu_fd >= 0) {
+                r = read_text(meter->cpu_fd, buffer, sizeof(buffer));
+                return r < 0 ? r : cpu_stat_parse(buffer, ret_nsec);
+        }
+        if (!meter->has_clock || clock_gettime(meter->clock, &ts) < 0)
+                return -ESRCH;
+        *ret_nsec = (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+        return 0;
+}
+
+/* A counter never runs backwards; a reading that seems to is a reading of nothing. */
+static uint64_t meter_advance(Meter *meter, uint64_t now_nsec) {
+        uint64_t used = now_nsec > meter->read_nsec ? now_nsec - meter->read_nsec : 0;
+
+        meter->read_nsec += used;
+        return used;
+}
+
+uint64_t meter_take(Meter *meter) {
+        uint64_t now_nsec;
+
+        assert(meter);
+
+        return meter_read(meter, &now_nsec) < 0 ? 0 : meter_advance(meter, now_nsec);
+}
+
+uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec) {
+        assert(meter);
+
+        meter_forget(meter);
+        return meter->cpu_fd >= 0 ? meter_take(meter) : meter_advance(meter, reaped_nsec);
+}
+
+uint64_t meter_peak(Meter *meter) {
+        char buffer[STATUS_BYTES];
+        uint64_t bytes;
+
+        assert(meter);
+
+        if (meter->status_fd < 0 || read_text(meter->status_fd, buffer, sizeof(buffer)) < 0 ||
+                        status_parse_peak(buffer, &bytes) < 0)
+                return 0;
+
+        /* 5: begin the high-water mark anew. Where that is forbidden the mark is the process's and not the invocation's. */
+        if (meter->refs_fd >= 0)
+                (void) !write(meter->refs_fd, "5", 1);
+        return bytes;
+}

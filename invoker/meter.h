@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a worker used, read from the kernel and never told by it. Readings telescope: each is what was used since the one before, so
+ * that nothing goes unbilled and nothing is billed twice. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+typedef struct Meter {
+        int cpu_fd; /* cpu.stat of a leaf; -EBADF: the process clock is read */
+        clockid_t clock;
+        bool has_clock;
+        int status_fd, refs_fd; /* of /proc/PID: peak memory, and its reset */
+        uint64_t read_nsec;     /* the last reading */
+} Meter;
+
+#define METER_EMPTY \
+        { .cpu_fd = -EBADF, .status_fd = -EBADF, .refs_fd = -EBADF }
+
+/* leaf_fd: a cgroup's directory; -EBADF: there is none. */
+int meter_init(int leaf_fd, Meter *ret);
+void meter_done(Meter *meter);
+
+/* A process begins. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured. pid 0: the caller itself. */
+void meter_watch(Meter *meter, pid_t pid, int proc_fd);
+/* It has ended, and was reaped with this much. Returns what it used since the last reading. */
+uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
+
+/* CPU since the last reading. */
+uint64_t meter_take(Meter *meter);
+/* The highest resident memory since the last call; 0: not measured. */
+uint64_t meter_peak(Meter *meter);
+
+uint64_t clock_boottime(void);
+
+/* The parts, for the tests. -EBADMSG: the field is not there. */
+int cpu_stat_parse(const char *text, uint64_t *ret_nsec);
+int status_parse_peak(const char *text, uint64_t *ret_bytes);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Containers: processes that host actors, made when a round first needs them, frozen while none does, ended beyond WarmActors=. An
+ * actor is forked from this process without exec, so that what an administrator installed is loaded once. */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "include/turn.h"
+#include "invoker/invoker.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+/* What a child needs of ours is filled before the fork: after it, it has a stack and these. */
+static void *child_segments[ACTORS_MAX];
+static ActorContext child_context;
+
+int pool_init(Invoker *i) {
+        i->containers = calloc(i->n_containers, sizeof(Container));
+        if (!i->containers)
+                return -ENOMEM;
+
+        for (uint32_t k = 0; k < i->n_containers; k++) {
+                Container *c = &i->containers[k];
+
+                c->worker = (Worker) WORKER_EMPTY;
+                c->index = k;
+                c->unread = ACTOR_NONE;
+        }
+        return 0;
+}
+
+void pool_done(Invoker *i) {
+        for (uint32_t k = 0; i->containers && k < i->n_containers; k++)
+                worker_done(&i->containers[k].worker, &i->cgroup, true);
+        free(i->containers);
+        i->containers = NULL;
+}
+
+static int container_acquire(Invoker *i, Container *c) {
+        const JobSettings *s = i->settings;
+        const LeafLimits limits = {
+                .memory_bytes = s->memory_max_bytes,
+                .n_tasks = s->tasks_max,
+                .cpu_permille = settings_present(s, SETTING_Actor_CPUQuota) ? s->cpu_quota_permille : 0,
+                .cpus = &s->allowed_cpus,
+        };
+        char name[32];
+        int r;
+
+        if (c->has_worker)
+                return 0;
+
+        (void) snprintf(name, sizeof(name), "actor-%u", c->index);
+        r = worker_init(name, &i->cgroup, &limits, &c->worker);
+        if (r < 0)
+                return r;
+        r = invoker_watch(i, &c->worker, c->index);
+        if (r < 0) {
+                worker_done(&c->worker, &i->cgroup, true);
+                return r;
+        }
+        c->has_worker = true;
+        return 0;
+}
+
+/* Touched at once: a page fault is a system's work, and belongs to the start and not to the first steps. */
+static void *map_whole(int fd, uint64_t bytes, int protection) {
+        return mmap(NULL, bytes, protection, MAP_SHARED | (protection & PROT_WRITE ? MAP_POPULATE : 0), fd,
+                        0);
+}
+
+/* Only the segments of the actors that live here: a descriptor or mapping of another would be a way to it. */
+static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) {
+        ActorContext *x = &child_context;
+        void *page = map_whole(c->worker.page_fd, sizeof(WorkerPage), PROT_READ | PROT_WRITE), *policy;
+
+        if (page == MAP_FAILED)
+                return -errno;
+        *x = (ActorContext){
+                .settings = i->settings,
+                .page = i->page,
+                .worker = page,
+                .env = i->env,
+                .plugin_path = i->plugin_path,
+                .container = c->index,
+                .n_containers = i->n_containers,
+                .segments = child_segments,
+                .bell_fd = c->worker.bell_fd,
+        };
+        *ret_bytes = sizeof(WorkerPage);
+        if (!i->page)
+                return 0;
+
+        policy = map_whole(i->policy_read_fd, i->page->policy.segment_bytes, PROT_READ);
+        if (policy == MAP_FAILED)
+                return -errno;
+        x->policy = policy;
+        *ret_bytes += i->page->policy.segment_bytes;
+
+        for (uint32_t a = c->index; a < i->n_actors; a += i->n_containers) {
+                child_segments[a] = map_whole(
+                                i->segment_fds[a], i->page->segment.segment_bytes, PROT_READ | PROT_WRITE);
+                if (child_segments[a] == MAP_FAILED)
+                        return -errno;
+                *ret_bytes += i->page->segment.segment_bytes;
+        }
+        return 0;
+}
+
+static _Noreturn void child_run(const Invoker *i, const Container *c) {
+        int keep[2], n_keep = 0, plugin_fd = INVOKER_FD_MOUNTS, bell = c->worker.bell_fd;
+        SandboxEntry entry = {
+                .uid = 1 + c->index,
+                .keep_fds = keep,
+                .cgroup_fd = worker_leaf_to_enter(&c->worker),
+                .name = "actord-actor",
+        };
+        int r;
+
+        r = child_map(i, c, &entry.mapped_bytes);
+        if (r < 0) {
+                dprintf(STDERR_FILENO, "actord-actor: its memory cannot be mapped: %s\n", strerror(-r));
+                _exit(EXIT_FAILURE);
+        }
+
+        /* Without a root of its own a plugin is reached through the descriptor that the job brought. */
+        if (i->plugin_path && i->level < SANDBOX_LEVEL_USERNS)
+                keep[n_keep++] = plugin_fd;
+        keep[n_keep++] = bell;
+        entry.n_keep_fds = (size_t) n_keep;
+
+        sandbox_enter(i->actor_sandbox, &entry);
+        actor_main(&child_context);
+}
+
+int pool_fork(Invoker *i, Container *c) {
+        const Order order = { .kind = ORDER_PROBE };
+        pid_t pid;
+        int r;
+
+        assert(c->state == CONTAINER_ABSENT);
+
+        r = container_acquire(i, c);
+        if (r < 0)
+                return r;
+
+        pid = worker_fork(&c->worker, sandbox_clone_flags(i->actor_sandbox), i->proc_fd);
+        if (pid == 0)
+                child_run(i, c);
+        if (pid < 0)
+                return pid;
+
+        c->state = CONTAINER_STARTING;
+        c->fresh = true;
+        c->fault = FAULT_NONE;
+        r = invoker_watch_process(i, &c->worker, c->index);
+        if (r < 0)
+                return r;
+        /* Its answer says that it is ready: the sandbox has closed and a plugin has loaded. What that took is its start-up. */
+        pool_order(i, c, &order);
+        return 0;
+}
+
+void pool_order(Invoker *i, Container *c, const Order *order) {
+        c->doing = order->kind;
+        worker_order(&c->worker, order, timeout_nsec(i));
+        invoker_want_timer(i, c->worker.deadline_nsec);
+}
+
+uint64_t pool_take(Container *c) {
+        uint64_t nsec = c->spare_nsec + meter_take(&c->worker.meter);
+
+        c->spare_nsec = 0;
+        return nsec;
+}
+
+void pool_read(Invoker *i, Container *c) {
+        Metered *metered;
+
+        if (c->unread == ACTOR_NONE)
+                return;
+
+        metered = &i->round->seats[c->unread].metered;
+        metered->cpu_nsec += pool_take(c);
+        metered->memory_peak_bytes = meter_peak(&c->worker.meter);
+        c->unread = ACTOR_NONE;
+}
+
+static void container_park(Container *c) {
+        leaf_freeze(&c->worker.leaf, true);
+        c->state = CONTAINER_PARKED;
+        c->parked_nsec = clock_boottime();
+}
+
+void pool_arrange(Invoker *i, uint32_t n_needed) {
+        bool limited = settings_present(i->settings, SETTING_Scaling_WarmActors);
+        uint32_t n_parked = 0;
+
+        for (uint32_t k = 0; k < i->n_containers; k++) {
+                Container *c = &i->containers[k];
+
+                if (k < n_needed && c->state == CONTAINER_PARKED) {
+                        leaf_freeze(&c->worker.leaf, false);
+                        report_pool(i, c);
+                        c->state = CONTAINER_READY;
+                }
+                if (k < n_needed)
+                        continue;
+
+                if (c->state == CONTAINER_READY && !c->worker.busy)
+                        container_park(c);
+                if (c->state == CONTAINER_PARKED && limited && n_parked++ >= i->settings->n_actors_warm) {
+                        report_pool(i, c);
+                        pool_end(c, FAULT_NONE, 0);
+                }
+        }
+}
+
+void pool_end(Container *c, uint32_t fault, int32_t detail) {
+        if (c->state == CONTAINER_ABSENT || c->state == CONTAINER_ENDING)
+                return;
+
+        c->state = CONTAINER_ENDING;
+        c->fault = fault;
+        c->detail = detail;
+        worker_kill(&c->worker);
+}
+
+void pool_end_all(Invoker *i) {
+        for (uint32_t k = 0; k < i->n_containers; k++) {
+                Container *c = &i->containers[k];
+
+                if (c->state == CONTAINER_PARKED)
+                        report_pool(i, c);
+                pool_end(c, FAULT_NONE, 0);
+        }
+
+        for (uint32_t k = 0; k < i->n_containers; k++) {
+                Container *c = &i->containers[k];
+                Ended ended;
+
+                if (c->state != CONTAINER_ENDING || worker_reap(&c->worker, REAP_MSEC, &ended) < 0)
+                        continue;
+                c->state = CONTAINER_ABSENT;
+                c->doing = ORDER_NONE;
+                c->spare_nsec += ended.cpu_nsec;
+                pool_read(i, c);
+        }
+}

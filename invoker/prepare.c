@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From an environment's name to a learner that starts: everything that is made once for a job, in the order in which one needs the
+ * other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "invoker/invoker.h"
+#include "lib/fd.h"
+
+static int choose_level(Invoker *i) {
+        static const uint32_t levels[] = {
+                [SANDBOX_CHOICE_FULL] = SANDBOX_LEVEL_FULL,
+                [SANDBOX_CHOICE_USERNS] = SANDBOX_LEVEL_USERNS,
+                [SANDBOX_CHOICE_PROCESS] = SANDBOX_LEVEL_PROCESS,
+                [SANDBOX_CHOICE_NONE] = SANDBOX_LEVEL_NONE,
+        };
+        uint32_t choice = i->invoked->launch.sandbox;
+
+        i->level = choice == SANDBOX_CHOICE_AUTO ? i->invoked->level : levels[choice];
+        if (i->level > i->invoked->level)
+                return invoker_complain(-EPERM, "this host does not allow the level that Sandbox= demands");
+        return 0;
+}
+
+static int make_sandboxes(Invoker *i) {
+        const Launch *l = &i->invoked->launch;
+        SandboxSpec spec = {
+                .kind = SANDBOX_ACTOR,
+                .level = i->level,
+                .n_uids = l->n_uids,
+                .settings = i->settings,
+                .mounts = l->mounts,
+                .n_mounts = l->n_mounts,
+                .libraries = !i->env,
+                .memory_limited = i->cgroup.controllers & CONTROLLER_MEMORY,
+                .fd_floor = LEARNER_FD_SEGMENTS + (int) i->n_actors,
+                .executable_fd = -EBADF,
+                .state_fd = -EBADF,
+        };
+        uint32_t missing;
+        int r;
+
+        r = sandbox_new(&spec, &i->actor_sandbox, &missing);
+        if (r < 0)
+                return r;
+        i->missing |= missing;
+
+        spec.kind = SANDBOX_LEARNER;
+        spec.n_mounts = 0;
+        spec.libraries = true;
+        spec.executable_fd = INVOKER_FD_LEARNER;
+        spec.state_fd = INVOKER_FD_STATE;
+        r = sandbox_new(&spec, &i->learner_sandbox, &missing);
+        if (r < 0)
+                return r;
+        i->missing |= missing;
+        return 0;
+}
+
+/* The level that this host allows may still turn out to be too much (a container that forbids some mount). */
+static int choose_sandboxes(Invoker *i) {
+        int r;
+
+        r = make_sandboxes(i);
+        if (r < 0 && i->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO && i->level > SANDBOX_LEVEL_PROCESS) {
+                (void) invoker_complain(
+                                r, "the full sandbox cannot be built here, actors run at level process");
+                i->actor_sandbox = sandbox_free(i->actor_sandbox);
+                i->learner_sandbox = sandbox_free(i->learner_sandbox);
+                i->level = SANDBOX_LEVEL_PROCESS;
+                r = make_sandboxes(i);
+        }
+        if (r < 0)
+                return invoker_complain(r, "no sandbox can be built");
+        return sandbox_leave_host();
+}
+
+int invoker_seal_policy(Invoker *i) {
+        int r;
+
+        r = memfd_seal_future_write(i->policy_fd);
+        if (r < 0)
+                return r;
+        if (i->policy_read_fd < 0)
+                i->policy_read_fd = i->policy_fd;
+        return 0;
+}
+
+/* Opened a second time, for reading: whoever maps this one cannot make it writable, sealed or not. */
+static int reopen_for_reading(const Invoker *i, int fd) {
+        char path[32];
+
+        if (i->proc_fd < 0)
+                return -EBADF;
+        (void) snprintf(path, sizeof(path), "self/fd/%d", fd);
+        fd = openat(i->proc_fd, path, O_RDONLY | O_CLOEXEC);
+        return fd < 0 ? -EBADF : fd;
+}
+
+static int make_memory(Invoker *i) {
+        char name[32];
+
+        i->policy_fd = memfd_make("actord-policy", i->page->policy.segment_bytes);
+        if (i->policy_fd < 0)
+                return i->policy_fd;
+        i->policy_read_fd = reopen_for_reading(i, i->policy_fd);
+
+        i->segment_fds = malloc(i->n_actors * sizeof(int));
+        i->round = malloc(sizeof(Round));
+        if (!i->segment_fds || !i->round)
+                return -ENOMEM;
+        memset(i->segment_fds, 0xff, i->n_actors * sizeof(int)); /* -1: none yet */
+        round_init(i->round, i->n_actors, i->n_containers);
+
+        for (uint32_t a = 0; a < i->n_actors; a++) {
+                (void) snprintf(name, sizeof(name), "actord-segment-%u", a);
+                i->segment_fds[a] = memfd_make(name, i->page->segment.segment_bytes);
+                if (i->segment_fds[a] < 0)
+                        return i->segment_fds[a];
+                if (fcntl(i->segment_fds[a], F_ADD_SEALS, F_SEAL_SEAL) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+/* From the environment's name to a learner that starts. *ret_fault: what the job ends with when this fails. */
+int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
+        int r;
+
+        *ret_fault = FAULT_SANDBOX;
+        *ret_detail = SANDBOX_STEP_namespaces;
+        r = choose_level(i);
+        if (r < 0)
+                return r;
+        r = probe_load(i, ret_fault, ret_detail);
+        if (r < 0)
+                return r;
+
+        *ret_fault = FAULT_SANDBOX;
+        *ret_detail = SANDBOX_STEP_root;
+        r = choose_sandboxes(i);
+        if (r < 0)
+                return r;
+
+        *ret_fault = FAULT_INTERNAL;
+        r = pool_init(i);
+        *ret_detail = -r;
+        if (r < 0)
+                return r;
+
+        report_started(i);
+        r = probe_environment(i, ret_fault, ret_detail);
+        if (r < 0)
+                return r;
+
+        *ret_fault = FAULT_INTERNAL;
+        r = make_memory(i);
+        if (r >= 0 && i->invoked->launch.purpose != LAUNCH_VERIFY)
+                r = learner_start(i);
+        *ret_detail = -r;
+        return r;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Records. What a record says was read here, from meters and clocks; the learner's statistics are the only words of a worker in it.
+ * Emulated time is computed once, here; everyone above adds. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "invoker/invoker.h"
+#include "lib/clock.h"
+
+void report_append(Invoker *i, Record *record) {
+        if (record->round == 0)
+                record->round = i->number;
+        /* A full spool pauses the job: nobody would know what it costs. */
+        while (spool_append(&i->spool, record) < 0 && !i->stop)
+                invoker_wait_for_room(i);
+}
+
+static uint64_t invocation_nsec(const Invoker *i, uint64_t cpu_nsec, uint64_t n_steps, bool cold) {
+        return clock_invocation_nsec(i->settings, cpu_nsec, n_steps, cold);
+}
+
+void report_started(Invoker *i) {
+        Record record = {
+                .kind = RECORD_STARTED,
+                .actor = ACTOR_NONE,
+                .level = i->level,
+                .limits_missing = i->missing,
+                .metered = {
+                        .start_nsec = i->started_nsec,
+                        .end_nsec = clock_boottime(),
+                        .cpu_nsec = meter_take(&i->control) + i->spare_nsec,
+                },
+        };
+
+        i->spare_nsec = 0;
+        report_append(i, &record);
+}
+
+void report_worker(Invoker *i, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
+                int32_t detail) {
+        bool learner = index == ACTOR_LEARNER;
+        Record record = {
+                .kind = RECORD_WORKER,
+                .actor = index,
+                .wasted = fault != FAULT_NONE,
+                .fault = fault,
+                .detail = detail,
+                .metered = {
+                        .start_nsec = worker->born_nsec,
+                        .end_nsec = clock_boottime(),
+                        .cpu_nsec = cpu_nsec,
+                        .memory_peak_bytes = meter_peak(&worker->meter),
+                        .memory_reserved_bytes = learner ? i->settings->learner_memory_max_bytes
+                                                         : i->settings->memory_max_bytes,
+                        /* An actor's start-up is in its first invocation (ColdStartSec=). */
+                        .emulated_nsec = learner ? clock_update_nsec(i->settings, cpu_nsec, 0) : 0,
+                },
+        };
+
+        report_append(i, &record);
+}
+
+void report_rollout(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail, bool wasted) {
+        Seat *seat = &i->round->seats[actor];
+        Record record = {
+                .kind = RECORD_ROLLOUT,
+                .round = i->round->number,
+                .actor = actor,
+                .ordinal = seat->ordinal,
+                .attempt = seat->attempt,
+                .cold = seat->cold,
+                .wasted = wasted,
+                .fault = fault,
+                .detail = detail,
+        };
+
+        seat->metered.n_steps = (uint64_t) i->page->segment.envs * i->page->segment.steps;
+        seat->metered.memory_reserved_bytes = i->settings->memory_max_bytes;
+        seat->metered.emulated_nsec =
+                        invocation_nsec(i, seat->metered.cpu_nsec, seat->metered.n_steps, seat->cold);
+        record.metered = seat->metered;
+        report_append(i, &record);
+
+        /* A model knows first attempts only: what a scheduler sees must not depend on accidents. */
+        if (wasted && i->settings->clock != CLOCK_MODEL)
+                seat->emulated_nsec += seat->metered.emulated_nsec;
+}
+
+void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail) {
+        Record record = {
+                .kind = RECORD_FAULT,
+                .round = i->round ? i->round->number : 0,
+                .actor = actor,
+                .attempt = attempt,
+                .fault = fault,
+                .detail = detail,
+        };
+
+        record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
+        report_append(i, &record);
+}
+
+void report_pool(Invoker *i, Container *c) {
+        Record record = {
+                .kind = RECORD_POOL,
+                .actor = c->index,
+                .metered = {
+                        .start_nsec = c->parked_nsec,
+                        .end_nsec = clock_boottime(),
+                        .cpu_nsec = pool_take(c),
+                        .memory_peak_bytes = meter_peak(&c->worker.meter),
+                        .memory_reserved_bytes = i->settings->memory_max_bytes,
+                },
+        };
+
+        report_append(i, &record);
+}
+
+void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
+                int32_t detail) {
+        uint64_t n_steps = answer ? answer->n_steps : 0;
+        Record record = {
+                .kind = RECORD_EVALUATION,
+                /* Evaluations have numbers of their own, above the actors that train. */
+                .actor = i->n_actors + c->index,
+                .ordinal = c->episode,
+                .attempt = c->episode_attempt,
+                .cold = c->fresh,
+                .wasted = fault != FAULT_NONE,
+                .fault = fault,
+                .detail = detail,
+                .metered = {
+                        .start_nsec = c->worker.ordered_nsec,
+                        .end_nsec = clock_boottime(),
+                        .cpu_nsec = cpu_nsec,
+                        .memory_peak_bytes = meter_peak(&c->worker.meter),
+                        .memory_reserved_bytes = i->settings->memory_max_bytes,
+                        .emulated_nsec = invocation_nsec(i, cpu_nsec, n_steps, c->fresh),
+                        .n_steps = n_steps,
+                },
+                .statistics = i->statistics,
+        };
+
+        record.statistics.evaluation_mean = answer ? answer->episode_return : NAN;
+        report_append(i, &record);
+}
+
+static void report_update(Invoker *i, const Answer *answer, uint64_t *ret_emulated_nsec) {
+        const SegmentLayout *l = &i->page->segment;
+        uint64_t cpu_nsec = meter_take(&i->learner.meter), slowest_nsec = answer->slowest_thread_nsec;
+        Record record = {
+                .kind = RECORD_UPDATE,
+                .round = i->round->number,
+                .actor = ACTOR_LEARNER,
+                .ordinal = i->round->number - 1,
+                .metered = {
+                        .start_nsec = i->update_nsec,
+                        .end_nsec = clock_boottime(),
+                        .cpu_nsec = cpu_nsec,
+                        .memory_peak_bytes = meter_peak(&i->learner.meter),
+                        .memory_reserved_bytes = i->settings->learner_memory_max_bytes,
+                },
+        };
+
+        /* The learner's word, within what it was seen to use. */
+        if (slowest_nsec > cpu_nsec || slowest_nsec == 0)
+                slowest_nsec = cpu_nsec;
+        record.metered.emulated_nsec = clock_update_nsec(
+                        i->settings, slowest_nsec, (uint64_t) i->round->n_actors * l->envs * l->steps);
+        *ret_emulated_nsec = record.metered.emulated_nsec;
+        report_append(i, &record);
+}
+
+void report_round(Invoker *i, const Answer *answer, uint32_t end) {
+        Record record = {
+                .kind = RECORD_ROUND,
+                .round = i->round->number,
+                .actor = ACTOR_NONE,
+                .end = end,
+                .decision = i->decision,
+                .statistics = answer->statistics,
+        };
+        uint64_t update_nsec;
+
+        for (uint32_t a = 0; a < i->round->n_actors; a++)
+                report_rollout(i, a, FAULT_NONE, 0, false);
+        report_update(i, answer, &update_nsec);
+
+        record.emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
+        record.metered.start_nsec = i->round_nsec;
+        record.metered.end_nsec = clock_boottime();
+        record.metered.cpu_nsec = meter_take(&i->control);
+        report_append(i, &record);
+}
+
+void report_checkpoint(Invoker *i, const Answer *answer) {
+        Record record = {
+                .kind = RECORD_CHECKPOINT,
+                .actor = ACTOR_LEARNER,
+                .fault = FAULT_NONE,
+                .statistics = i->statistics,
+                .metered = {
+                        .start_nsec = i->learner.ordered_nsec,
+                        .end_nsec = clock_boottime(),
+                        .cpu_nsec = meter_take(&i->learner.meter),
+                        .memory_peak_bytes = meter_peak(&i->learner.meter),
+                        .memory_reserved_bytes = i->settings->learner_memory_max_bytes,
+                },
+        };
+
+        memcpy(record.sha256, answer->sha256, sizeof(record.sha256));
+        report_append(i, &record);
+}
+
+/* The last one: what is left over anywhere, so that the books balance. */
+void report_ended(Invoker *i) {
+        Meter scope;
+        Record record = {
+                .kind = RECORD_ENDED,
+                .actor = i->end_actor,
+                .fault = i->end_fault,
+                .detail = i->end_detail,
+                .level = i->level,
+                .limits_missing = i->missing,
+                .end = i->end,
+                .decision = i->decision,
+                .statistics = i->statistics,
+        };
+
+        record.metered.cpu_nsec = i->spare_nsec;
+        i->spare_nsec = 0;
+        for (uint32_t k = 0; i->containers && k < i->n_containers; k++)
+                record.metered.cpu_nsec += i->containers[k].spare_nsec;
+
+        record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
+        memcpy(record.sha256, i->policy_sha256, sizeof(record.sha256));
+
+        record.metered.cpu_nsec += meter_take(&i->control);
+        if (i->cgroup.fd >= 0 && meter_init(i->cgroup.fd, &scope) >= 0) {
+                record.scope_cpu_nsec = meter_take(&scope);
+                meter_done(&scope);
+        }
+        report_append(i, &record);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The rules of a round. */
+#include "invoker/round.h"
+
+#include <assert.h>
+#include <string.h>
+
+void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
+        assert(round);
+        assert(n_seats > 0 && n_seats <= ACTORS_MAX);
+        assert(n_containers > 0 && n_containers <= n_seats);
+
+        memset(round, 0, sizeof(*round));
+        round->n_seats = n_seats;
+        round->n_containers = n_containers;
+}
+
+void round_begin(Round *round, uint64_t number, uint32_t n_actors) {
+        assert(round);
+        assert(n_actors > 0 && n_actors <= round->n_seats);
+
+        round->number = number;
+        round->n_actors = n_actors;
+        round->n_taken = round->n_queued = round->queue_first = 0;
+        for (uint32_t a = 0; a < n_actors; a++) {
+                Seat *seat = &round->seats[a];
+
+                seat->state = SEAT_WAITING;
+                seat->attempt = 0;
+                seat->cold = false;
+                seat->metered = (Metered){};
+                seat->emulated_nsec = 0;
+        }
+}
+
+uint32_t round_waiting(const Round *round, uint32_t container) {
+        for (uint32_t a = container; a < round->n_actors; a += round->n_containers)
+                if (round->seats[a].state == SEAT_WAITING)
+                        return a;
+        return ACTOR_NONE;
+}
+
+uint32_t round_rolled(const Round *round) {
+        return round->n_queued > 0 ? round->queue[round->queue_first] : ACTOR_NONE;
+}
+
+static Seat *seat_in(Round *round, uint32_t actor, SeatState state) {
+        assert(actor < round->n_actors);
+        assert(round->seats[actor].state == state);
+
+        return &round->seats[actor];
+}
+
+void round_order(Round *round, uint32_t actor, bool cold) {
+        Seat *seat = seat_in(round, actor, SEAT_WAITING);
+
+        seat->state = SEAT_ROLLING;
+        seat->cold = cold;
+}
+
+void round_answer(Round *round, uint32_t actor) {
+        seat_in(round, actor, SEAT_ROLLING)->state = SEAT_ROLLED;
+
+        assert(round->n_queued < round->n_actors);
+        round->queue[(round->queue_first + round->n_queued++) % round->n_actors] = actor;
+}
+
+void round_take(Round *round, uint32_t actor) {
+        assert(round_rolled(round) == actor);
+
+        seat_in(round, actor, SEAT_ROLLED)->state = SEAT_TAKING;
+        round->queue_first = (round->queue_first + 1) % round->n_actors;
+        round->n_queued--;
+}
+
+void round_accept(Round *round, uint32_t actor) {
+        seat_in(round, actor, SEAT_TAKING)->state = SEAT_TAKEN;
+        round->n_taken++;
+}
+
+bool round_fail(Round *round, uint32_t actor, uint32_t n_retries) {
+        Seat *seat = &round->seats[actor];
+
+        assert(actor < round->n_actors);
+        /* A rollout in the queue is whole, whatever becomes of its process. */
+        assert(seat->state != SEAT_ROLLED && seat->state != SEAT_TAKEN);
+
+        seat->state = SEAT_WAITING;
+        seat->metered = (Metered){};
+        return seat->attempt++ < n_retries;
+}
+
+void round_close(Round *round) {
+        assert(round_is_complete(round));
+
+        for (uint32_t a = 0; a < round->n_actors; a++) {
+                round->seats[a].bank ^= 1;
+                round->seats[a].ordinal++;
+        }
+        round->n_actors = 0;
+}
+
+void round_abandon(Round *round) {
+        round->n_actors = round->n_taken = round->n_queued = 0;
+}
+
+uint64_t round_slowest_nsec(const Round *round) {
+        uint64_t slowest = 0;
+
+        for (uint32_t a = 0; a < round->n_actors; a++) {
+                uint64_t nsec = round->seats[a].emulated_nsec + round->seats[a].metered.emulated_nsec;
+
+                if (nsec > slowest)
+                        slowest = nsec;
+        }
+        return slowest;
+}

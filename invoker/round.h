@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where each actor of a round stands. Pure: no clock, no process, no descriptor; conduct.c asks it what is next and tells it what
+ * happened.
+ *
+ *   WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accepted──▶ TAKEN
+ *      ▲                  │ died, late,                        │ rejected
+ *      └── attempt + 1 ───┴── answered a fault ────────────────┘
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "include/record.h"
+#include "include/settings.h"
+
+#define ACTOR_NONE UINT32_MAX
+
+typedef enum SeatState { SEAT_WAITING, SEAT_ROLLING, SEAT_ROLLED, SEAT_TAKING, SEAT_TAKEN } SeatState;
+
+typedef struct Seat { /* of one actor */
+        /* Across rounds: */
+        uint64_t ordinal; /* invocations that were accepted */
+        uint32_t bank;    /* holds its current snapshots */
+        /* In this round: */
+        uint32_t state, attempt;
+        bool cold;
+        Metered metered;        /* of the current attempt */
+        uint64_t emulated_nsec; /* of the attempts that failed */
+} Seat;
+
+typedef struct Round {
+        uint64_t number;
+        uint32_t n_actors, n_seats, n_containers;
+        uint32_t n_taken;
+        uint32_t n_queued, queue_first; /* rolled, in the order in which they ended */
+        uint32_t queue[ACTORS_MAX];
+        Seat seats[ACTORS_MAX];
+} Round;
+
+void round_init(Round *round, uint32_t n_seats, uint32_t n_containers);
+void round_begin(Round *round, uint64_t number, uint32_t n_actors);
+
+/* The lowest waiting actor that lives in this container; ACTOR_NONE. */
+uint32_t round_waiting(const Round *round, uint32_t container);
+/* The rollout that the learner takes next; ACTOR_NONE. */
+uint32_t round_rolled(const Round *round);
+
+void round_order(Round *round, uint32_t actor, bool cold);
+void round_answer(Round *round, uint32_t actor);
+void round_take(Round *round, uint32_t actor); /* the one that round_rolled() named */
+void round_accept(Round *round, uint32_t actor);
+/* Its attempt failed: it waits again. False: it has no attempt left. */
+bool round_fail(Round *round, uint32_t actor, uint32_t n_retries);
+
+static inline bool round_is_complete(const Round *round) {
+        return round->n_taken == round->n_actors;
+}
+
+/* All were learned from: what they wrote is now what they carry. */
+void round_close(Round *round);
+/* None was: every actor goes on from where it stood before. */
+void round_abandon(Round *round);
+
+/* The slowest actor on the emulated clock, repeated attempts included where time is measured. */
+uint64_t round_slowest_nsec(const Round *round);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The ring. The head says how far it is written, after the record is whole; how far it is read comes back as a message, so that the
+ * daemon needs no right to write here. */
+#include "invoker/spool.h"
+
+#include <assert.h>
+#include <sys/mman.h>
+
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+#define SPOOL_BYTES (sizeof(SpoolHead) + (uint64_t) SPOOL_RECORDS * sizeof(Record))
+
+int spool_init(uint64_t life, Spool *ret) {
+        _cleanup_close_ int fd = -EBADF;
+        void *map;
+        int r;
+
+        assert(ret);
+
+        fd = memfd_make("actord-spool", SPOOL_BYTES);
+        if (fd < 0)
+                return fd;
+        r = fd_map(fd, SPOOL_BYTES, true, &map);
+        if (r < 0)
+                return r;
+
+        /* Actors get no copy of the mapping, the daemon none that it could write. */
+        (void) madvise(map, SPOOL_BYTES, MADV_DONTFORK);
+        r = memfd_seal_future_write(fd);
+        if (r < 0) {
+                fd_unmap(map, SPOOL_BYTES);
+                return r;
+        }
+
+        *ret = (Spool){ .head = map, .records = (Record *) ((SpoolHead *) map + 1), .life = life };
+        ret->fd = TAKE_FD(fd);
+        ret->head->abi = RECORD_ABI;
+        ret->head->record_bytes = sizeof(Record);
+        ret->head->n_records = SPOOL_RECORDS;
+        ret->head->magic = SPOOL_MAGIC;
+        return 0;
+}
+
+void spool_done(Spool *spool) {
+        fd_unmap(spool->head, SPOOL_BYTES);
+        spool->head = NULL;
+        spool->records = NULL;
+        spool->fd = close_fd(spool->fd);
+}
+
+bool spool_is_full(const Spool *spool) {
+        return spool->written - spool->acknowledged >= SPOOL_RECORDS;
+}
+
+int spool_append(Spool *spool, const Record *record) {
+        Record *place;
+
+        assert(spool && spool->head);
+        assert(record);
+
+        if (spool_is_full(spool))
+                return -ENOBUFS;
+
+        place = spool->records + spool->written % SPOOL_RECORDS;
+        *place = *record;
+        place->life = spool->life;
+        place->seq = ++spool->written;
+
+        atomic_store_explicit(&spool->head->written, spool->written, memory_order_release);
+        return 0;
+}
+
+int spool_acknowledge(Spool *spool, uint64_t seq) {
+        assert(spool);
+
+        if (seq > spool->written)
+                return -EINVAL;
+        /* Messages keep their order, but a new connection begins with what the new daemon knows. */
+        if (seq > spool->acknowledged)
+                spool->acknowledged = seq;
+        return 0;
+}

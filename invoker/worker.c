@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Processes that carry out orders. What a worker does to its page harms nobody: the invoker reads its words as claims. */
+#include "invoker/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/sandbox.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/turn.h"
+
+/* Set once clone3() turned out to be forbidden (an older container's filter): children then walk into their leaf themselves. */
+static bool clone3_is_absent;
+
+int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret) {
+        Worker worker = WORKER_EMPTY;
+        void *map;
+        int r;
+
+        worker.page_fd = memfd_make(name, sizeof(WorkerPage));
+        if (worker.page_fd < 0)
+                return worker.page_fd;
+        r = fd_map(worker.page_fd, sizeof(WorkerPage), true, &map);
+        if (r < 0)
+                goto fail;
+        worker.page = map;
+        (void) madvise(map, sizeof(WorkerPage), MADV_DONTFORK);
+
+        worker.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (worker.bell_fd < 0) {
+                r = -errno;
+                goto fail;
+        }
+        if (cgroup->fd >= 0) {
+                r = leaf_make(cgroup, name, limits, &worker.leaf);
+                if (r < 0)
+                        goto fail;
+        }
+        r = meter_init(worker.leaf.fd, &worker.meter);
+        if (r < 0)
+                goto fail;
+
+        *ret = worker;
+        return 0;
+
+fail:
+        worker_done(&worker, cgroup, true);
+        return r;
+}
+
+void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf) {
+        meter_done(&worker->meter);
+        leaf_done(cgroup, &worker->leaf, remove_leaf);
+        worker->pid_fd = close_fd(worker->pid_fd);
+        worker->bell_fd = close_fd(worker->bell_fd);
+        fd_unmap(worker->page, sizeof(WorkerPage));
+        worker->page = NULL;
+        worker->page_fd = close_fd(worker->page_fd);
+}
+
+static void signals_as_they_were(void) {
+        sigset_t none;
+
+        (void) sigemptyset(&none);
+        (void) sigprocmask(SIG_SETMASK, &none, NULL);
+        (void) signal(SIGPIPE, SIG_DFL);
+}
+
+static pid_t clone_worker(const Worker *worker, uint64_t clone_flags, int *ret_pid_fd) {
+        struct clone_args args = {
+                .flags = clone_flags | CLONE_PIDFD | (worker->leaf.fd >= 0 ? CLONE_INTO_CGROUP : 0),
+                .pidfd = (uintptr_t) ret_pid_fd,
+                .exit_signal = SIGCHLD,
+                .cgroup = worker->leaf.fd >= 0 ? (uint64_t) worker->leaf.fd : 0,
+        };
+        pid_t pid;
+
+        if (!clone3_is_absent) {
+                pid = (pid_t) syscall(SYS_clone3, &args, sizeof(args));
+                if (pid >= 0)
+                        return pid;
+                if (errno != ENOSYS || clone_flags != 0)
+                        return -errno;
+                clone3_is_absent = true;
+        }
+
+        pid = fork();
+        if (pid < 0)
+                return -errno;
+        if (pid > 0) {
+                *ret_pid_fd = (int) syscall(SYS_pidfd_open, pid, 0);
+                if (*ret_pid_fd < 0) {
+                        int r = -errno;
+
+                        (void) kill(pid, SIGKILL);
+                        (void) waitpid(pid, NULL, 0);
+                        return r;
+                }
+        }
+        return pid;
+}
+
+pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
+        int pid_fd = -EBADF;
+        pid_t pid;
+
+        assert(worker->pid == 0);
+
+        turn_reset(&worker->page->turn);
+        /* Always: the invoker sleeps whenever it has nothing else to do, and a write costs a worker less than a missed wake-up. */
+        turn_asleep(&worker->page->turn, true);
+        worker->oom_kills = leaf_oom_kills(&worker->leaf);
+        worker->late = worker->busy = false;
+        worker->born_nsec = clock_boottime();
+
+        pid = clone_worker(worker, clone_flags, &pid_fd);
+        if (pid == 0) {
+                signals_as_they_were();
+                return 0;
+        }
+        if (pid < 0)
+                return pid;
+
+        worker->pid = pid;
+        worker->pid_fd = pid_fd;
+        meter_watch(&worker->meter, pid, proc_fd);
+        return pid;
+}
+
+int worker_leaf_to_enter(const Worker *worker) {
+        return clone3_is_absent ? worker->leaf.fd : -EBADF;
+}
+
+void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec) {
+        assert(worker->pid > 0);
+        assert(!worker->busy);
+
+        worker->busy = true;
+        worker->order = *order;
+        worker->ordered_nsec = clock_boottime();
+        if (__builtin_add_overflow(worker->ordered_nsec, timeout_nsec, &worker->deadline_nsec))
+                worker->deadline_nsec = UINT64_MAX;
+        turn_order(&worker->page->turn, order, false);
+}
+
+bool worker_answered(const Worker *worker, Answer *ret) {
+        return worker->busy && turn_answer(&worker->page->turn, ret) >= 0;
+}
+
+void worker_kill(const Worker *worker) {
+        if (worker->pid > 0)
+                (void) syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
+}
+
+static int step_of_status(int status) {
+        switch (status) {
+#define X(name, number) \
+        case number: return SANDBOX_STEP_##name;
+                SANDBOX_STEPS(X)
+#undef X
+        }
+        return -EINVAL;
+}
+
+void ended_classify(int code, int status, uint64_t n_oom_kills, uint32_t *ret_fault, int32_t *ret_detail) {
+        int step = step_of_status(status);
+
+        if (code == CLD_EXITED) {
+                *ret_fault = step >= 0                         ? FAULT_SANDBOX
+                             : status == EXIT_ENVIRONMENT_LOAD ? FAULT_LOAD
+                             : status == EXIT_ABORTED          ? FAULT_KILLED
+                                                               : FAULT_EXITED;
+                *ret_detail = step >= 0                         ? step
+                              : status == EXIT_ENVIRONMENT_LOAD ? ENOEXEC
+                              : status == EXIT_ABORTED          ? SIGABRT
+                                                                : status;
+                return;
+        }
+
+        *ret_fault = status == SIGSYS                       ? FAULT_SYSCALL
+                     : status == SIGKILL && n_oom_kills > 0 ? FAULT_MEMORY
+                                                            : FAULT_KILLED;
+        *ret_detail = *ret_fault == FAULT_MEMORY ? (int32_t) n_oom_kills : status;
+}
+
+int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
+        struct pollfd fd = { .fd = worker->pid_fd, .events = POLLIN };
+        struct rusage usage = {};
+        siginfo_t info = {};
+        Ended ended;
+
+        assert(worker->pid > 0);
+
+        /* A process that SIGKILL does not end hangs in the kernel; the job does not hang with it. */
+        if (poll(&fd, 1, wait_msec) <= 0)
+                return -EAGAIN;
+        /* The raw call: glibc's leaves out the usage. */
+        if (syscall(SYS_waitid, P_PIDFD, worker->pid_fd, &info, WEXITED, &usage) < 0)
+                return -errno;
+
+        ended_classify(info.si_code, info.si_status, leaf_oom_kills(&worker->leaf) - worker->oom_kills,
+                        &ended.fault, &ended.detail);
+        if (worker->late) {
+                ended.fault = FAULT_TIMEOUT;
+                ended.detail = (int32_t) ((worker->deadline_nsec - worker->ordered_nsec) / 1000000000u);
+        }
+        ended.cpu_nsec = meter_unwatch(&worker->meter,
+                        ((uint64_t) usage.ru_utime.tv_sec + (uint64_t) usage.ru_stime.tv_sec) * 1000000000u +
+                                        ((uint64_t) usage.ru_utime.tv_usec +
+                                                        (uint64_t) usage.ru_stime.tv_usec) *
+                                                        1000u);
+
+        worker->pid = 0;
+        worker->pid_fd = close_fd(worker->pid_fd);
+        worker->busy = worker->late = false;
+        /* A leaf that was frozen would freeze the next process at birth. */
+        leaf_freeze(&worker->leaf, false);
+        *ret = ended;
+        return 0;
+}

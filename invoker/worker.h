@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A worker: a container of actors, or the learner. One page, one bell, one process at a time, one leaf, one meter. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "include/turn.h"
+#include "invoker/cgroup.h"
+#include "invoker/meter.h"
+
+typedef struct Worker {
+        WorkerPage *page; /* not in any child's memory */
+        int page_fd, bell_fd;
+        pid_t pid; /* 0: there is no process */
+        int pid_fd;
+        Leaf leaf;
+        Meter meter;
+        uint64_t oom_kills; /* as of the process's start */
+        uint64_t born_nsec;
+
+        bool busy;   /* an order is out */
+        Order order; /* the last one */
+        uint64_t ordered_nsec, deadline_nsec;
+        bool late; /* killed for that */
+} Worker;
+
+#define WORKER_EMPTY \
+        { .page_fd = -EBADF, .bell_fd = -EBADF, .pid_fd = -EBADF, .leaf = LEAF_EMPTY, .meter = METER_EMPTY }
+
+#define REAP_MSEC 5000 /* after SIGKILL */
+
+/* How a process ended. */
+typedef struct Ended {
+        uint32_t fault;
+        int32_t detail;
+        uint64_t cpu_nsec; /* since the last reading */
+} Ended;
+
+int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret);
+void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
+
+/* Forks into the leaf. 0 in the child, which has every signal as it was; else the pid or a negative errno. */
+pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
+/* In the child: where fork() had to do, the leaf to walk into; else -EBADF. */
+int worker_leaf_to_enter(const Worker *worker);
+
+void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
+bool worker_answered(const Worker *worker, Answer *ret);
+
+void worker_kill(const Worker *worker);
+/* Reaps a process that has ended, or does within this time; reads its last use and why it ended. -EAGAIN: it has not. */
+int worker_reap(Worker *worker, int wait_msec, Ended *ret);
+
+/* Why a process ended: pure. info: as of waitid(). */
+void ended_classify(int code, int status, uint64_t n_oom_kills, uint32_t *ret_fault, int32_t *ret_detail);
