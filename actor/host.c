@@ -25,6 +25,19 @@ static uint64_t host_sets(const ActorContext *context) {
         return (n_actors + context->n_containers - 1) / context->n_containers;
 }
 
+void *instance_memory_take(uint64_t bytes) {
+        void *memory;
+
+        /* cppcheck-suppress invalidFunctionArg ; anonymous memory is given -1 */
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return memory == MAP_FAILED ? NULL : memory;
+}
+
+void instance_memory_give_back(void *memory, uint64_t bytes) {
+        if (memory)
+                (void) munmap(memory, bytes);
+}
+
 static int host_take_instances(Host *host) {
         uint64_t stride = (host->context->page->spec.instance_bytes + 63) & ~UINT64_C(63);
         uint64_t n = host_sets(host->context) * host->envs + 1;
@@ -38,10 +51,8 @@ static int host_take_instances(Host *host) {
         if (!host->instances)
                 return -ENOMEM;
 
-        /* Zeroed, and touched only where an instance comes to life. */
-        memory = mmap(NULL, host->instance_memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
-        if (memory == MAP_FAILED)
+        memory = instance_memory_take(host->instance_memory_bytes);
+        if (!memory)
                 return -ENOMEM;
 
         host->instance_memory = memory;
@@ -100,8 +111,7 @@ Host *host_free(Host *host) {
         free(host->action);
         free(host->parameters);
         free(host->states);
-        if (host->instance_memory)
-                (void) munmap(host->instance_memory, host->instance_memory_bytes);
+        instance_memory_give_back(host->instance_memory, host->instance_memory_bytes);
         free(host->instances);
         (void) forward_free(host->forward);
         free(host);

@@ -38,6 +38,10 @@ int environment_check(const ActordEnv *env);
 /* A user's plugin, loaded in the sandbox. 0 or -ENOEXEC after a sentence on stderr. */
 int plugin_load(const char *path, const ActordEnv **ret);
 
+/* Memory for instances: zeroed, aligned to a page, and real only where it is touched. NULL: there is none. */
+void *instance_memory_take(uint64_t bytes);
+void instance_memory_give_back(void *memory, uint64_t bytes);
+
 /* Takes the memory for all orders. context->page is there. 0, -ENOMEM, -EINVAL. */
 int host_new(const ActorContext *context, const ActordEnv *env, Host **ret);
 Host *host_free(Host *host);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "actor/host.h"
 #include "lib/cleanup.h"
@@ -24,8 +23,8 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
         observation = calloc(space_numbers(&spec->observation), element_bytes(spec->observation.element));
         if (!observation)
                 return -ENOMEM;
-        instance = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (instance == MAP_FAILED)
+        instance = instance_memory_take(bytes);
+        if (!instance)
                 return -ENOMEM;
 
         r = env->init(instance, settings->options, settings->n_options);
@@ -35,7 +34,7 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
                 env->close(instance);
         }
 
-        (void) munmap(instance, bytes);
+        instance_memory_give_back(instance, bytes);
         return r;
 }
 

@@ -69,6 +69,8 @@ static int32_t logits_greatest(const float *logits, uint32_t n) {
 static double logits_log_sum(const float *logits, uint32_t n, float greatest) {
         double sum = 0;
 
+        assert(n > 0);
+
         for (uint32_t i = 0; i < n; i++)
                 sum += exp((double) logits[i] - greatest);
         return log(sum);

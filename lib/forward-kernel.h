@@ -32,16 +32,18 @@ KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KER
         }
 
         /* [a0 + a2, a1 + a3, b0 + b2, b1 + b3], then even and odd lanes. */
-        low = __builtin_shufflevector(q[0], q[1], 0, 1, 4, 5) + __builtin_shufflevector(q[0], q[1], 2, 3, 6, 7);
-        high = __builtin_shufflevector(q[2], q[3], 0, 1, 4, 5) + __builtin_shufflevector(q[2], q[3], 2, 3, 6, 7);
+        low = __builtin_shufflevector(q[0], q[1], 0, 1, 4, 5) +
+              __builtin_shufflevector(q[0], q[1], 2, 3, 6, 7);
+        high = __builtin_shufflevector(q[2], q[3], 0, 1, 4, 5) +
+               __builtin_shufflevector(q[2], q[3], 2, 3, 6, 7);
         *(LooseQuad *) ret = __builtin_shufflevector(low, high, 0, 2, 4, 6) +
                              __builtin_shufflevector(low, high, 1, 3, 5, 7);
 }
 
 /* y[n_out] = w[n_out][n_in] x + bias. x is padded with zeros, y is left padded with zeros, both to a multiple of LANES. Up to
  * LANES - 1 numbers beyond w are read, and masked. */
-KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const float *x, size_t n_in,
-                size_t n_out, float *y) {
+KERNEL_TARGET static void KERNEL(dense)(
+                const float *w, const float *bias, const float *x, size_t n_in, size_t n_out, float *y) {
         size_t whole = n_in / LANES * LANES, tail = n_in % LANES;
 
         for (size_t o = 0; o < n_out; o += 4) {
@@ -67,15 +69,17 @@ KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const
 #pragma GCC unroll 4
                         for (size_t p = 0; p < KERNEL(PARTS); p++) {
                                 const float *at = x + whole + p * KERNEL_WIDTH;
-                                KERNEL(Mask) mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail +
-                                                                                  p * KERNEL_WIDTH);
+                                KERNEL(Mask)
+                                mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail +
+                                                                     p * KERNEL_WIDTH);
                                 KERNEL(Vector) v = *(const KERNEL(Loose) *) at;
 #pragma GCC unroll 4
                                 for (size_t k = 0; k < 4; k++) {
-                                        KERNEL(Mask) bits = *(const KERNEL(LooseMask) *) (rows[k] + whole +
-                                                                                          p * KERNEL_WIDTH);
+                                        KERNEL(Mask)
+                                        bits = *(const KERNEL(LooseMask) *) (rows[k] + whole +
+                                                                             p * KERNEL_WIDTH);
 
-                                        sums[k][p] += (KERNEL(Vector)) (bits & mask) * v;
+                                        sums[k][p] += (KERNEL(Vector))(bits & mask) * v;
                                 }
                         }
 

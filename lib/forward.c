@@ -173,9 +173,10 @@ static uint64_t layers_that_act(const Network *network) {
 static_assert(LAYERS_MAX <= 64, "one bit a layer");
 
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
-        size_t header = padded(sizeof(Forward)), n;
+        const size_t header = (sizeof(Forward) + 63) / 64 * 64;
         Forward *forward;
         float *next;
+        size_t n;
 
         assert(network);
         assert(spec);
@@ -190,7 +191,6 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         if (n > FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 1))
                 return -E2BIG;
 
-        header = (sizeof(Forward) + 63) / 64 * 64;
         forward = aligned_alloc(64, header + n * sizeof(float));
         if (!forward)
                 return -ENOMEM;

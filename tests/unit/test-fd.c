@@ -47,8 +47,8 @@ static void test_shared(void) {
         g_assert_cmpint(memfd_seal_future_write(fd), ==, 0);
         g_assert_cmpint(fd_map(fd, 10000, true, &reader), ==, -EPERM);
         g_assert_cmpint(fd_map(fd, 10000, false, &reader), ==, 0);
-        ((char *) writer)[9999] = 'x';
-        g_assert_cmpint(((char *) reader)[9999], ==, 'x');
+        ((uint8_t *) writer)[9999] = 'x';
+        g_assert_cmpint(((uint8_t *) reader)[9999], ==, 'x');
         fd_unmap(writer, 10000);
         fd_unmap(reader, 10000);
 }
