@@ -1,151 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Plays the daemon: sends launch records to the spawner and looks, through a stand-in for the invoker, at what a job is started with."""
-import array, ctypes, fcntl, os, select, shutil, signal, socket, stat, struct, subprocess, sys, tempfile, time
+"""The spawner without a manager: levels, user ids, descriptors, mounts, a cgroup of its own, and records that nobody should believe."""
+import os, shutil, socket, subprocess, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from story import BUILD, ROOT, Skip, story, tell
-
-TRAIN, MANAGER_NONE = 0, 2
-AUTO, FULL, USERNS, PROCESS, NONE = range(5)
-LEVELS = ["none", "process", "userns", "full"]
-UID_FIRST = 0x40100000
-SEALS = 0x0002 | 0x0004 | 0x0008
-LAUNCH = struct.Struct("<IIQQIIIIIIIIQQQII")
-MOUNT = struct.Struct("<120sII")
-ANSWER = struct.Struct("<IIiIIi128s256s256s")
-STEPS = ["none", "message", "namespaces", "identity", "scope", "delegation", "mounts", "exec"]
-ROOTLY = os.geteuid() == 0
-NOBODY = 65534
-
-
-def beside():
-    """A directory with a copy of the spawner, the stand-in, and something called the learner."""
-    if not hasattr(beside, "path"):
-        beside.path = tempfile.mkdtemp(prefix="actord-spawner-")
-        os.chmod(beside.path, 0o755)
-        shutil.copy(os.path.join(BUILD, "actord-spawn"), beside.path)
-        shutil.copy("/bin/true", os.path.join(beside.path, "actord-learner"))
-        subprocess.run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-I", ROOT, "-o", beside.path + "/actord-invoker",
-                        ROOT + "/tests/integration/stand-in-invoker.c"], check=True)
-    return beside.path
-
-
-def sealed(text=b"settings"):
-    fd = os.memfd_create("settings", os.MFD_ALLOW_SEALING)
-    os.write(fd, text)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
-    return fd
-
-
-class Launched:
-    def __init__(self, answer, pid_fd, process, words):
-        abi, step, error, self.level, self.metering, self.pid, unit, group, message = ANSWER.unpack(answer)
-        self.step, self.error, self.pid_fd, self.process = STEPS[step], error, pid_fd, process
-        self.unit, self.group, self.message = (x.split(b"\0")[0].decode() for x in (unit, group, message))
-        self.words = words
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.pid_fd is not None:
-            signal.pidfd_send_signal(self.pid_fd, signal.SIGKILL)
-            select.select([self.pid_fd], [], [], 5)
-            os.close(self.pid_fd)
-        self.process.wait(10)
-        try:  # as the daemon does: what the spawner leaves behind is ours to reap
-            os.waitpid(self.pid, 0) if self.pid else None
-        except ChildProcessError:
-            pass
-
-
-def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
-    f = dict(abi=1, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
-             uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
-             n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
-             exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0, stop=10_000_000,
-             n_mounts=len(mounts), reserved=0)
-    f.update(fields)
-    places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]
-    return LAUNCH.pack(*f.values()) + b"".join(places) + bytes(MOUNT.size * (32 - len(places)))
-
-
-def launch(data=None, fds=None, user=None, wrap=(), **fields):
-    """One launch through `actord-spawn --fd=3`; mounts: (place, path, read_only)."""
-    mounts = fields.get("mounts", ())
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with tempfile.TemporaryDirectory() as state, tempfile.TemporaryFile() as _:
-        os.chmod(state, 0o777)
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        listening.bind("")
-        listening.listen()
-        out, words_fd = os.pipe()
-        own = [sealed(), words_fd, os.open(state, os.O_DIRECTORY), listening.fileno(), os.open("/dev/null", os.O_RDONLY)]
-        own += [os.open(path, os.O_RDONLY) for _, path, _ in mounts]
-        for i, fd in (fds or {}).items():
-            own[i] = fd
-        setup = (lambda: (os.setgroups([]), os.setresgid(user, user, user), os.setresuid(user, user, user))) if user else None
-        program = beside() + "/actord-spawn"
-        process = subprocess.Popen([*wrap, program, f"--fd={theirs.fileno()}"], pass_fds=[theirs.fileno()], preexec_fn=setup)
-        theirs.close()
-        if data is None:
-            data = record(**{**fields, **({"uid_first": user, "n_uids": 1} if user and "uid_first" not in fields else {})})
-        ours.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", own))])
-        os.close(words_fd)
-        ours.settimeout(30)
-        answer, ancillary, _, _ = ours.recvmsg(ANSWER.size, socket.CMSG_SPACE(4))
-        pid_fd = struct.unpack("i", ancillary[0][2])[0] if ancillary else None
-        ours.close()
-        words = {}
-        if pid_fd is not None:
-            text = b""
-            while not text.endswith(b"end\n"):
-                assert select.select([out], [], [], 10)[0], "the stand-in is silent: " + text.decode()
-                part = os.read(out, 65536)
-                assert part, "the stand-in ended: " + text.decode()
-                text += part
-            for line in text.decode().splitlines():
-                key, _, value = line.partition(" ")
-                words.setdefault(key, []).append(value)
-        os.close(out)
-        listening.close()
-        for fd in own[:3] + own[4:]:
-            if fd != words_fd and fd not in (fds or {}).values():
-                os.close(fd)
-        return Launched(answer, pid_fd, process, words)
-
-
-def status(launched, key):
-    return next(v.split(":")[1].strip() for v in launched.words["status"] if v.startswith(key + ":"))
-
-
-def check_common(l):
-    assert l.error == 0, l.message
-    w = l.words
-    assert w["argv"] == ["1 actord-invoker"]
-    assert w["settings"] == ["yes"] and w["job"] == ["7"]
-    assert w["environment"] == ["PATH=/usr/bin:/bin 0"], w["environment"]
-    assert w["directory"][0].startswith("1 "), w["directory"]
-    assert int(w["sealed"][0]) & SEALS == SEALS
-    expected = [0, 1, 2, 3, 4, 5, 6, 7, 8] + ([9] if l.metering else []) + [10, 11]
-    n_mounts = len(w.get("mount", []))
-    assert list(map(int, w["fds"][0].split())) == expected + list(range(16, 16 + n_mounts)), w["fds"]
-
-
-def need_root():
-    if not ROOTLY:
-        raise Skip("needs root")
-
-
-def plugin(mode=0o644, directory_mode=0o755):
-    directory = tempfile.mkdtemp(prefix="actord-plugin-")
-    path = directory + "/mine.so"
-    with open(path, "w") as f:
-        f.write("content of a plugin")
-    os.chmod(path, mode)
-    os.chmod(directory, directory_mode)
-    return path
+from launching import *
+from story import Skip, story
 
 
 @story("root: the strongest level is full, with a range of user ids and nothing of the host")
@@ -338,10 +198,4 @@ def by_hand():
     assert b"actord" in subprocess.run([program, "--help"], capture_output=True).stdout
 
 
-PR_SET_CHILD_SUBREAPER = 36
-ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-try:
-    tell()
-finally:
-    if hasattr(beside, "path"):
-        shutil.rmtree(beside.path)
+play()

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The spawner under a real systemd: one delegated scope per launch, from the system's manager and from an ordinary user's."""
+import os, pwd, subprocess, sys, time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from launching import *
+from story import story
+
+TESTER = pwd.getpwnam("tester").pw_uid
+USER_BUS = ["env", f"XDG_RUNTIME_DIR=/run/user/{TESTER}", f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{TESTER}/bus"]
+
+
+def show(unit, *properties, user=False):
+    words = ["runuser", "-u", "tester", "--", *USER_BUS] if user else []
+    out = subprocess.run([*words, "systemctl", *(["--user"] if user else []), "show", unit, "-p", ",".join(properties)],
+                         capture_output=True, text=True, check=True).stdout
+    return dict(line.split("=", 1) for line in out.splitlines())
+
+
+def gone(path, seconds=10):
+    end = time.monotonic() + seconds
+    while os.path.exists(path):
+        assert time.monotonic() < end, path + " is still there"
+        time.sleep(0.02)
+
+
+@story("system mode: a scope in actord.slice, delegated to the job's user, gone after the job")
+def system_scope():
+    with launch(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=41) as l:
+        check_common(l)
+        assert l.metering == 2 and l.unit == "actord-job-41.scope", (l.metering, l.unit)
+        assert l.group == "/actord.slice/actord-job-41.scope", l.group
+        properties = show(l.unit, "ActiveState", "Slice", "Delegate", "TasksMax", "TimeoutStopUSec", "CollectMode", "After")
+        assert properties["ActiveState"] == "active" and properties["Slice"] == "actord.slice", properties
+        assert properties["Delegate"] == "yes" and properties["TasksMax"] == "infinity", properties
+        assert properties["TimeoutStopUSec"] == "10s" and properties["CollectMode"] == "inactive-or-failed", properties
+        assert "actord.service" in properties["After"].split(), properties
+        path = "/sys/fs/cgroup" + l.group
+        for name in ("", "/cgroup.procs", "/cgroup.subtree_control", "/cgroup.threads"):
+            assert os.stat(path + name).st_uid == UID_FIRST, name
+        for name in ("/cgroup.freeze", "/cgroup.kill", "/cgroup.max.depth"):
+            assert os.stat(path + name).st_uid == 0, name
+        assert l.words["leaf"] == ["yes"] and str(l.pid) in open(path + "/leaf/cgroup.procs").read().split()
+        assert LEVELS[l.level] == "full", l.level
+    gone(path)
+
+
+@story("the next life of a job gets a scope of the same name at once")
+def next_life():
+    for life in range(1, 6):
+        with launch(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=42, life=life) as l:
+            assert l.error == 0 and l.unit == "actord-job-42.scope", l.message
+
+
+@story("stopping the scope ends the job")
+def stop():
+    with launch(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=43) as l:
+        subprocess.run(["systemctl", "kill", "--signal=KILL", l.unit], check=True)
+        assert select.select([l.pid_fd], [], [], 5)[0]
+
+
+@story("thirty launches, one after another: each has its scope, each member is really in it")
+def many():
+    for i in range(30):
+        with launch(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=100 + i) as l:
+            assert l.metering == 2, l.message
+            assert f"0::{l.group}" in l.words["in"], l.words["in"]
+
+
+@story("run mode with a manager: a scope named after the process")
+def run_mode():
+    with launch(manager=MANAGER_SYSTEM) as l:
+        assert l.unit == f"actord-run-{l.pid}.scope", l.unit
+
+
+@story("user mode: a scope of the user's manager, user namespaces, no root anywhere")
+def user_mode():
+    with launch(manager=MANAGER_USER, user=TESTER, wrap=USER_BUS, exit_with_daemon=0) as l:
+        check_common(l)
+        assert l.metering == 2 and l.unit == "actord-job-7.scope", l.unit
+        assert "/app.slice/app-actord.slice/" in l.group, l.group
+        assert LEVELS[l.level] == "userns", l.level
+        assert l.words["leaf"] == ["yes"]
+        assert os.stat("/sys/fs/cgroup" + l.group).st_uid == TESTER
+        assert show(l.unit, "ActiveState", user=True)["ActiveState"] == "active"
+
+
+@story("a manager that cannot be reached is said in words, and nothing runs")
+def unreachable():
+    with launch(manager=MANAGER_USER, user=TESTER, wrap=["env", "-u", "XDG_RUNTIME_DIR", "-u", "DBUS_SESSION_BUS_ADDRESS"]) as l:
+        assert l.step == "scope" and l.pid_fd is None and "systemd" in l.message, (l.step, l.message)
+
+
+play()
