@@ -81,8 +81,7 @@ static int decimal_parse(const char **text, unsigned __int128 *ret_mantissa, int
         }
         if (n_digits == 0)
                 return -EINVAL;
-        if ((*p == 'e' || *p == 'E') &&
-                        (g_ascii_isdigit(p[1]) || (strchr("+-", p[1]) && g_ascii_isdigit(p[2])))) {
+        if ((*p == 'e' || *p == 'E') && g_ascii_isdigit(p[1 + (p[1] == '+' || p[1] == '-')])) {
                 gint64 e = g_ascii_strtoll(p + 1, (char **) &p, 10);
 
                 exponent += (int) CLAMP(e, -1000, 1000);
@@ -235,14 +234,17 @@ static int parse_percent(
         return 0;
 }
 
-/* "0.05", "0.05USD", "0.05 EUR": the currency is the price sheet's, the letters are for the reader. */
+/* "0.05", "0.05USD", "12 billing-min": the currency is the price sheet's, the letters are for the reader. */
 static int parse_money(
                 const char *text, double lowest, double highest, setting_money *ret, char **ret_reason) {
         g_autofree char *number = g_strdup(text);
-        size_t n = strlen(number);
+        size_t n = strlen(number), end = n;
 
-        if (n > 3 && strspn(number + n - 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3)
-                number[n - 3] = '\0';
+        while (end > 0 && (g_ascii_isalpha(number[end - 1]) || number[end - 1] == '-'))
+                end--;
+        /* At least three letters, or "1e" would be a number. */
+        if (end > 0 && n - end >= 3)
+                number[end] = '\0';
         return counted_parse(g_strstrip(number), units_money,
                         "an amount of money: write it as 0.05 or 0.05USD", lowest, highest, ret, ret_reason);
 }

@@ -231,19 +231,34 @@ static void check_section(SettingsReader *reader, const char *section) {
         reader_complain(reader, section, NULL, NULL, "unknown section%s", hint);
 }
 
-static void check_override(SettingsReader *reader, const SettingOverride *override) {
-        g_autofree char *section = NULL, *hint = NULL, *value = shown(override->value);
-        g_autoptr(GPtrArray) sections = NULL;
-        const char *point = strchr(override->key, '.'), *elsewhere;
+/* "StopSteps=10" is meant well, and its section is known. */
+static void complain_sectionless(SettingsReader *reader, const char *key, const char *value) {
+        const char *elsewhere = section_of_key(key);
 
-        if (!point) {
-                elsewhere = section_of_key(override->key);
+        if (elsewhere)
                 problem_add(reader, UINT_MAX,
-                                g_strdup_printf("--set %s=%s: a section is missing%s%s%s%s", override->key,
-                                                value,
-                                                elsewhere ? "; did you mean " : ": write Section.Key=VALUE",
-                                                elsewhere ? elsewhere : "", elsewhere ? "." : "",
-                                                elsewhere ? override->key : ""));
+                                g_strdup_printf("--set %s=%s: a section is missing; did you mean %s.%s?",
+                                                key, value, elsewhere, key));
+        else
+                problem_add(reader, UINT_MAX,
+                                g_strdup_printf("--set %s=%s: a section is missing: write "
+                                                "Section.Key=VALUE",
+                                                key, value));
+}
+
+static void check_override(SettingsReader *reader, const SettingOverride *override) {
+        g_autofree char *section = NULL, *hint = NULL, *key = shown(override->key),
+                        *value = shown(override->value);
+        g_autoptr(GPtrArray) sections = NULL;
+        const char *point = strchr(override->key, '.');
+
+        if (!g_utf8_validate(override->key, -1, NULL) || !g_utf8_validate(override->value, -1, NULL)) {
+                problem_add(reader, UINT_MAX,
+                                g_strdup_printf("--set %s=%s: the text is not UTF-8", key, value));
+                return;
+        }
+        if (!point) {
+                complain_sectionless(reader, key, value);
                 return;
         }
         section = g_strndup(override->key, (size_t) (point - override->key));
@@ -253,9 +268,7 @@ static void check_override(SettingsReader *reader, const SettingOverride *overri
         }
         sections = section_names();
         hint = did_you_mean(section, (const char *const *) sections->pdata);
-        problem_add(reader, UINT_MAX,
-                        g_strdup_printf("--set %s=%s: unknown section %s%s", override->key, value, section,
-                                        hint));
+        problem_add(reader, UINT_MAX, g_strdup_printf("--set %s=%s: unknown section%s", key, value, hint));
 }
 
 /* Trimmed; NULL: nobody gave one, or it was given empty. */

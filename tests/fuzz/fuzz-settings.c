@@ -62,8 +62,9 @@ static void try_overrides(const char *text) {
                 *equals = '\0';
                 overrides[n++] = (SettingOverride){ *line, equals + 1 };
         }
-        (void) settings_parse(
-                        "[Job]\nEnvironment=CartPole-v1\n", "FILE", overrides, n, NULL, &settings, &message);
+        if (settings_parse("[Job]\nEnvironment=CartPole-v1\n", "FILE", overrides, n, NULL, &settings,
+                            &message) < 0)
+                g_assert(g_utf8_validate(message, -1, NULL));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
