@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The order of operations is PyTorch's: bias corrections go into the step size and under the root, epsilon stays outside. */
+#include "learner/adam.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+
+DEFINE_CLEANUP(Adam *, adam_free)
+
+Adam *adam_free(Adam *adam) {
+        if (!adam)
+                return NULL;
+
+        free(adam->parameters);
+        free(adam->m);
+        free(adam->v);
+        free(adam);
+        return NULL;
+}
+
+static float *floats_new(size_t n) {
+        size_t bytes = (n * sizeof(float) + 63) / 64 * 64;
+        float *x = aligned_alloc(64, bytes);
+
+        return x ? memset(x, 0, bytes) : NULL;
+}
+
+int adam_new(size_t n, Adam **ret) {
+        _cleanup_(adam_freep) Adam *adam = NULL;
+
+        assert(n > 0);
+        assert(ret);
+
+        adam = calloc(1, sizeof(*adam));
+        if (!adam)
+                return -ENOMEM;
+        adam->n = n;
+        adam->parameters = floats_new(n);
+        adam->m = floats_new(n);
+        adam->v = floats_new(n);
+        if (!adam->parameters || !adam->m || !adam->v)
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(adam);
+        return 0;
+}
+
+AdamScalars adam_begin(
+                Adam *adam, double rate, double beta1, double beta2, double epsilon, double gradient_scale) {
+        double step;
+
+        assert(adam);
+
+        step = (double) ++adam->step;
+        return (AdamScalars){
+                .step_size = rate / (1.0 - pow(beta1, step)),
+                .beta1 = beta1,
+                .beta2 = beta2,
+                .epsilon = epsilon,
+                .root_correction = sqrt(1.0 - pow(beta2, step)),
+                .gradient_scale = gradient_scale,
+        };
+}
+
+void adam_apply(Adam *adam, const AdamScalars *scalars, const float *gradient, size_t first, size_t n) {
+        assert(first + n <= adam->n);
+
+        kernel_adam(adam->parameters + first, adam->m + first, adam->v + first, gradient + first, n,
+                        scalars);
+}

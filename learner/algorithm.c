@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of algorithms. */
+#include "learner/algorithm.h"
+
+#include <stddef.h>
+
+const Algorithm *algorithm_find(uint32_t algorithm) {
+        static const Algorithm *const table[_ALGORITHM_MAX] = {
+                [ALGORITHM_PPO] = &algorithm_ppo,
+        };
+
+        return algorithm < _ALGORITHM_MAX ? table[algorithm] : NULL;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An algorithm is one file: this row, and learn() over the verbs of learner/runtime.h. */
+#pragma once
+
+#include "learner/runtime.h"
+
+typedef struct Algorithm {
+        const char *name;
+        void (*init)(const JobSettings *settings,
+                        double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
+        int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: something is not finite */
+} Algorithm;
+
+extern const Algorithm algorithm_ppo;
+
+/* By Algorithm_; NULL outside. */
+const Algorithm *algorithm_find(uint32_t algorithm);

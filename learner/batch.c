@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Everything is allocated once, for as many actors as a round may have; pages that no round reaches are never touched. */
+#include "learner/batch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/cleanup.h"
+
+DEFINE_CLEANUP(Batch *, batch_free)
+
+Batch *batch_free(Batch *batch) {
+        if (!batch)
+                return NULL;
+
+        free(batch->observations);
+        free(batch->choices);
+        free(batch->actions);
+        free(batch->rewards);
+        free(batch->scaled);
+        free(batch->ends);
+        free(batch->behaviour_log_probability);
+        free(batch->log_probability);
+        free(batch->value);
+        free(batch->advantage);
+        free(batch->target);
+        free(batch->order);
+        free(batch->n_finals);
+        free(batch->taken);
+        free(batch->lost);
+        free(batch);
+        return NULL;
+}
+
+static int batch_allocate(Batch *b) {
+        size_t n = b->n_rows, slots = (size_t) b->n_actors_max * b->envs;
+        size_t n_choices = b->act == ACT_CATEGORICAL ? n : 1;
+        size_t n_actions = b->act == ACT_GAUSSIAN ? n : 1;
+
+        b->observations = calloc(n, sizeof(float) * b->n_observation);
+        b->choices = calloc(n_choices, sizeof(int32_t));
+        b->actions = calloc(n_actions, sizeof(float) * b->n_action);
+        b->rewards = calloc(n, sizeof(double));
+        b->scaled = calloc(n, sizeof(float));
+        b->ends = calloc(n, sizeof(uint8_t));
+        b->behaviour_log_probability = calloc(n, sizeof(float));
+        b->log_probability = calloc(n, sizeof(float));
+        b->value = calloc(n, sizeof(float));
+        b->advantage = calloc(n, sizeof(float));
+        b->target = calloc(n, sizeof(float));
+        b->order = calloc(n, sizeof(uint32_t));
+        b->n_finals = calloc(b->n_actors_max, sizeof(uint32_t));
+        b->taken = calloc(b->n_actors_max, sizeof(uint8_t));
+        b->lost = calloc(slots, sizeof(uint8_t));
+
+        return b->observations && b->choices && b->actions && b->rewards && b->scaled && b->ends &&
+                                               b->behaviour_log_probability && b->log_probability &&
+                                               b->value && b->advantage && b->target && b->order &&
+                                               b->n_finals && b->taken && b->lost
+                               ? 0
+                               : -ENOMEM;
+}
+
+int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
+        _cleanup_(batch_freep) Batch *b = NULL;
+        const SegmentLayout *l = &page->segment;
+        uint64_t step_rows = (uint64_t) l->steps * l->envs, block_rows, n_rows;
+        int r;
+
+        assert(settings);
+        assert(page);
+        assert(ret);
+
+        /* A row's number has 32 bits, and steps alone are less than 2^32. */
+        if (__builtin_add_overflow(step_rows + l->envs, l->finals_max, &block_rows) ||
+                        __builtin_mul_overflow(block_rows, settings_actors_max(settings), &n_rows) ||
+                        n_rows > UINT32_MAX)
+                return -EFBIG;
+
+        b = calloc(1, sizeof(*b));
+        if (!b)
+                return -ENOMEM;
+        b->n_actors_max = settings_actors_max(settings);
+        b->envs = l->envs;
+        b->steps = l->steps;
+        b->n_observation = page->network.n_observation;
+        b->n_action = page->network.n_action;
+        b->act = page->network.act;
+        b->step_rows = (uint32_t) step_rows;
+        b->next_rows = (uint32_t) (step_rows + l->envs);
+        b->block_rows = (uint32_t) block_rows;
+        b->finals_max = (uint32_t) l->finals_max;
+        b->n_rows = (size_t) n_rows;
+
+        r = batch_allocate(b);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(b);
+        return 0;
+}

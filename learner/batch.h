@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A round's data, one flat array per quantity. Each actor has a block of rows: its steps [t][e], then the observations that follow the
+ * last step, then the last observations of truncated episodes. A row's number is the same in every array.
+ *
+ * Numbers are the learner's own copies: nothing in here can change under our hands. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/settings.h"
+#include "include/slot.h"
+
+typedef struct Batch {
+        uint32_t n_actors_max, envs, steps;
+        uint32_t n_observation, n_action;
+        uint32_t act;        /* ActKind: `choices` or `actions` is there */
+        uint32_t step_rows;  /* steps * envs */
+        uint32_t next_rows;  /* step_rows + envs: where an actor's finals begin */
+        uint32_t block_rows; /* of one actor */
+        uint32_t finals_max;
+        size_t n_rows;
+
+        float *observations;              /* [n_rows][n_observation]: raw, then normalised in place */
+        int32_t *choices;                 /* [n_rows] */
+        float *actions;                   /* [n_rows][n_action] */
+        double *rewards;                  /* raw */
+        float *scaled;                    /* rewards as learned from */
+        uint8_t *ends;                    /* EndKind */
+        float *behaviour_log_probability; /* what the actor said */
+        float *log_probability, *value;   /* recomputed by the learner */
+        float *advantage, *target;
+        uint32_t *order; /* scratch of one epoch: row numbers */
+
+        uint32_t *n_finals; /* [n_actors_max] */
+        uint8_t *taken;     /* [n_actors_max] */
+        uint8_t *lost; /* [n_actors_max * envs]: the episode that was carried in never came back (sticky) */
+} Batch;
+
+/* 0, -ENOMEM, or -EFBIG: more rows than can be numbered. */
+int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
+Batch *batch_free(Batch *batch);
+
+static inline size_t batch_block(const Batch *batch, uint32_t actor) {
+        return (size_t) actor * batch->block_rows;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Everything below the daemon in one file. It is written aside, synced and renamed, so that under its name there is always all of it or
+ * nothing; the daemon decides which checkpoint counts, and removes old ones. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/launch.h"
+#include "learner/blas.h"
+#include "learner/learner.h"
+#include "lib/cleanup.h"
+#include "lib/settings-print.h"
+
+#define PARTIAL_NAME ".checkpoint.partial"
+
+enum {
+#define X(name, unit) _STATISTIC_##name,
+        STATISTICS(X)
+#undef X
+                        N_STATISTICS,
+};
+static_assert(offsetof(Statistics, n_env_steps) == N_STATISTICS * sizeof(double),
+                "the doubles of Statistics are an array");
+
+typedef struct TensorList {
+        TensorRow *rows;
+        size_t n;
+} TensorList;
+
+static TensorRow *tensor_add(TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
+        TensorRow *row = &list->rows[list->n++];
+
+        assert(list->n <= SAFETENSORS_ENTRIES_MAX);
+
+        *row = (TensorRow){ .dtype = dtype, .n_dims = 1, .shape = { n }, .data = data };
+        (void) snprintf(row->name, sizeof(row->name), "%s", name);
+        return row;
+}
+
+static void list_numbers(TensorList *list, Learner *l) {
+        Books *books = l->books;
+        Adam *net = l->runtime->nets[NET_POLICY];
+
+        tensor_add(list, "round", "I64", &l->round, 1);
+        tensor_add(list, "policy_version", "I64", &l->policy_version, 1);
+        tensor_add(list, "n_env_steps", "I64", &books->n_env_steps, 1);
+        tensor_add(list, "n_episodes", "I64", &books->n_episodes, 1);
+        tensor_add(list, "adam.step", "I64", &net->step, 1);
+        tensor_add(list, "actors.ordinals", "I64", l->context.worker->ordinals, l->batch->n_actors_max);
+        tensor_add(list, "slots.elapsed_steps", "I64", books->elapsed_steps, books->n_slots);
+        tensor_add(list, "slots.running_return", "F64", books->running_return, books->n_slots);
+        tensor_add(list, "slots.discounted_return", "F64", books->discounted_return, books->n_slots);
+        tensor_add(list, "episodes.returns", "F64", books->returns, EPISODES_KEPT);
+        tensor_add(list, "statistics", "F64", &l->statistics, N_STATISTICS);
+        tensor_add(list, "algorithm.state", "F64", l->runtime->state, ALGORITHM_STATE_MAX);
+        tensor_add(list, "observation.count", "F64", &l->observation->count, 1);
+        tensor_add(list, "observation.mean", "F64", l->observation->mean, l->observation->n);
+        tensor_add(list, "observation.m2", "F64", l->observation->m2, l->observation->n);
+        tensor_add(list, "discounted.count", "F64", &l->discounted->count, 1);
+        tensor_add(list, "discounted.mean", "F64", l->discounted->mean, 1);
+        tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
+}
+
+/* Named and shaped as CleanRL's modules have them, so that load_state_dict() takes them. */
+static void list_layers(TensorList *list, Learner *l) {
+        const Network *network = &l->context.page->network;
+        Adam *net = l->runtime->nets[NET_POLICY];
+
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *layer = &network->layers[i];
+                TensorRow *row;
+                char name[64];
+
+                if (layer->kind == LAYER_PARAMETER) {
+                        row = tensor_add(list, layer->name, "F32", net->parameters + layer->bias_at, 1);
+                        row->n_dims = 2;
+                        row->shape[1] = layer->n_out;
+                        continue;
+                }
+
+                (void) snprintf(name, sizeof(name), "%s.weight", layer->name);
+                row = tensor_add(list, name, "F32", net->parameters + layer->weight_at, layer->n_out);
+                row->n_dims = 2;
+                row->shape[1] = layer->n_in;
+                (void) snprintf(name, sizeof(name), "%s.bias", layer->name);
+                tensor_add(list, name, "F32", net->parameters + layer->bias_at, layer->n_out);
+        }
+        tensor_add(list, "adam.m", "F32", net->m, net->n);
+        tensor_add(list, "adam.v", "F32", net->v, net->n);
+}
+
+static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) {
+        const SegmentLayout *layout = &l->context.page->segment;
+
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++) {
+                uint8_t *segment = l->context.segments[a];
+                TensorRow *row;
+                char name[64];
+
+                (void) snprintf(name, sizeof(name), "slots.snapshots.%" PRIu32, a);
+                row = tensor_add(list, name, "U8", segment + layout->snapshots_at[banks ? banks[a] & 1 : 0],
+                                layout->envs);
+                row->n_dims = 2;
+                row->shape[1] = layout->snapshot_stride;
+        }
+}
+
+/* Wide elements first, so that each tensor lies aligned in the file. */
+size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
+        TensorList list = { .rows = ret };
+
+        list_numbers(&list, l);
+        list_layers(&list, l);
+        list_snapshots(&list, l, banks);
+        return list.n;
+}
+
+/* Metadata */
+
+typedef struct Description {
+        MetadataRow rows[SAFETENSORS_METADATA_MAX];
+        size_t n, n_texts;
+        char texts[_SETTING_MAX + OPTIONS_MAX + 8][SETTING_TEXT_MAX];
+        char keys[_SETTING_MAX + OPTIONS_MAX][64];
+} Description;
+
+static char *describe_text(Description *d, const char *key) {
+        char *text = d->texts[d->n_texts++];
+
+        d->rows[d->n++] = (MetadataRow){ key, text };
+        return text;
+}
+
+static void describe_settings(Description *d, const JobSettings *settings) {
+        for (int i = 0; i < _SETTING_MAX; i++) {
+                const SettingRow *row = setting_row(i);
+
+                (void) snprintf(d->keys[i], sizeof(d->keys[i]), "%s.%s", row->section, row->key);
+                (void) setting_print(settings, i, describe_text(d, d->keys[i]));
+        }
+        for (uint32_t i = 0; i < settings->n_options && i < OPTIONS_MAX; i++) {
+                char *key = d->keys[_SETTING_MAX + i];
+
+                (void) snprintf(key, sizeof(d->keys[0]), "Environment.%.32s", settings->options[i].key);
+                (void) snprintf(describe_text(d, key), SETTING_TEXT_MAX, "%.224s",
+                                settings->options[i].value);
+        }
+}
+
+static void describe(Description *d, const Learner *l) {
+        d->rows[d->n++] = (MetadataRow){ METADATA_FORMAT, CHECKPOINT_FORMAT };
+        d->rows[d->n++] = (MetadataRow){ METADATA_VERSION, ACTORD_VERSION };
+        d->rows[d->n++] = (MetadataRow){ METADATA_KERNELS, blas_kernel_name() };
+        d->rows[d->n++] = (MetadataRow){ METADATA_ENVIRONMENT, l->context.page->spec.name };
+        (void) snprintf(describe_text(d, METADATA_ROUND), SETTING_TEXT_MAX, "%" PRIu64, l->round);
+        (void) snprintf(describe_text(d, METADATA_POLICY), SETTING_TEXT_MAX, "%" PRIu64, l->policy_version);
+        sha256_print(l->policy_sha256, describe_text(d, METADATA_POLICY_SHA256));
+        describe_settings(d, l->context.settings);
+}
+
+static int partial_write(Learner *l, const uint32_t *banks, uint8_t ret_sha256[32]) {
+        _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
+        _cleanup_free_ Description *description = calloc(1, sizeof(Description));
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        if (!rows || !description)
+                return -ENOMEM;
+        describe(description, l);
+
+        fd = openat(l->context.state_fd, PARTIAL_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                        0644);
+        if (fd < 0)
+                return -errno;
+        r = safetensors_write(fd, rows, learner_tensors(l, banks, rows), description->rows, description->n,
+                        ret_sha256);
+        if (r < 0)
+                return r;
+        return fsync(fd) < 0 ? -errno : 0;
+}
+
+int learner_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[32]) {
+        char name[64];
+        int r;
+
+        assert(l);
+        assert(order);
+
+        l->round = order->round;
+        (void) snprintf(name, sizeof(name), CHECKPOINT_NAME, order->round);
+
+        r = partial_write(l, l->context.worker->banks, ret_sha256);
+        if (r >= 0 && renameat(l->context.state_fd, PARTIAL_NAME, l->context.state_fd, name) < 0)
+                r = -errno;
+        /* A name that is not on the disk yet could be lost with what the daemon commits next. */
+        if (r >= 0 && fsync(l->context.state_fd) < 0)
+                r = -errno;
+        if (r < 0) {
+                (void) unlinkat(l->context.state_fd, PARTIAL_NAME, 0);
+                (void) fprintf(stderr,
+                                "actord-learner: could not write %s into the job's state directory: %s\n",
+                                name, strerror(-r));
+        }
+        return r;
+}

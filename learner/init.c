@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Orthogonal weights, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (Saxe et al.): normal
+ * numbers made orthonormal by Gram and Schmidt, twice over so that rounding does not matter, times the layer's gain; biases are 0.
+ * Or uniform in 1/sqrt(inputs), weights and biases, as PyTorch's layers begin. */
+#include "learner/init.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/cleanup.h"
+#include "lib/rng.h"
+
+static double dot(const double *a, const double *b, size_t n) {
+        double sum = 0.0;
+
+        for (size_t i = 0; i < n; i++)
+                sum += a[i] * b[i];
+        return sum;
+}
+
+/* Makes the rows of x [rows][n] orthonormal, rows <= n. */
+static void rows_orthonormalise(double *x, size_t rows, size_t n) {
+        for (size_t i = 0; i < rows; i++) {
+                double *a = x + i * n, norm;
+
+                for (unsigned pass = 0; pass < 2; pass++)
+                        for (size_t j = 0; j < i; j++) {
+                                const double *b = x + j * n;
+                                double projection = dot(a, b, n);
+
+                                for (size_t k = 0; k < n; k++)
+                                        a[k] -= projection * b[k];
+                        }
+                norm = sqrt(dot(a, a, n));
+                for (size_t k = 0; k < n; k++)
+                        a[k] /= norm;
+        }
+}
+
+static int layer_init_orthogonal(const Layer *l, ActordRandom *random, float *parameters) {
+        bool wide = l->n_out <= l->n_in;
+        size_t rows = wide ? l->n_out : l->n_in, n = wide ? l->n_in : l->n_out;
+        _cleanup_free_ double *x = calloc(rows, n * sizeof(double));
+
+        if (!x)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < rows * n; i++)
+                x[i] = actord_random_normal(random);
+        rows_orthonormalise(x, rows, n);
+
+        for (size_t o = 0; o < l->n_out; o++)
+                for (size_t i = 0; i < l->n_in; i++)
+                        parameters[l->weight_at + o * l->n_in + i] =
+                                        (float) (l->init_gain * (wide ? x[o * n + i] : x[i * n + o]));
+        for (size_t o = 0; o < l->n_out; o++)
+                parameters[l->bias_at + o] = 0.0f;
+        return 0;
+}
+
+static void layer_init_uniform(const Layer *l, ActordRandom *random, float *parameters) {
+        double bound = 1.0 / sqrt(l->n_in);
+
+        for (size_t i = 0; i < (size_t) l->n_out * l->n_in; i++)
+                parameters[l->weight_at + i] = (float) actord_random_uniform(random, -bound, bound);
+        for (size_t o = 0; o < l->n_out; o++)
+                parameters[l->bias_at + o] = (float) actord_random_uniform(random, -bound, bound);
+}
+
+int parameters_init(const JobSettings *settings, const Network *network, float *ret) {
+        int r;
+
+        assert(settings);
+        assert(network);
+        assert(ret);
+
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *l = &network->layers[i];
+                ActordRandom random;
+
+                if (l->kind == LAYER_PARAMETER) {
+                        for (uint32_t o = 0; o < l->n_out; o++)
+                                ret[l->bias_at + o] = (float) settings->log_std_init;
+                        continue;
+                }
+
+                random_begin(&random, settings->seed, RANDOM_INIT, i, 0, 0);
+                if (!settings->orthogonal_init)
+                        layer_init_uniform(l, &random, ret);
+                else {
+                        r = layer_init_orthogonal(l, &random, ret);
+                        if (r < 0)
+                                return r;
+                }
+        }
+        return 0;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parameters that training begins with. */
+#pragma once
+
+#include "include/policy.h"
+#include "include/settings.h"
+
+/* Each layer from a random stream of its own. 0 or -ENOMEM. */
+int parameters_init(const JobSettings *settings, const Network *network, float *ret);

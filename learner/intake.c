@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copies, then checks. What can be known is checked exactly (choices, ends, lengths of episodes, against the learner's own books); what
+ * cannot (the numbers an environment makes up) must be finite and within the bounds that its spec promises. */
+#include "learner/intake.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/forward.h"
+#include "lib/slot.h"
+
+/* Bounds are doubles, observations are often single: a bound may be passed by what rounding does, relative to its size. */
+static const double BOUND_TOLERANCE = 1e-5;
+
+DEFINE_CLEANUP(Intake *, intake_free)
+
+Intake *intake_free(Intake *intake) {
+        if (!intake)
+                return NULL;
+
+        free(intake->scratch);
+        free(intake->before);
+        free(intake->after);
+        free(intake);
+        return NULL;
+}
+
+int intake_new(const JobSettings *settings, const JobPage *page, const Books *books, Batch *batch,
+                Intake **ret) {
+        _cleanup_(intake_freep) Intake *intake = NULL;
+
+        assert(settings);
+        assert(page);
+        assert(books);
+        assert(batch);
+        assert(ret);
+
+        intake = calloc(1, sizeof(*intake));
+        if (!intake)
+                return -ENOMEM;
+        *intake = (Intake){ .settings = settings, .page = page, .books = books, .batch = batch };
+
+        intake->scratch = calloc(1, page->segment.observation_bytes);
+        intake->before = calloc(batch->envs, sizeof(SlotState));
+        intake->after = calloc(batch->envs, sizeof(SlotState));
+        if (!intake->scratch || !intake->before || !intake->after)
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(intake);
+        return 0;
+}
+
+static double bound_slack(double bound) {
+        return isfinite(bound) ? BOUND_TOLERANCE * fmax(1.0, fabs(bound)) : 0.0;
+}
+
+/* Whether all n numbers are finite and in [low, high]. Without branches: a rollout is checked at the speed of memory. */
+static bool numbers_within(const float *x, size_t n, double low, double high) {
+        double least = low - bound_slack(low), greatest = high + bound_slack(high);
+        size_t n_bad = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                double y = (double) x[i];
+
+                n_bad += !(isfinite(y) && y >= least && y <= greatest);
+        }
+        return n_bad == 0;
+}
+
+/* One raw observation -> floats in the batch; false if it is not one of the space. */
+static bool observation_take(Intake *intake, const void *from, float *ret) {
+        const ActordSpace *space = &intake->page->spec.observation;
+        size_t n = intake->batch->n_observation;
+        int32_t choice;
+
+        memcpy(intake->scratch, from, intake->page->segment.observation_bytes);
+        observation_read(space, intake->scratch, ret);
+
+        if (space->kind != ACTORD_DISCRETE)
+                return numbers_within(ret, n, space->low, space->high);
+
+        memcpy(&choice, intake->scratch, sizeof(choice));
+        return choice >= 0 && (uint32_t) choice < space->n_choices;
+}
+
+static Fault observations_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
+        Batch *b = intake->batch;
+
+        for (uint32_t row = 0; row < b->next_rows; row++)
+                if (!observation_take(intake, segment_observation(segment, &intake->page->segment, row),
+                                    b->observations + (batch_block(b, actor) + row) * b->n_observation)) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_OBSERVATION;
+                }
+        return FAULT_NONE;
+}
+
+static Fault actions_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
+        const SegmentLayout *l = &intake->page->segment;
+        Batch *b = intake->batch;
+        size_t block = batch_block(b, actor);
+
+        memcpy(b->behaviour_log_probability + block, segment_log_probabilities(segment, l),
+                        b->step_rows * sizeof(float));
+        if (b->act == ACT_CATEGORICAL)
+                memcpy(b->choices + block, segment_action(segment, l, 0), b->step_rows * sizeof(int32_t));
+        else
+                memcpy(b->actions + block * b->n_action, segment_action(segment, l, 0),
+                                (size_t) b->step_rows * b->n_action * sizeof(float));
+
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                bool good = isfinite(b->behaviour_log_probability[block + row]);
+
+                /* Continuous actions are stored as sampled: what is out of bounds was clipped for the environment only. */
+                if (b->act == ACT_CATEGORICAL)
+                        good = good && b->choices[block + row] >= 0 &&
+                               (uint32_t) b->choices[block + row] < b->n_action;
+                else
+                        good = good && numbers_within(b->actions + (block + row) * b->n_action, b->n_action,
+                                                       -INFINITY, INFINITY);
+                if (!good) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_ACTION;
+                }
+        }
+        return FAULT_NONE;
+}
+
+static Fault rewards_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
+        const ActordEnvSpec *spec = &intake->page->spec;
+        double low = spec->reward_low - bound_slack(spec->reward_low);
+        double high = spec->reward_high + bound_slack(spec->reward_high);
+        Batch *b = intake->batch;
+        double *rewards = b->rewards + batch_block(b, actor);
+
+        memcpy(rewards, segment_rewards(segment, &intake->page->segment), b->step_rows * sizeof(double));
+
+        for (uint32_t row = 0; row < b->step_rows; row++)
+                if (!isfinite(rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_REWARD;
+                }
+        return FAULT_NONE;
+}
+
+/* Whether one end may stand after `elapsed` steps of an episode. */
+static bool end_possible(const ActordEnvSpec *spec, uint8_t end, uint64_t elapsed) {
+        bool last = spec->horizon_steps > 0 && elapsed == spec->horizon_steps;
+
+        switch ((EndKind) end) {
+        case END_NOT: return !last;
+        case END_TERMINATED: return true;
+        case END_TRUNCATED: return last || (spec->flags & ACTORD_ENV_TRUNCATES);
+        }
+        return false;
+}
+
+/* Follows the episodes of slot e from `elapsed` steps on. Returns the first row that cannot be, or -1, with what the slot ends at. */
+static int64_t slot_follow(const Intake *intake, const uint8_t *ends, uint32_t e, uint64_t elapsed,
+                uint64_t *ret_elapsed, uint64_t *ret_n_ended) {
+        const Batch *b = intake->batch;
+        uint64_t n_ended = 0;
+
+        for (uint32_t t = 0; t < b->steps; t++) {
+                uint32_t row = t * b->envs + e;
+
+                elapsed++;
+                if (!end_possible(&intake->page->spec, ends[row], elapsed))
+                        return row;
+                if (ends[row] == END_NOT)
+                        continue;
+                elapsed = 0;
+                n_ended++;
+        }
+
+        *ret_elapsed = elapsed;
+        *ret_n_ended = n_ended;
+        return -1;
+}
+
+/* Whether the slot that was written agrees with the ends: it is what the next invocation goes on from. `begun`: a new episode was
+ * begun in row 0. */
+static bool slot_agrees(const SlotState *before, const SlotState *after, uint64_t elapsed, uint64_t n_ended,
+                bool begun) {
+        return after->elapsed_steps == elapsed && after->needs_reset == 0 &&
+               after->episode == before->episode + n_ended + begun;
+}
+
+static Fault slot_check(Intake *intake, uint32_t actor, const uint8_t *ends, uint32_t e, int32_t *ret_row) {
+        uint32_t s = actor * intake->batch->envs + e;
+        const SlotState *before = &intake->before[e], *after = &intake->after[e];
+        bool reset = intake->settings->carry == CARRY_RESET, afresh = reset || before->episode == 0;
+        uint64_t elapsed, n_ended, carried = reset ? 0 : intake->books->elapsed_steps[s];
+        int64_t row;
+
+        intake->batch->lost[s] = 0;
+
+        /* A sticky environment whose actor was restarted has lost its episode: the slot was begun once more than it ended. */
+        if (!afresh && (intake->page->spec.flags & ACTORD_ENV_STICKY) &&
+                        slot_follow(intake, ends, e, 0, &elapsed, &n_ended) < 0 &&
+                        slot_agrees(before, after, elapsed, n_ended, true)) {
+                intake->batch->lost[s] = 1;
+                return FAULT_NONE;
+        }
+
+        row = slot_follow(intake, ends, e, carried, &elapsed, &n_ended);
+        if (row < 0 && !slot_agrees(before, after, elapsed, n_ended, afresh))
+                row = (int64_t) intake->batch->step_rows + e;
+        if (row < 0)
+                return FAULT_NONE;
+
+        *ret_row = (int32_t) row;
+        return FAULT_LENGTHS;
+}
+
+static Fault ends_take(Intake *intake, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
+        const SegmentLayout *l = &intake->page->segment;
+        Batch *b = intake->batch;
+        uint8_t *ends = b->ends + batch_block(b, actor);
+        Fault fault;
+
+        memcpy(ends, segment_ends(segment, l), b->step_rows);
+        for (uint32_t e = 0; e < b->envs; e++) {
+                memcpy(&intake->before[e], segment_snapshot(segment, l, bank, e), sizeof(SlotState));
+                memcpy(&intake->after[e], segment_snapshot(segment, l, bank ^ 1, e), sizeof(SlotState));
+        }
+
+        for (uint32_t e = 0; e < b->envs; e++) {
+                fault = slot_check(intake, actor, ends, e, ret_row);
+                if (fault != FAULT_NONE)
+                        return fault;
+        }
+        return FAULT_NONE;
+}
+
+/* The last observations of truncated episodes, which are as many as the ends say. */
+static Fault finals_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
+        const SegmentLayout *l = &intake->page->segment;
+        Batch *b = intake->batch;
+        size_t block = batch_block(b, actor);
+        uint32_t n = 0;
+
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                if (b->ends[block + row] != END_TRUNCATED)
+                        continue;
+
+                *ret_row = (int32_t) row;
+                if (n >= b->finals_max)
+                        return FAULT_LENGTHS;
+                if (!observation_take(intake, segment_final(segment, l, n),
+                                    b->observations + (block + b->next_rows + n) * b->n_observation))
+                        return FAULT_OBSERVATION;
+                n++;
+        }
+
+        b->n_finals[actor] = n;
+        return FAULT_NONE;
+}
+
+Fault intake_take(Intake *intake, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
+        int32_t row = 0;
+        Fault fault;
+
+        assert(intake);
+        assert(actor < intake->batch->n_actors_max);
+        assert(segment);
+        assert(ret_row);
+
+        intake->batch->taken[actor] = 0;
+
+        fault = ends_take(intake, actor, segment, bank & 1, &row);
+        if (fault == FAULT_NONE)
+                fault = observations_take(intake, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = actions_take(intake, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = rewards_take(intake, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = finals_take(intake, actor, segment, &row);
+
+        intake->batch->taken[actor] = fault == FAULT_NONE;
+        *ret_row = fault == FAULT_NONE ? 0 : row;
+        return fault;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The order of things. TAKE only fills the batch; all that lasts changes in LEARN, in the order of actors, so that a rollout that is
+ * rejected or taken twice leaves no trace. */
+#include "learner/learner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "learner/init.h"
+#include "lib/cleanup.h"
+#include "lib/forward.h"
+
+DEFINE_CLEANUP(Learner *, learner_free)
+
+Learner *learner_free(Learner *learner) {
+        if (!learner)
+                return NULL;
+
+        runtime_free(learner->runtime);
+        intake_free(learner->intake);
+        books_free(learner->books);
+        batch_free(learner->batch);
+        moments_free(learner->observation);
+        moments_free(learner->discounted);
+        free(learner->acting_mean);
+        free(learner->acting_inverse_sd);
+        free(learner);
+        return NULL;
+}
+
+static void statistics_clear(Statistics *statistics) {
+        *statistics = (Statistics){
+#define X(name, unit) .name = NAN,
+                STATISTICS(X)
+#undef X
+        };
+}
+
+static int learner_allocate(Learner *l) {
+        const JobSettings *settings = l->context.settings;
+        const JobPage *page = l->context.page;
+        uint32_t n = page->network.n_observation;
+        int r;
+
+        r = batch_new(settings, page, &l->batch);
+        if (r < 0)
+                return r;
+        r = books_new(settings_actors_max(settings) * page->segment.envs, &l->books);
+        if (r < 0)
+                return r;
+        r = intake_new(settings, page, l->books, l->batch, &l->intake);
+        if (r < 0)
+                return r;
+        r = moments_new(n, &l->observation);
+        if (r < 0)
+                return r;
+        r = moments_new(1, &l->discounted);
+        if (r < 0)
+                return r;
+        r = runtime_new(settings, page, l->batch, &l->runtime);
+        if (r < 0)
+                return r;
+
+        l->acting_mean = calloc(n, sizeof(float));
+        l->acting_inverse_sd = calloc(n, sizeof(float));
+        return l->acting_mean && l->acting_inverse_sd ? 0 : -ENOMEM;
+}
+
+int learner_new(const LearnerContext *context, Learner **ret) {
+        _cleanup_(learner_freep) Learner *l = NULL;
+        int r;
+
+        assert(context);
+        assert(ret);
+
+        l = calloc(1, sizeof(*l));
+        if (!l)
+                return -ENOMEM;
+        l->context = *context;
+        l->algorithm = algorithm_find(context->settings->algorithm);
+        if (!l->algorithm)
+                return -EINVAL;
+        r = learner_allocate(l);
+        if (r < 0)
+                return r;
+
+        statistics_clear(&l->statistics);
+        if (l->algorithm->init)
+                l->algorithm->init(context->settings, l->runtime->state);
+        r = parameters_init(context->settings, &context->page->network,
+                        l->runtime->nets[NET_POLICY]->parameters);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(l);
+        return 0;
+}
+
+static uint64_t thread_cpu_nsec(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+static void obey_take(Learner *l, const Order *order, Answer *ret) {
+        uint64_t start_nsec = thread_cpu_nsec();
+
+        if (order->actor >= l->batch->n_actors_max) {
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = ENXIO;
+                return;
+        }
+
+        ret->fault = intake_take(l->intake, order->actor, l->context.segments[order->actor],
+                        order->snapshot_bank, &ret->detail);
+        l->take_nsec += thread_cpu_nsec() - start_nsec;
+}
+
+/* Raw rewards -> rewards as learned from: divided by the deviation of discounted returns as it is known with this batch, then
+ * clipped. */
+static void rewards_scale(Learner *l, uint32_t n_actors) {
+        const JobSettings *s = l->context.settings;
+        double scale = s->normalize_rewards ? 1.0 / sqrt(moments_variance(l->discounted, 0) + 1e-8) : 1.0;
+        double clip = s->normalize_rewards && s->reward_clip > 0 ? s->reward_clip : INFINITY;
+
+        for (uint32_t a = 0; a < n_actors; a++)
+                for (size_t i = batch_block(l->batch, a), end = i + l->batch->step_rows; i < end; i++)
+                        l->batch->scaled[i] = (float) fmin(fmax(l->batch->rewards[i] * scale, -clip), clip);
+}
+
+/* As the actors saw them when they acted: with the statistics of the version that they acted with, not with the newest. */
+static void observations_normalise(Learner *l, uint32_t n_actors) {
+        Batch *b = l->batch;
+        size_t n = b->n_observation;
+        double clip = learner_observation_clip(l->context.settings);
+
+        for (uint32_t a = 0; a < n_actors; a++)
+                for (uint32_t i = 0; i < b->next_rows + b->n_finals[a]; i++)
+                        observation_normalise(l->acting_mean, l->acting_inverse_sd, clip, n,
+                                        b->observations + (batch_block(b, a) + i) * n);
+}
+
+/* From the rollouts that were taken to a batch that an algorithm can learn from. */
+static void round_enter(Learner *l, uint32_t n_actors) {
+        const JobSettings *s = l->context.settings;
+        bool reset = s->carry == CARRY_RESET;
+
+        statistics_clear(&l->statistics);
+        if (s->normalize_observations)
+                moments_observe(l->observation, l->batch, n_actors);
+        if (s->normalize_rewards)
+                books_discount(l->books, l->batch, n_actors, reset, s->gamma, l->discounted);
+        books_enter(l->books, l->batch, n_actors, reset, &l->statistics);
+
+        rewards_scale(l, n_actors);
+        if (s->normalize_observations)
+                observations_normalise(l, n_actors);
+}
+
+static bool round_complete(const Learner *l, uint32_t n_actors) {
+        if (n_actors < 1 || n_actors > l->batch->n_actors_max)
+                return false;
+        for (uint32_t a = 0; a < n_actors; a++)
+                if (!l->batch->taken[a])
+                        return false;
+        return true;
+}
+
+static void obey_learn(Learner *l, const Order *order, Answer *ret) {
+        double progress = (double) l->books->n_env_steps / (double) l->context.settings->stop_steps;
+        int r;
+
+        threads_meter(l->runtime->threads);
+        if (!round_complete(l, order->n_actors)) {
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = EPROTO;
+                return;
+        }
+
+        round_enter(l, order->n_actors);
+        runtime_begin(l->runtime, order->n_actors, order->ordinal, fmin(progress, 1.0), &l->statistics);
+        r = l->algorithm->learn(l->runtime);
+        if (r < 0) {
+                (void) fprintf(stderr,
+                                "actord-learner: update %llu computed numbers that are not finite; "
+                                "a smaller LearningRate= or MaxGradNorm= may help\n",
+                                (unsigned long long) order->ordinal);
+                ret->fault = FAULT_NUMERIC;
+                ret->detail = (int32_t) order->ordinal;
+                return;
+        }
+
+        memset(l->batch->taken, 0, l->batch->n_actors_max);
+        l->round = order->round;
+        learner_publish(l, l->policy_version + 1);
+
+        ret->policy_version = l->policy_version;
+        ret->statistics = l->statistics;
+        memcpy(ret->sha256, l->policy_sha256, sizeof(ret->sha256));
+        ret->slowest_thread_nsec = threads_metered_nsec(l->runtime->threads) + l->take_nsec;
+        l->take_nsec = 0;
+}
+
+static void obey_checkpoint(Learner *l, const Order *order, Answer *ret) {
+        int r;
+
+        r = learner_checkpoint(l, order, ret->sha256);
+        if (r < 0) {
+                ret->fault = FAULT_CHECKPOINT;
+                ret->detail = -r;
+        }
+        ret->round = order->round;
+        ret->policy_version = l->policy_version;
+}
+
+static void obey_restore(Learner *l, Answer *ret) {
+        int r;
+
+        r = learner_restore(l);
+        if (r < 0) {
+                ret->fault = FAULT_CHECKPOINT;
+                ret->detail = -r;
+                return;
+        }
+
+        ret->round = l->round;
+        ret->policy_version = l->policy_version;
+        ret->statistics = l->statistics;
+        memcpy(ret->sha256, l->policy_sha256, sizeof(ret->sha256));
+}
+
+void learner_obey(Learner *l, const Order *order, Answer *ret) {
+        assert(l);
+        assert(order);
+        assert(ret);
+
+        memset(ret, 0, sizeof(*ret));
+        statistics_clear(&ret->statistics);
+
+        switch (order->kind) {
+        case ORDER_RESTORE: obey_restore(l, ret); break;
+        case ORDER_TAKE: obey_take(l, order, ret); break;
+        case ORDER_LEARN: obey_learn(l, order, ret); break;
+        case ORDER_CHECKPOINT: obey_checkpoint(l, order, ret); break;
+        default: /* a number from another program */ ret->fault = FAULT_INTERNAL; ret->detail = ENOTSUP;
+        }
+}

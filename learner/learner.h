@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job's learner: takes rollouts, learns, publishes, keeps and restores checkpoints, one order at a time. */
+#pragma once
+
+#include <stdio.h>
+
+#include "include/settings.h"
+#include "include/slot.h"
+#include "include/turn.h"
+#include "learner/algorithm.h"
+#include "learner/batch.h"
+#include "learner/books.h"
+#include "learner/intake.h"
+#include "learner/moments.h"
+#include "learner/runtime-internal.h"
+#include "learner/safetensors.h"
+
+typedef struct LearnerContext { /* what is there when the program starts; outlives the learner */
+        const JobSettings *settings;
+        const JobPage *page;
+        WorkerPage *worker;
+        void *policy;          /* the policy segment, writable */
+        void *const *segments; /* [actors] */
+        int state_fd, checkpoint_fd;
+} LearnerContext;
+
+typedef struct Learner {
+        LearnerContext context;
+        const Algorithm *algorithm;
+        Batch *batch;
+        Books *books;
+        Intake *intake;
+        Moments *observation, *discounted; /* running statistics: the newest */
+        Runtime *runtime;
+        float *acting_mean, *acting_inverse_sd; /* as published: what the actors act with */
+        uint64_t policy_version, round;
+        uint64_t take_nsec; /* CPU of the takes since the last update */
+        Statistics statistics;
+        uint8_t policy_sha256[32];
+} Learner;
+
+/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: a page that is not one of ours. */
+int learner_new(const LearnerContext *context, Learner **ret);
+Learner *learner_free(Learner *learner);
+
+/* Carries out one order and fills the answer; sentences about what failed go to stderr. */
+void learner_obey(Learner *learner, const Order *order, Answer *ret);
+
+/* learner/publish.c: the newest policy into bank version % POLICY_BANKS, and its hash into policy_sha256. */
+void learner_publish(Learner *learner, uint64_t policy_version);
+/* Of the parameters as floats, then mean, variance and count of the observations as doubles, all little-endian. */
+void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
+double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */
+
+/* learner/checkpoint.c, learner/restore.c: 0, or a negative errno after a sentence on stderr. */
+int learner_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
+int learner_restore(Learner *learner);
+
+/* The tensors of a checkpoint and where their numbers live, the snapshots in bank banks[actor] (NULL: 0): one list for both ways. Returns
+ * how many, at most SAFETENSORS_ENTRIES_MAX. */
+size_t learner_tensors(Learner *learner, const uint32_t *banks, TensorRow *ret);
+
+/* Names in the metadata; settings stand beside them as "Section.Key", options as "Environment.KEY". */
+#define CHECKPOINT_FORMAT      "actord-checkpoint-1"
+#define METADATA_FORMAT        "format"
+#define METADATA_VERSION       "version"
+#define METADATA_ENVIRONMENT   "environment"
+#define METADATA_KERNELS       "kernels"
+#define METADATA_ROUND         "round"
+#define METADATA_POLICY        "policy_version"
+#define METADATA_POLICY_SHA256 "policy_sha256"
+
+static inline void sha256_print(const uint8_t sha256[32], char ret[65]) {
+        for (unsigned i = 0; i < 32; i++)
+                (void) snprintf(ret + 2 * i, 3, "%02x", sha256[i]);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actord-learner: maps what the invoker left at fixed descriptors (include/turn.h), then obeys orders until ORDER_END. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/sandbox.h"
+#include "learner/learner.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/turn.h"
+
+/* An actor's next rollout is usually near; a fleet's is not. */
+enum { SPIN_NSEC = 50000 };
+
+DEFINE_CLEANUP(Learner *, learner_free)
+
+static int map(int fd, uint64_t bytes, bool writable, const char *what, void **ret) {
+        int r;
+
+        r = fd_map(fd, bytes, writable, ret);
+        if (r < 0)
+                (void) fprintf(stderr, "actord-learner: could not map the %s (descriptor %d): %s\n", what,
+                                fd, strerror(-r));
+        return r;
+}
+
+static int map_settings(const JobSettings **ret_settings, const JobPage **ret_page) {
+        void *settings, *page;
+        int r;
+
+        r = map(LEARNER_FD_SETTINGS, sizeof(JobSettings), false, "settings", &settings);
+        if (r < 0)
+                return r;
+        r = map(LEARNER_FD_JOB_PAGE, sizeof(JobPage), false, "job page", &page);
+        if (r < 0)
+                return r;
+
+        *ret_settings = settings;
+        *ret_page = page;
+        if ((*ret_settings)->abi != SETTINGS_ABI || (*ret_settings)->struct_bytes != sizeof(JobSettings) ||
+                        (*ret_page)->magic != JOB_PAGE_MAGIC || (*ret_page)->abi != SLOT_ABI ||
+                        (*ret_page)->struct_bytes != sizeof(JobPage)) {
+                (void) fprintf(stderr, "actord-learner: settings or job page are of another version: "
+                                       "actord's programs were not installed together\n");
+                return -EPROTO;
+        }
+        return 0;
+}
+
+static int map_context(LearnerContext *ret) {
+        uint32_t n_actors;
+        void **segments, *worker;
+        int r;
+
+        r = map_settings(&ret->settings, &ret->page);
+        if (r < 0)
+                return r;
+        r = map(LEARNER_FD_POLICY, ret->page->policy.segment_bytes, true, "policy", &ret->policy);
+        if (r < 0)
+                return r;
+        r = map(LEARNER_FD_WORKER_PAGE, sizeof(WorkerPage), true, "worker page", &worker);
+        if (r < 0)
+                return r;
+
+        n_actors = settings_actors_max(ret->settings);
+        segments = calloc(n_actors, sizeof(void *));
+        if (!segments)
+                return -ENOMEM;
+        for (uint32_t a = 0; a < n_actors; a++) {
+                r = map(LEARNER_FD_SEGMENTS + (int) a, ret->page->segment.segment_bytes, true, "segment",
+                                &segments[a]);
+                if (r < 0)
+                        return r;
+                /* A mapping is all that is needed: a descriptor could still be resized. */
+                (void) close(LEARNER_FD_SEGMENTS + (int) a);
+        }
+
+        ret->segments = segments;
+        ret->worker = worker;
+        ret->state_fd = LEARNER_FD_STATE;
+        ret->checkpoint_fd = LEARNER_FD_CHECKPOINT;
+        return 0;
+}
+
+static int run(void) {
+        _cleanup_(learner_freep) Learner *learner = NULL;
+        LearnerContext context = {};
+        int r;
+
+        r = map_context(&context);
+        if (r < 0)
+                return r;
+        r = learner_new(&context, &learner);
+        if (r < 0) {
+                (void) fprintf(stderr, "actord-learner: this job's batch and network do not fit: %s\n",
+                                strerror(-r));
+                return r;
+        }
+
+        for (;;) {
+                Answer answer;
+                Order order;
+
+                turn_wait(&context.worker->turn, SPIN_NSEC, &order);
+                if (order.kind == ORDER_END)
+                        return 0;
+                learner_obey(learner, &order, &answer);
+                turn_reply(&context.worker->turn, &answer, LEARNER_FD_BELL);
+        }
+}
+
+int main(void) {
+        return run() < 0 ? EXIT_LEARNER_SETUP : EXIT_SUCCESS;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A version is written once, into a bank that no order names yet, and never touched again while somebody may act with it. */
+#include <math.h>
+#include <nettle/sha2.h>
+#include <string.h>
+
+#include "learner/learner.h"
+
+/* 0 says "raw" to whoever acts; a normalised observation that is not clipped is clipped at infinity. */
+double learner_observation_clip(const JobSettings *settings) {
+        if (!settings->normalize_observations)
+                return 0.0;
+        return settings->observation_clip > 0 ? settings->observation_clip : INFINITY;
+}
+
+void learner_hash_policy(const Learner *l, uint8_t ret_sha256[32]) {
+        const Adam *net = l->runtime->nets[NET_POLICY];
+        const Moments *m = l->observation;
+        struct sha256_ctx sha;
+
+        sha256_init(&sha);
+        sha256_update(&sha, net->n * sizeof(float), (const uint8_t *) net->parameters);
+        sha256_update(&sha, m->n * sizeof(double), (const uint8_t *) m->mean);
+        for (uint32_t i = 0; i < m->n; i++) {
+                double variance = moments_variance(m, i);
+
+                sha256_update(&sha, sizeof(variance), (const uint8_t *) &variance);
+        }
+        sha256_update(&sha, sizeof(m->count), (const uint8_t *) &m->count);
+        sha256_digest(&sha, 32, ret_sha256);
+}
+
+void learner_publish(Learner *l, uint64_t policy_version) {
+        const PolicyLayout *layout = &l->context.page->policy;
+        const Adam *net = l->runtime->nets[NET_POLICY];
+        size_t n = l->batch->n_observation;
+        uint8_t *bank = (uint8_t *) l->context.policy + policy_version % POLICY_BANKS * layout->bank_bytes;
+
+        l->policy_version = policy_version;
+        l->statistics.policy_version = policy_version;
+        moments_scale(l->observation, l->acting_mean, l->acting_inverse_sd);
+        learner_hash_policy(l, l->policy_sha256);
+
+        *(PolicyHead *) bank = (PolicyHead){
+                .policy_version = policy_version,
+                .n_env_steps = l->books->n_env_steps,
+                .observation_clip = learner_observation_clip(l->context.settings),
+        };
+        memcpy(bank + layout->mean_at, l->acting_mean, n * sizeof(float));
+        memcpy(bank + layout->inverse_sd_at, l->acting_inverse_sd, n * sizeof(float));
+        memcpy(bank + layout->parameters_at, net->parameters, net->n * sizeof(float));
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From a checkpoint, or from nothing. A file is believed after its numbers have been checked: it may be cut short, come from another
+ * job, or be made up; then the learner says why and goes no further. */
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "learner/blas.h"
+#include "learner/learner.h"
+#include "lib/cleanup.h"
+
+DEFINE_CLEANUP(Safetensors *, safetensors_close)
+
+static int refuse(const char *reason, const char *a, const char *b) {
+        (void) fprintf(stderr, "actord-learner: the checkpoint is refused: ");
+        (void) fprintf(stderr, reason, a, b);
+        (void) fputc('\n', stderr);
+        return -EINVAL;
+}
+
+static int check_metadata(const Learner *l, const Safetensors *file) {
+        const char *format = safetensors_metadata(file, METADATA_FORMAT);
+        const char *environment = safetensors_metadata(file, METADATA_ENVIRONMENT);
+        const char *kernels = safetensors_metadata(file, METADATA_KERNELS);
+        bool forced = l->context.settings->kernel_class != KERNEL_CLASS_AUTO;
+
+        if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0)
+                return refuse("its format is \"%s\", not \"%s\"", format ?: "unknown", CHECKPOINT_FORMAT);
+        if (!environment || strcmp(environment, l->context.page->spec.name) != 0)
+                return refuse("it is of the environment \"%s\", the job's is \"%s\"",
+                                environment ?: "unknown", l->context.page->spec.name);
+        if (!forced && (!kernels || strcmp(kernels, blas_kernel_name()) != 0))
+                return refuse("it was computed by OpenBLAS's %s kernels, and this process has %s, which would go on "
+                              "to another policy; set KernelClass= in [Learner] to accept that",
+                                kernels ?: "unknown", blas_kernel_name());
+        return 0;
+}
+
+static int read_tensors(Learner *l, const Safetensors *file) {
+        _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
+        size_t n;
+        int r;
+
+        if (!rows)
+                return -ENOMEM;
+
+        n = learner_tensors(l, NULL, rows);
+        for (size_t i = 0; i < n; i++) {
+                r = safetensors_read(file, &rows[i]);
+                if (r == -ENOENT)
+                        return refuse("there is no \"%s\" in it%s", rows[i].name, "");
+                if (r == -EMEDIUMTYPE)
+                        return refuse("its \"%s\" has another shape than this job's%s", rows[i].name,
+                                        ": network, actors or environments differ");
+                if (r < 0)
+                        return refuse("\"%s\" could not be read: %s", rows[i].name, strerror(-r));
+        }
+        return 0;
+}
+
+static bool floats_finite(const float *x, size_t n, float least) {
+        for (size_t i = 0; i < n; i++)
+                if (!isfinite(x[i]) || x[i] < least)
+                        return false;
+        return true;
+}
+
+static bool doubles_finite(const double *x, size_t n, double least) {
+        for (size_t i = 0; i < n; i++)
+                if (!isfinite(x[i]) || x[i] < least)
+                        return false;
+        return true;
+}
+
+static bool moments_possible(const Moments *m) {
+        return doubles_finite(&m->count, 1, 0.0) && doubles_finite(m->mean, m->n, -INFINITY) &&
+               doubles_finite(m->m2, m->n, 0.0);
+}
+
+/* What later sums and indices rely on. */
+static bool numbers_possible(const Learner *l) {
+        const Adam *net = l->runtime->nets[NET_POLICY];
+        const Books *books = l->books;
+
+        for (uint32_t i = 0; i < books->n_slots; i++)
+                if (books->elapsed_steps[i] > INT64_MAX)
+                        return false;
+        for (uint32_t i = 0; i < l->batch->n_actors_max; i++)
+                if (l->context.worker->ordinals[i] > INT64_MAX)
+                        return false;
+        return l->round <= INT64_MAX && l->policy_version <= INT64_MAX && books->n_env_steps <= INT64_MAX &&
+               books->n_episodes <= INT64_MAX && net->step <= INT64_MAX &&
+               floats_finite(net->parameters, net->n, -INFINITY) &&
+               floats_finite(net->m, net->n, -INFINITY) && floats_finite(net->v, net->n, 0.0f) &&
+               doubles_finite(books->running_return, books->n_slots, -INFINITY) &&
+               doubles_finite(books->discounted_return, books->n_slots, -INFINITY) &&
+               doubles_finite(books->returns, EPISODES_KEPT, -INFINITY) &&
+               doubles_finite(l->runtime->state, ALGORITHM_STATE_MAX, -INFINITY) &&
+               moments_possible(l->observation) && moments_possible(l->discounted);
+}
+
+static int check_policy(const Learner *l, const Safetensors *file) {
+        const char *said = safetensors_metadata(file, METADATA_POLICY_SHA256);
+        uint8_t sha256[32];
+        char text[65];
+
+        learner_hash_policy(l, sha256);
+        sha256_print(sha256, text);
+        if (!said || strcmp(said, text) != 0)
+                return refuse("its policy hashes to %s, and it says %s: the file is damaged", text,
+                                said ?: "nothing");
+        return 0;
+}
+
+static int restore_file(Learner *l) {
+        _cleanup_(safetensors_closep) Safetensors *file = NULL;
+        int r;
+
+        r = safetensors_open(l->context.checkpoint_fd, &file);
+        if (r == -EBADMSG)
+                return refuse("it is no safetensors file, or cut short%s%s", "", "");
+        if (r < 0)
+                return refuse("it could not be read: %s%s", strerror(-r), "");
+
+        r = check_metadata(l, file);
+        if (r < 0)
+                return r;
+        r = read_tensors(l, file);
+        if (r < 0)
+                return r;
+        if (!numbers_possible(l))
+                return refuse("some of its numbers are impossible: the file is damaged%s%s", "", "");
+        return check_policy(l, file);
+}
+
+int learner_restore(Learner *l) {
+        struct stat st;
+        int r;
+
+        assert(l);
+
+        if (l->context.checkpoint_fd >= 0 && fstat(l->context.checkpoint_fd, &st) >= 0 &&
+                        S_ISREG(st.st_mode)) {
+                r = restore_file(l);
+                if (r < 0)
+                        return r;
+        }
+
+        l->statistics.n_env_steps = l->books->n_env_steps;
+        l->statistics.n_episodes = l->books->n_episodes;
+        learner_publish(l, l->policy_version);
+        return 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The verbs that walk the network. A minibatch is cut into shards of a fixed number of rows, the shards are dealt to at most LANES_MAX
+ * lanes, a lane adds its shards one after the other, and lanes are added as a tree: all of it depends on the number of rows alone, so
+ * that threads change nothing but the time. */
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "learner/runtime-internal.h"
+
+enum {
+        COLUMN_WEIGHT,
+        COLUMN_ADVANTAGE,
+        COLUMN_TARGET,
+        COLUMN_OLD_LOG_PROBABILITY,
+        COLUMN_OLD_VALUE,
+        COLUMN_BEHAVIOUR,
+        COLUMN_LOG_PROBABILITY,
+        COLUMN_ENTROPY,
+        COLUMN_D_LOG_PROBABILITY,
+        COLUMN_D_ENTROPY,
+        COLUMN_SCRATCH,
+};
+
+/* Row numbers and how many of a shard's rows there are; the others are zeros. */
+typedef struct Gathered {
+        const uint32_t *order; /* NULL: first, first + 1, ... */
+        size_t first;
+        uint32_t n, stride;
+} Gathered;
+
+static size_t gathered_row(const Gathered *g, uint32_t i) {
+        return g->order ? g->order[i] : g->first + i;
+}
+
+/* Rows of the batch become columns of the shard: what the network reads, and which action was taken. */
+static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
+        float *input = bench->pass->input;
+
+        bench->pass->stride = g->stride;
+        for (uint32_t i = 0; i < g->n; i++) {
+                size_t row = gathered_row(g, i);
+                const float *observation = b->observations + row * b->n_observation;
+
+                for (uint32_t k = 0; k < b->n_observation; k++)
+                        input[(size_t) k * g->stride + i] = observation[k];
+                if (b->act == ACT_CATEGORICAL)
+                        bench->choices[i] = b->choices[row];
+                else
+                        for (uint32_t k = 0; k < b->n_action; k++)
+                                bench->actions[(size_t) k * g->stride + i] =
+                                                b->actions[row * b->n_action + k];
+        }
+
+        for (uint32_t i = g->n; i < g->stride; i++) {
+                for (uint32_t k = 0; k < b->n_observation; k++)
+                        input[(size_t) k * g->stride + i] = 0.0f;
+                bench->choices[i] = 0;
+                for (uint32_t k = 0; k < b->n_action; k++)
+                        bench->actions[(size_t) k * g->stride + i] = 0.0f;
+        }
+}
+
+static void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g, float weight) {
+        const float *const from[] = {
+                [COLUMN_ADVANTAGE] = b->advantage,
+                [COLUMN_TARGET] = b->target,
+                [COLUMN_OLD_LOG_PROBABILITY] = b->log_probability,
+                [COLUMN_OLD_VALUE] = b->value,
+                [COLUMN_BEHAVIOUR] = b->behaviour_log_probability,
+        };
+
+        for (uint32_t i = 0; i < g->stride; i++)
+                bench->columns[COLUMN_WEIGHT][i] = i < g->n ? weight : 0.0f;
+        for (unsigned c = COLUMN_ADVANTAGE; c <= COLUMN_BEHAVIOUR; c++) {
+                for (uint32_t i = 0; i < g->n; i++)
+                        bench->columns[c][i] = from[c][gathered_row(g, i)];
+                for (uint32_t i = g->n; i < g->stride; i++)
+                        bench->columns[c][i] = 0.0f;
+        }
+}
+
+/* Forward, and what the outputs say of the actions that were taken. */
+static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
+        Pass *pass = bench->pass;
+        float *log_probability = bench->columns[COLUMN_LOG_PROBABILITY],
+              *entropy = bench->columns[COLUMN_ENTROPY];
+
+        pass_forward(pass, parameters);
+        switch ((ActKind) rt->network->act) {
+        case ACT_CATEGORICAL:
+                kernel_categorical(pass->output[rt->layer_action], bench->choices, rt->network->n_action,
+                                pass->stride, log_probability, entropy);
+                break;
+        case ACT_GAUSSIAN:
+                kernel_gaussian(pass->output[rt->layer_action], pass->output[rt->layer_log_sd],
+                                bench->actions, rt->network->n_action, pass->stride, log_probability,
+                                entropy);
+                break;
+        }
+}
+
+static void bench_backward(
+                Runtime *rt, Bench *bench, const float *parameters, bool accumulate, float *gradient) {
+        Pass *pass = bench->pass;
+        const float *d_log_probability = bench->columns[COLUMN_D_LOG_PROBABILITY];
+        const float *d_entropy = bench->columns[COLUMN_D_ENTROPY];
+
+        switch ((ActKind) rt->network->act) {
+        case ACT_CATEGORICAL:
+                kernel_categorical_backward(pass->output[rt->layer_action], bench->choices,
+                                bench->columns[COLUMN_ENTROPY], d_log_probability, d_entropy,
+                                rt->network->n_action, pass->stride, pass->d_output[rt->layer_action]);
+                break;
+        case ACT_GAUSSIAN:
+                kernel_gaussian_backward(pass->output[rt->layer_action], pass->output[rt->layer_log_sd],
+                                bench->actions, d_log_probability, d_entropy, rt->network->n_action,
+                                pass->stride, pass->d_output[rt->layer_action],
+                                pass->d_output[rt->layer_log_sd]);
+                break;
+        }
+        pass_backward(pass, parameters, accumulate, gradient);
+}
+
+/* Recomputing */
+
+static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
+        Runtime *rt = arg;
+        Batch *b = rt->batch;
+        Bench *bench = &rt->benches[thread];
+        uint32_t actor = task / rt->work.tasks_per_actor, part = task % rt->work.tasks_per_actor;
+        uint32_t first = part * SHARD_ROWS_MAX, end = b->next_rows + b->n_finals[actor];
+        Gathered g = { .first = batch_block(b, actor) + first, .stride = SHARD_ROWS_MAX };
+
+        if (first >= end)
+                return;
+        g.n = end - first < SHARD_ROWS_MAX ? end - first : SHARD_ROWS_MAX;
+
+        bench_gather(bench, b, &g);
+        bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);
+        memcpy(b->log_probability + g.first, bench->columns[COLUMN_LOG_PROBABILITY], g.n * sizeof(float));
+        memcpy(b->value + g.first, bench->pass->output[rt->layer_value], g.n * sizeof(float));
+}
+
+void runtime_recompute(Runtime *rt, Net net) {
+        uint32_t n_most = 0;
+
+        for (uint32_t a = 0; a < rt->n_actors; a++)
+                if (rt->batch->n_finals[a] > n_most)
+                        n_most = rt->batch->n_finals[a];
+
+        rt->work.net = net;
+        rt->work.tasks_per_actor = (rt->batch->next_rows + n_most + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX;
+        threads_run(rt->threads, recompute_task, rt, rt->n_actors * rt->work.tasks_per_actor);
+}
+
+/* Gradients */
+
+static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accumulate, uint32_t lane) {
+        const Work *w = &rt->work;
+        const float *parameters = rt->nets[w->net]->parameters;
+        uint32_t first = shard * w->stride;
+        Gathered g = {
+                .order = w->rows.order + first,
+                .n = w->rows.n - first < w->stride ? w->rows.n - first : w->stride,
+                .stride = w->stride,
+        };
+
+        bench_gather(bench, rt->batch, &g);
+        bench_gather_columns(bench, rt->batch, &g, 1.0f / (float) w->rows.n);
+        bench_forward(rt, bench, parameters);
+        w->loss(
+                        &(Shard){
+                                        .stride = w->stride,
+                                        .weight = bench->columns[COLUMN_WEIGHT],
+                                        .advantage = bench->columns[COLUMN_ADVANTAGE],
+                                        .target = bench->columns[COLUMN_TARGET],
+                                        .old_log_probability = bench->columns[COLUMN_OLD_LOG_PROBABILITY],
+                                        .old_value = bench->columns[COLUMN_OLD_VALUE],
+                                        .behaviour_log_probability = bench->columns[COLUMN_BEHAVIOUR],
+                                        .log_probability = bench->columns[COLUMN_LOG_PROBABILITY],
+                                        .entropy = bench->columns[COLUMN_ENTROPY],
+                                        .value = bench->pass->output[rt->layer_value],
+                                        .d_log_probability = bench->columns[COLUMN_D_LOG_PROBABILITY],
+                                        .d_entropy = bench->columns[COLUMN_D_ENTROPY],
+                                        .d_value = bench->pass->d_output[rt->layer_value],
+                                        .scratch = bench->columns[COLUMN_SCRATCH],
+                                        .sums = rt->lane_sums[lane],
+                        },
+                        w->arg);
+        bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
+}
+
+static void lane_task(void *arg, uint32_t lane, uint32_t thread) {
+        Runtime *rt = arg;
+        uint32_t first = (uint32_t) ((uint64_t) rt->work.n_shards * lane / rt->work.n_lanes);
+        uint32_t end = (uint32_t) ((uint64_t) rt->work.n_shards * (lane + 1) / rt->work.n_lanes);
+
+        memset(rt->lane_sums[lane], 0, sizeof(rt->lane_sums[lane]));
+        for (uint32_t shard = first; shard < end; shard++)
+                shard_gradient(rt, &rt->benches[thread], shard, shard > first, lane);
+}
+
+static size_t block_length(const Runtime *rt, uint32_t block) {
+        size_t left = rt->network->n_parameters - (size_t) block * PARAMETER_BLOCK;
+
+        return left < PARAMETER_BLOCK ? left : PARAMETER_BLOCK;
+}
+
+/* Adds the lanes of one block as a tree into lane 0. */
+static void block_reduce_task(void *arg, uint32_t block, uint32_t thread) {
+        Runtime *rt = arg;
+        size_t first = (size_t) block * PARAMETER_BLOCK, n = block_length(rt, block);
+
+        for (uint32_t step = 1; step < rt->work.n_lanes; step *= 2)
+                for (uint32_t lane = 0; lane + step < rt->work.n_lanes; lane += 2 * step)
+                        kernel_add(rt->gradients[lane] + first, rt->gradients[lane + step] + first, n);
+        rt->block_sums[block] = kernel_square_sum(rt->gradients[0] + first, n);
+}
+
+static void sums_reduce(Runtime *rt, double *ret_sums, unsigned n_sums) {
+        for (uint32_t step = 1; step < rt->work.n_lanes; step *= 2)
+                for (uint32_t lane = 0; lane + step < rt->work.n_lanes; lane += 2 * step)
+                        for (unsigned k = 0; k < n_sums; k++)
+                                rt->lane_sums[lane][k] += rt->lane_sums[lane + step][k];
+        memcpy(ret_sums, rt->lane_sums[0], n_sums * sizeof(double));
+}
+
+int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
+                unsigned n_sums) {
+        Work *w = &rt->work;
+
+        assert(rows.n > 0);
+        assert(n_sums <= SUMS_MAX);
+
+        w->net = net;
+        w->rows = rows;
+        w->loss = loss;
+        w->arg = arg;
+        w->stride = rows.n < SHARD_SMALL_BELOW ? SHARD_ROWS_SMALL : SHARD_ROWS_MAX;
+        w->n_shards = (rows.n + w->stride - 1) / w->stride;
+        w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;
+
+        threads_run(rt->threads, lane_task, rt, w->n_lanes);
+        threads_run(rt->threads, block_reduce_task, rt, rt->n_blocks);
+
+        sums_reduce(rt, ret_sums, n_sums);
+        for (unsigned k = 0; k < n_sums; k++)
+                if (!isfinite(ret_sums[k]))
+                        return -ERANGE;
+        return 0;
+}
+
+static void block_apply_task(void *arg, uint32_t block, uint32_t thread) {
+        Runtime *rt = arg;
+
+        adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0],
+                        (size_t) block * PARAMETER_BLOCK, block_length(rt, block));
+}
+
+int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *ret_norm) {
+        const JobSettings *s = rt->settings;
+        double sum = 0.0, norm, scale = 1.0;
+
+        for (uint32_t i = 0; i < rt->n_blocks; i++)
+                sum += rt->block_sums[i];
+        norm = sqrt(sum);
+        if (!isfinite(norm))
+                return -ERANGE;
+        if (norm_max > 0.0)
+                scale = fmin(1.0, norm_max / (norm + 1e-6));
+
+        rt->work.net = net;
+        rt->work.scalars = adam_begin(
+                        rt->nets[net], rate, s->adam_beta1, s->adam_beta2, s->adam_epsilon, scale);
+        threads_run(rt->threads, block_apply_task, rt, rt->n_blocks);
+
+        *ret_norm = norm;
+        return 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What lies below the verbs: parameter sets, lanes, threads and one working place for each thread. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "include/slot.h"
+#include "learner/adam.h"
+#include "learner/batch.h"
+#include "learner/gradient.h"
+#include "learner/runtime.h"
+#include "learner/threads.h"
+
+enum {
+        LANES_MAX = 16, /* in which the shards of a minibatch are summed, whatever the number of threads */
+        PARAMETER_BLOCK = 4096, /* of one task, where every parameter is done alike */
+        SHARD_ROWS_SMALL = 32,  /* so that small minibatches have work for two threads as well */
+        SHARD_SMALL_BELOW = 128,
+};
+
+/* A thread's place. */
+typedef struct Bench {
+        Pass *pass;
+        float columns[12][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float *actions; /* [n_action][SHARD_ROWS_MAX] */
+} Bench;
+
+typedef struct Work { /* of the phase in progress */
+        Net net;
+        Rows rows;
+        Loss loss;
+        const void *arg;
+        uint32_t stride, n_shards, n_lanes;
+        uint32_t tasks_per_actor;
+        AdamScalars scalars;
+} Work;
+
+struct Runtime {
+        const JobSettings *settings;
+        const Network *network;
+        Batch *batch;
+        Threads *threads;
+        Bench *benches; /* [threads] */
+
+        Adam *nets[_NET_MAX];
+        float *gradients[LANES_MAX];
+        double (*lane_sums)[SUMS_MAX];
+        double *block_sums;
+        uint32_t n_blocks;
+        uint32_t layer_action, layer_log_sd, layer_value;
+
+        /* The round */
+        uint32_t n_actors;
+        uint64_t update;
+        double progress;
+        Statistics *statistics;
+        double state[ALGORITHM_STATE_MAX];
+        Work work;
+};
+
+int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
+Runtime *runtime_free(Runtime *runtime);
+
+/* Before learn(): the batch holds a round of n_actors, observations normalised, rewards scaled. */
+void runtime_begin(Runtime *runtime, uint32_t n_actors, uint64_t update, double progress,
+                Statistics *statistics);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The verbs but for the gradient: what is given, the whole batch, and how it is cut into minibatches. */
+#include "learner/runtime.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "learner/advantage.h"
+#include "learner/runtime-internal.h"
+#include "lib/cleanup.h"
+#include "lib/rng.h"
+
+DEFINE_CLEANUP(Runtime *, runtime_free)
+
+Runtime *runtime_free(Runtime *runtime) {
+        if (!runtime)
+                return NULL;
+
+        for (uint32_t i = 0; runtime->benches && i < runtime->settings->n_threads; i++) {
+                pass_free(runtime->benches[i].pass);
+                free(runtime->benches[i].actions);
+        }
+        for (unsigned i = 0; i < LANES_MAX; i++)
+                free(runtime->gradients[i]);
+        for (unsigned i = 0; i < _NET_MAX; i++)
+                adam_free(runtime->nets[i]);
+        threads_free(runtime->threads);
+        free(runtime->benches);
+        free(runtime->lane_sums);
+        free(runtime->block_sums);
+        free(runtime);
+        return NULL;
+}
+
+static int bench_init(Bench *bench, const Network *network) {
+        size_t columns = (size_t) network->n_action * SHARD_ROWS_MAX;
+
+        bench->actions = aligned_alloc(64, columns * sizeof(float));
+        if (!bench->actions)
+                return -ENOMEM;
+        for (size_t i = 0; i < columns; i++)
+                bench->actions[i] = 0.0f;
+        return pass_new(network, &bench->pass);
+}
+
+static int runtime_allocate(Runtime *rt) {
+        size_t n = (rt->network->n_parameters + 15) / 16 * 16;
+        int r;
+
+        rt->n_blocks = (uint32_t) ((rt->network->n_parameters + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK);
+        rt->block_sums = calloc(rt->n_blocks, sizeof(double));
+        rt->lane_sums = calloc(LANES_MAX, sizeof(*rt->lane_sums));
+        rt->benches = aligned_alloc(64, rt->settings->n_threads * sizeof(Bench));
+        if (!rt->block_sums || !rt->lane_sums || !rt->benches)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < rt->settings->n_threads; i++)
+                rt->benches[i] = (Bench){};
+        for (uint32_t i = 0; i < rt->settings->n_threads; i++) {
+                r = bench_init(&rt->benches[i], rt->network);
+                if (r < 0)
+                        return r;
+        }
+
+        /* Lanes that no minibatch fills are never touched. */
+        for (unsigned i = 0; i < LANES_MAX; i++) {
+                rt->gradients[i] = aligned_alloc(64, n * sizeof(float));
+                if (!rt->gradients[i])
+                        return -ENOMEM;
+        }
+        for (unsigned i = 0; i < _NET_MAX; i++) {
+                r = adam_new(rt->network->n_parameters, &rt->nets[i]);
+                if (r < 0)
+                        return r;
+        }
+        return threads_new(rt->settings->n_threads, &rt->threads);
+}
+
+int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret) {
+        _cleanup_(runtime_freep) Runtime *rt = NULL;
+        int r;
+
+        assert(settings);
+        assert(page);
+        assert(batch);
+        assert(ret);
+
+        rt = calloc(1, sizeof(*rt));
+        if (!rt)
+                return -ENOMEM;
+        rt->settings = settings;
+        rt->network = &page->network;
+        rt->batch = batch;
+        rt->layer_action = network_find(rt->network, OUTPUT_ACTION);
+        rt->layer_log_sd = network_find(rt->network, OUTPUT_LOG_STD);
+        rt->layer_value = network_find(rt->network, OUTPUT_VALUE);
+        if (rt->layer_action == UINT32_MAX || rt->layer_value == UINT32_MAX ||
+                        (rt->network->act == ACT_GAUSSIAN && rt->layer_log_sd == UINT32_MAX))
+                return -EINVAL;
+
+        r = runtime_allocate(rt);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(rt);
+        return 0;
+}
+
+void runtime_begin(
+                Runtime *rt, uint32_t n_actors, uint64_t update, double progress, Statistics *statistics) {
+        rt->n_actors = n_actors;
+        rt->update = update;
+        rt->progress = progress;
+        rt->statistics = statistics;
+}
+
+const JobSettings *runtime_settings(const Runtime *rt) {
+        return rt->settings;
+}
+
+double runtime_progress(const Runtime *rt) {
+        return rt->progress;
+}
+
+double *runtime_state(Runtime *rt) {
+        return rt->state;
+}
+
+Statistics *runtime_statistics(Runtime *rt) {
+        return rt->statistics;
+}
+
+void runtime_advantage(Runtime *rt, double gamma, double lambda) {
+        const Batch *b = rt->batch;
+
+        for (uint32_t a = 0; a < rt->n_actors; a++) {
+                size_t block = batch_block(b, a);
+                AdvantageIn in = {
+                        .steps = b->steps,
+                        .envs = b->envs,
+                        .rewards = b->scaled + block,
+                        .ends = b->ends + block,
+                        .values = b->value + block,
+                        .final_values = b->value + block + b->next_rows,
+                        .n_finals = b->n_finals[a],
+                        .gamma = gamma,
+                        .lambda = lambda,
+                };
+
+                advantage_estimate(&in, b->advantage + block, b->target + block);
+        }
+}
+
+double runtime_explained_variance(const Runtime *rt) {
+        const Batch *b = rt->batch;
+        double n = (double) rt->n_actors * b->step_rows, target = 0.0, error = 0.0, m2 = 0.0, error_m2 = 0.0;
+
+        for (uint32_t a = 0; a < rt->n_actors; a++)
+                for (size_t i = batch_block(b, a), end = i + b->step_rows; i < end; i++) {
+                        target += (double) b->target[i] / n;
+                        error += ((double) b->target[i] - (double) b->value[i]) / n;
+                }
+        for (uint32_t a = 0; a < rt->n_actors; a++)
+                for (size_t i = batch_block(b, a), end = i + b->step_rows; i < end; i++) {
+                        double d = (double) b->target[i] - target;
+                        double e = (double) b->target[i] - (double) b->value[i] - error;
+
+                        m2 += d * d;
+                        error_m2 += e * e;
+                }
+        return m2 > 0.0 ? 1.0 - error_m2 / m2 : NAN;
+}
+
+/* per-data: more data, more steps. per-round: as many steps as one actor's data would be worth. */
+static uint32_t minibatch_rows(const Runtime *rt, uint32_t n_rows) {
+        uint32_t size = rt->settings->minibatch_size, n;
+
+        switch ((enum Updates_) rt->settings->updates) {
+        case UPDATES_PER_DATA: return size;
+        case UPDATES_PER_ROUND: n = (rt->batch->step_rows + size - 1) / size; return (n_rows + n - 1) / n;
+        case UPDATES_FULL_BATCH: return n_rows;
+        case _UPDATES_MAX: break;
+        }
+        assert(!"unreachable: settings are checked");
+        return n_rows;
+}
+
+/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch. */
+static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows) {
+        uint32_t *order = rt->batch->order, k = 0;
+        ActordRandom random;
+
+        for (uint32_t a = 0; a < rt->n_actors; a++)
+                for (uint32_t i = 0; i < rt->batch->step_rows; i++)
+                        order[k++] = a * rt->batch->block_rows + i;
+
+        random_begin(&random, rt->settings->seed, RANDOM_SHUFFLE, 0, rt->update, epoch);
+        for (uint32_t i = n_rows; i > 1; i--) {
+                uint32_t j = random_below(&random, i), other = order[j];
+
+                order[j] = order[i - 1];
+                order[i - 1] = other;
+        }
+}
+
+Rows runtime_sample(Runtime *rt, uint32_t epoch, uint32_t minibatch) {
+        uint32_t n_rows = rt->n_actors * rt->batch->step_rows, size = minibatch_rows(rt, n_rows);
+        uint64_t first = (uint64_t) minibatch * size;
+
+        if (first >= n_rows)
+                return (Rows){};
+        if (minibatch == 0)
+                rows_shuffle(rt, epoch, n_rows);
+
+        return (Rows){
+                .order = rt->batch->order + first,
+                .n = n_rows - (uint32_t) first < size ? n_rows - (uint32_t) first : size,
+        };
+}
+
+void runtime_moments(Runtime *rt, Rows rows, double *ret_mean, double *ret_sd) {
+        const float *advantage = rt->batch->advantage;
+        double sums[4] = {}, squares[4] = {}, mean;
+
+        assert(rows.n > 1);
+
+        for (uint32_t i = 0; i < rows.n; i++)
+                sums[i % 4] += (double) advantage[rows.order[i]];
+        mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / rows.n;
+        for (uint32_t i = 0; i < rows.n; i++) {
+                double d = (double) advantage[rows.order[i]] - mean;
+
+                squares[i % 4] += d * d;
+        }
+
+        *ret_mean = mean;
+        *ret_sd = sqrt(((squares[0] + squares[1]) + (squares[2] + squares[3])) / (rows.n - 1));
+}

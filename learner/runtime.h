@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The verbs that an algorithm is written in. Row shards, lanes, threads and the tree that sums gradients lie below them; an algorithm
+ * says what is learned, never by whom. */
+#pragma once
+
+#include <stdint.h>
+
+#include "include/record.h"
+#include "include/settings.h"
+
+typedef struct Runtime Runtime;
+
+enum {
+        SUMS_MAX = 8,
+        ALGORITHM_STATE_MAX = 8,
+};
+
+/* Parameter sets of one shape. */
+typedef enum Net { NET_POLICY, _NET_MAX } Net;
+
+typedef struct Rows {
+        const uint32_t *order; /* row numbers */
+        uint32_t n;
+} Rows;
+
+/* One shard of a minibatch: columns of `stride` rows in, gradients of the outputs out. `weight` is 1 / rows of the minibatch, and 0 for
+ * rows that only fill the shard up, so that weighted sums are means. */
+typedef struct Shard {
+        uint32_t stride;
+        const float *weight;
+        const float *advantage, *target;                /* as the batch has them */
+        const float *old_log_probability, *old_value;   /* before this round's updates */
+        const float *behaviour_log_probability;         /* as the actor acted */
+        const float *log_probability, *entropy, *value; /* now */
+        float *d_log_probability, *d_entropy, *d_value; /* out */
+        float *scratch;                                 /* [stride] */
+        double *sums;                                   /* [SUMS_MAX]: added to */
+} Shard;
+typedef void (*Loss)(const Shard *shard, const void *arg);
+
+/* Given */
+const JobSettings *runtime_settings(const Runtime *runtime);
+double runtime_progress(
+                const Runtime *runtime); /* share of StopSteps= that was done when the round began, at most 1 */
+double *runtime_state(
+                Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */
+Statistics *runtime_statistics(Runtime *runtime);
+
+/* The whole batch */
+void runtime_recompute(Runtime *runtime, Net net); /* old_value and old_log_probability of each row */
+void runtime_advantage(Runtime *runtime, double gamma, double lambda);
+double runtime_explained_variance(const Runtime *runtime); /* of the targets, by the old values */
+
+/* Minibatches: a permutation of all rows for each epoch, cut into pieces as Updates= says. n == 0: the epoch is over. */
+Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
+void runtime_moments(Runtime *runtime, Rows rows, double *ret_mean,
+                double *ret_sd); /* of the advantages; sd of a sample */
+
+/* Mean gradient of a loss, and its sums. Then one step of Adam, with the gradient cut to norm_max unless that is 0.
+ * 0, or -ERANGE: a gradient or a sum is not finite. */
+int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
+                unsigned n_sums);
+int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
