@@ -27,8 +27,17 @@ typedef struct Follower {
         sd_event *event;
         uint64_t asked_usec;
         unsigned n_interrupts;
-        bool limits_said;
+        bool limits_said, ended;
+        ExitStatus result;
 } Follower;
+
+/* Not sd_event_exit(): an attached bus takes that as its own end, and there are still questions. */
+static void end(Follower *f, ExitStatus result) {
+        if (f->ended)
+                return;
+        f->ended = true;
+        f->result = result;
+}
 
 static const int followed_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -58,7 +67,7 @@ static void show(Follower *f) {
         if (f->display)
                 display_update(f->display, f->status);
         if (job_has_ended(f->status))
-                (void) sd_event_exit(f->event, STATUS_OK);
+                end(f, STATUS_OK);
 }
 
 static int on_properties(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -80,7 +89,7 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         const char *path;
 
         if (sd_bus_message_read(m, "to", &id, &path) >= 0 && strcmp(path, f->path) == 0)
-                (void) sd_event_exit(f->event, STATUS_OK);
+                end(f, STATUS_OK);
         return 0;
 }
 
@@ -91,7 +100,7 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
                 display_end(f->display, f->status);
         complain(f->connection->pid > 0 ? "the private daemon ended unexpectedly, and the job with it"
                                         : "the bus is gone; the job goes on without being watched");
-        (void) sd_event_exit(f->event, STATUS_FAILED);
+        end(f, STATUS_FAILED);
         return 0;
 }
 
@@ -107,8 +116,10 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
         Follower *f = userdata;
 
         f->n_interrupts++;
-        if (f->interrupt == FOLLOW_LEAVE || f->n_interrupts > 1)
-                return sd_event_exit(f->event, STATUS_INTERRUPTED);
+        if (f->interrupt == FOLLOW_LEAVE || f->n_interrupts > 1) {
+                end(f, STATUS_INTERRUPTED);
+                return 0;
+        }
         fprintf(stderr, "\nactorctl: stopping: the job writes its checkpoint and its books; Ctrl-C again leaves at once\n");
         return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
                         BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
@@ -185,8 +196,8 @@ static int follow(Follower *f) {
                 r = add_sources(f);
         if (r >= 0)
                 r = ask(f);
-        if (r >= 0)
-                r = sd_event_loop(f->event);
+        while (r >= 0 && !f->ended)
+                r = sd_event_run(f->event, UINT64_MAX);
         (void) sd_bus_detach_event(f->connection->bus);
         return r;
 }
@@ -212,10 +223,10 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
                 complain("the job cannot be followed: %s", g_strerror(-r));
                 return STATUS_FAILED;
         }
-        if (r == STATUS_OK && job_status_fetch(status, connection, path) < 0)
-                r = STATUS_FAILED;
+        if (f.result == STATUS_OK && job_status_fetch(status, connection, path) < 0)
+                f.result = STATUS_FAILED;
         say_limits(&f);
         if (display)
                 display_end(display, status);
-        return (ExitStatus) r;
+        return f.result;
 }
