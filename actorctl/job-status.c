@@ -157,6 +157,21 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
+bool job_environment_failed(Connection *connection, const char *path, const JobStatus *status) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *word = "";
+        uint64_t life, seq, round;
+        uint32_t actor;
+
+        if (status->n_env_steps > 0 || strcmp(status->result, "failed") != 0)
+                return false;
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetFaults", &reply, "u", 1u) < 0)
+                return false;
+        if (sd_bus_message_enter_container(reply, 'a', "(tttuss)") > 0)
+                (void) sd_bus_message_read(reply, "(tttuss)", &life, &seq, &round, &actor, &word, NULL);
+        return strcmp(word, "load") == 0 || strcmp(word, "spec") == 0;
+}
+
 static JsonNode *json_t(property_t value) {
         return json_unsigned(value);
 }

@@ -14,21 +14,21 @@
         X(s, Environment, environment)                                                                     \
         X(s, Algorithm, algorithm)                                                                         \
         X(t, Seed, seed)                                                                                   \
-        X(u, ActorsMax, n_actors_max) X(t, StopSteps, stop_steps) X(s, PriceSheet, price_sheet) X(         \
-                        s, Currency, currency) X(t, SubmittedUSec, submitted_usec) X(s, State, state) X(s, \
-                        Result, result) X(s, Fault, fault) X(t, StartedUSec, started_usec) X(t, EndedUSec, \
-                        ended_usec) X(t, Life, life) X(s, Unit, unit) X(s, ControlGroup,                   \
-                        control_group) X(s, SandboxLevel, sandbox_level) X(as, LimitsNotEnforced,          \
-                        limits) X(s, PolicySHA256, policy_sha256) X(t, Round, round) X(t, EnvSteps,        \
-                        n_env_steps) X(t, Episodes, n_episodes) X(u, Actors, n_actors) X(d, ReturnMean,    \
-                        return_mean) X(d, ReturnRound, return_round) X(b, TargetReached,                   \
-                        target_reached) X(t, TargetEnvSteps, target_env_steps) X(t, TargetWallNSec,        \
-                        target_wall_nsec) X(t, WallNSec, wall_nsec) X(t, EmulatedNSec, emulated_nsec) X(d, \
-                        CostPaper, cost_paper) X(d, CostFull, cost_full) X(t, CPUActorsNSec,               \
-                        cpu_actors_nsec) X(t, CPULearnerNSec, cpu_learner_nsec) X(t, CPUControlNSec,       \
-                        cpu_control_nsec) X(t, InvocationsTotal, n_invocations) X(t, InvocationsCold,      \
-                        n_cold) X(t, InvocationsWarm, n_warm) X(t, InvocationsRetried, n_retried)          \
-                        X(d, EvaluationMean, evaluation_mean)                                              \
+        X(u, ActorsMax, n_actors_max)                                                                      \
+        X(t, StopSteps, stop_steps) X(s, PriceSheet, price_sheet) X(s, Currency, currency) X(              \
+                        t, SubmittedUSec, submitted_usec) X(s, State, state) X(s, Result, result) X(s,     \
+                        Fault, fault) X(t, StartedUSec, started_usec) X(t, EndedUSec, ended_usec) X(t,     \
+                        Life, life) X(s, Unit, unit) X(s, ControlGroup, control_group) X(s, SandboxLevel,  \
+                        sandbox_level) X(as, LimitsNotEnforced, limits) X(s, PolicySHA256,                 \
+                        policy_sha256) X(t, Round, round) X(t, EnvSteps, n_env_steps) X(t, Episodes,       \
+                        n_episodes) X(u, Actors, n_actors) X(d, ReturnMean, return_mean) X(d, ReturnRound, \
+                        return_round) X(b, TargetReached, target_reached) X(t, TargetEnvSteps,             \
+                        target_env_steps) X(t, TargetWallNSec, target_wall_nsec) X(t, WallNSec,            \
+                        wall_nsec) X(t, EmulatedNSec, emulated_nsec) X(d, CostPaper, cost_paper) X(d,      \
+                        CostFull, cost_full) X(t, CPUActorsNSec, cpu_actors_nsec) X(t, CPULearnerNSec,     \
+                        cpu_learner_nsec) X(t, CPUControlNSec, cpu_control_nsec) X(t, InvocationsTotal,    \
+                        n_invocations) X(t, InvocationsCold, n_cold) X(t, InvocationsWarm, n_warm)         \
+                        X(t, InvocationsRetried, n_retried) X(d, EvaluationMean, evaluation_mean)          \
                                         X(d, EvaluationDeviation, evaluation_deviation)                    \
                                                         X(t, EvaluationEpisodes, n_evaluation_episodes)
 
@@ -54,6 +54,8 @@ int job_status_fetch(JobStatus *status, Connection *connection, const char *path
 bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
 JsonNode *job_status_to_json(const JobStatus *status);
+/* Whether a job never made a step because its environment does not load: then its job file is wrong. */
+bool job_environment_failed(Connection *connection, const char *path, const JobStatus *status);
 /* What scripts are told of a job's end. */
 ExitStatus job_exit_status(const JobStatus *status);
 

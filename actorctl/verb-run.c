@@ -7,8 +7,6 @@
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
-#include "include/bus.h"
-#include "lib/cleanup.h"
 
 static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
                 const JobBill *bill) {
@@ -23,22 +21,6 @@ static void print_result(const Connection *connection, const Options *options, c
                 printf("state in %s\n", connection->state_directory);
 }
 
-/* A job that never made a step because its environment does not load has a wrong job file. */
-static bool environment_failed(Connection *connection, const char *path, const JobStatus *status) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *word = "";
-        uint64_t life, seq, round;
-        uint32_t actor;
-
-        if (status->n_env_steps > 0 || strcmp(status->result, "failed") != 0)
-                return false;
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetFaults", &reply, "u", 1u) < 0)
-                return false;
-        if (sd_bus_message_enter_container(reply, 'a', "(tttuss)") > 0)
-                (void) sd_bus_message_read(reply, "(tttuss)", &life, &seq, &round, &actor, &word, NULL);
-        return strcmp(word, "load") == 0 || strcmp(word, "spec") == 0;
-}
-
 static ExitStatus finish(Connection *connection, const char *path, const Options *options,
                 const Submission *submission, const JobStatus *status) {
         g_autoptr(JobBill) bill = NULL;
@@ -46,7 +28,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
         print_result(connection, options, status, bill);
-        if (environment_failed(connection, path, status)) {
+        if (job_environment_failed(connection, path, status)) {
                 submission_complain_environment(submission, status->fault);
                 return STATUS_USAGE;
         }

@@ -35,9 +35,13 @@ ExitStatus verify_submission(const Options *options, Submission *submission) {
         status = job_follow(connection, path, FOLLOW_STOP, NULL, &job);
         if (status == STATUS_OK && job_exit_status(&job) == STATUS_OK)
                 print_ok(options, submission, &job);
-        else if (status == STATUS_OK) {
-                submission_complain_environment(submission, job.fault[0] ? job.fault : job.result);
+        else if (status == STATUS_OK && job_environment_failed(connection, path, &job)) {
+                submission_complain_environment(submission, job.fault);
                 status = STATUS_USAGE;
+        } else if (status == STATUS_OK) {
+                complain("%s could not be verified: %s", submission->file_name,
+                                job.fault[0] ? job.fault : job.result);
+                status = STATUS_FAILED;
         }
         job_status_done(&job);
         return status;
