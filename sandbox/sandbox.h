@@ -22,9 +22,9 @@ typedef struct SandboxSpec {
         uint32_t n_mounts;
         bool libraries; /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
         bool memory_limited; /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
-        int fd_floor;        /* descriptors of the sandbox's own are not below this number */
-        int executable_fd;   /* the learner's binary, the only program it may become; -EBADF: none */
-        int state_fd;        /* the directory it may write in; -EBADF: none */
+        int fd_floor; /* descriptors of the sandbox's own are not below this number: a child may put others there */
+        int executable_fd; /* the learner's binary, the only program it may become; -EBADF: none */
+        int state_fd;      /* the directory it may write in; -EBADF: none */
 } SandboxSpec;
 
 /* Builds the root and compiles the filter. 0 or a negative errno; *ret_missing: bits of Limit. */

@@ -14,33 +14,26 @@ static int close_between(unsigned first, unsigned last) {
         return close_range(first, last, 0) < 0 ? -errno : 0;
 }
 
-/* Whether fd is kept: by the entry, or because a later step needs it (and it closes on exec). */
-static bool is_kept(const Sandbox *sandbox, const SandboxEntry *entry, unsigned i, unsigned *ret) {
-        int own = sandbox->ruleset_fd;
-
-        /* The list ascends and the sandbox's own lies above it (fd_floor), or there is none. */
-        if (i < entry->n_keep_fds) {
-                *ret = (unsigned) entry->keep_fds[i];
-                return true;
-        }
-        if (i == entry->n_keep_fds && own >= 0) {
-                *ret = (unsigned) own;
-                return true;
-        }
-        return false;
-}
-
 int sandbox_step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
-        unsigned next = STDERR_FILENO + 1, kept;
-        int r;
+        int own = sandbox->ruleset_fd; /* a later step needs it, and closes it */
+        unsigned next = STDERR_FILENO + 1;
+        size_t i = 0;
 
-        for (unsigned i = 0; is_kept(sandbox, entry, i, &kept); i++) {
-                if (kept < next)
+        while (i < entry->n_keep_fds || own >= 0) {
+                int kept, r;
+
+                if (own >= 0 && (i == entry->n_keep_fds || own < entry->keep_fds[i])) {
+                        kept = own;
+                        own = -EBADF;
+                } else
+                        kept = entry->keep_fds[i++];
+
+                if (kept < (int) next)
                         return -EINVAL;
-                r = close_between(next, kept - 1);
+                r = close_between(next, (unsigned) kept - 1);
                 if (r < 0)
                         return r;
-                next = kept + 1;
+                next = (unsigned) kept + 1;
         }
         return close_between(next, UINT_MAX);
 }

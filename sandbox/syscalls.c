@@ -90,6 +90,7 @@ static const Allowed calls[] = {
                         "buffered output asks whether it goes to a terminal" },
         { "lseek", LIBRARIES | LEARNER, HOLD_NOTHING, "positions in files" },
         { "madvise", ALL, HOLD_NOTHING, "allocators give memory back" },
+        { "mbind", LEARNER, HOLD_ABSENT, "OpenBLAS places its buffers, and does without" },
         { "mmap", BUILTIN, HOLD_NOT_EXECUTABLE, "large allocations" },
         { "mmap", LIBRARIES | LEARNER, HOLD_FILE_CODE, "allocations, libraries, shared segments" },
         { "mprotect", ALL, HOLD_NOT_EXECUTABLE, "linkers close what they have relocated" },
