@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job's directory, the daemon's settings, where sheets lie: what comes from strangers or administrators, on a real file system. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "daemon/files.h"
+#include "daemon/sheets.h"
+#include "include/launch.h"
+
+typedef struct Fixture {
+        char *path;
+        int fd;
+} Fixture;
+
+static void set_up(Fixture *f, const void *userdata) {
+        f->path = g_dir_make_tmp("actord-test-XXXXXX", NULL);
+        f->fd = open(f->path, O_RDONLY | O_DIRECTORY);
+        g_assert_cmpint(f->fd, >=, 0);
+}
+
+static void tear_down(Fixture *f, const void *userdata) {
+        g_autofree char *command = g_strdup_printf("rm -r '%s'", f->path);
+
+        g_assert_cmpint(system(command), ==, 0);
+        (void) close(f->fd);
+        g_free(f->path);
+}
+
+static int file_of(const char *text) {
+        FILE *file = tmpfile();
+        int fd;
+
+        g_assert_nonnull(file);
+        (void) fputs(text, file);
+        (void) fflush(file);
+        fd = dup(fileno(file));
+        (void) fclose(file);
+        return fd;
+}
+
+static void test_directory(Fixture *f, const void *userdata) {
+        g_autofree char *name = NULL;
+        char got[6] = "";
+        struct stat st;
+        int fd, plugin = file_of("hello");
+
+        fd = job_directory_new(f->fd, true, &name);
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(job_file_add(fd, "environment", plugin), ==, 0);
+        g_assert_cmpint(job_file_add(fd, "environment", plugin), ==, -EEXIST);
+        g_assert_cmpint(job_directory_commit(f->fd, name, 7), ==, 0);
+        (void) close(fd);
+        (void) close(plugin);
+
+        g_assert_cmpint(fstatat(f->fd, "7", &st, 0), ==, 0);
+        g_assert_cmpuint(st.st_mode & 07777, ==, 0700);
+        g_assert_cmpint(fstatat(f->fd, "7/state", &st, 0), ==, 0);
+        g_assert_cmpuint(st.st_mode & 07777, ==, 0777); /* by descriptor only: the one above is closed */
+
+        fd = job_file_open(f->fd, 7, "environment");
+        g_assert_cmpint(read(fd, got, 5), ==, 5);
+        g_assert_cmpstr(got, ==, "hello");
+        (void) close(fd);
+        job_file_remove(f->fd, 7, "environment");
+        g_assert_cmpint(job_file_open(f->fd, 7, "environment"), ==, -ENOENT);
+}
+
+static void test_sweep(Fixture *f, const void *userdata) {
+        g_autofree char *name = NULL;
+        int fd, plugin = file_of("hello");
+        struct stat st;
+
+        fd = job_directory_new(f->fd, false, &name);
+        g_assert_cmpint(job_file_add(fd, "environment", plugin), ==, 0);
+        (void) close(fd);
+        (void) close(plugin);
+        g_assert_cmpint(mkdirat(f->fd, "3", 0700), ==, 0);
+
+        job_directories_sweep(f->fd);
+        g_assert_cmpint(fstatat(f->fd, name, &st, 0), ==, -1);
+        g_assert_cmpint(fstatat(f->fd, "3", &st, 0), ==, 0);
+}
+
+static void test_strange_files(Fixture *f, const void *userdata) {
+        int pair[2], directory = open("/", O_RDONLY | O_DIRECTORY), path = open("/etc/passwd", O_PATH);
+        g_autofree char *name = NULL;
+        int fd = job_directory_new(f->fd, false, &name);
+
+        g_assert_cmpint(pipe(pair), ==, 0);
+        g_assert_cmpint(job_file_add(fd, "a", pair[0]), ==, -EMEDIUMTYPE); /* would wait for ever */
+        g_assert_cmpint(job_file_add(fd, "b", directory), ==, -EMEDIUMTYPE);
+        g_assert_cmpint(job_file_add(fd, "c", path), ==, -EMEDIUMTYPE);
+        g_assert_cmpint(job_file_add(fd, "d", open("/dev/zero", O_RDONLY)), ==, -EMEDIUMTYPE);
+        (void) close(fd);
+}
+
+static void write_state(const Fixture *f, uint64_t round, const char *text) {
+        char file_name[64];
+        g_autofree char *path = NULL;
+
+        (void) snprintf(file_name, sizeof(file_name), CHECKPOINT_NAME, round);
+        path = g_build_filename(f->path, "1", "state", file_name, NULL);
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static bool has_state(const Fixture *f, const char *name) {
+        g_autofree char *path = g_build_filename(f->path, "1", "state", name, NULL);
+
+        return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static void make_job(Fixture *f) {
+        g_autofree char *name = NULL;
+        int fd = job_directory_new(f->fd, false, &name);
+
+        (void) close(fd);
+        g_assert_cmpint(job_directory_commit(f->fd, name, 1), ==, 0);
+}
+
+static void test_prune(Fixture *f, const void *userdata) {
+        g_autofree char *other = g_build_filename(f->path, "1", "state", "notes.txt", NULL);
+
+        make_job(f);
+        for (uint64_t round = 2; round <= 10; round += 2)
+                write_state(f, round, "x");
+        g_assert_true(g_file_set_contents(other, "x", -1, NULL));
+
+        job_checkpoints_prune(f->fd, 1, 8, 2);
+        g_assert_true(has_state(f, "checkpoint-10.safetensors")); /* being written: not ours to judge */
+        g_assert_true(has_state(f, "checkpoint-8.safetensors"));
+        g_assert_true(has_state(f, "checkpoint-6.safetensors"));
+        g_assert_false(has_state(f, "checkpoint-4.safetensors"));
+        g_assert_false(has_state(f, "checkpoint-2.safetensors"));
+        g_assert_true(has_state(f, "notes.txt"));
+}
+
+static void test_checkpoint(Fixture *f, const void *userdata) {
+        LedgerCheckpoint checkpoint = { .job = 1, .round = 4, .name = "checkpoint-4.safetensors" };
+        g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
+        gsize n = sizeof(checkpoint.sha256);
+        int fd;
+
+        make_job(f);
+        g_checksum_update(sum, (const guchar *) "weights", 7);
+        g_checksum_get_digest(sum, checkpoint.sha256, &n);
+
+        g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint, true), ==, -ENOENT);
+        write_state(f, 4, "weights");
+        fd = job_checkpoint_open(f->fd, &checkpoint, true);
+        g_assert_cmpint(fd, >=, 0);
+        (void) close(fd);
+
+        write_state(f, 4, "weight"); /* cut short */
+        g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint, true), ==, -EUCLEAN);
+
+        /* A name out of a damaged ledger, and a link that a job left instead of its file. */
+        strcpy(checkpoint.name, "../../etc/passwd");
+        g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint, false), ==, -EUCLEAN);
+        g_autofree char *link = g_build_filename(f->path, "1", "state", "link", NULL);
+
+        g_assert_cmpint(symlink("/etc/passwd", link), ==, 0);
+        strcpy(checkpoint.name, "link");
+        g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint, false), ==, -ELOOP);
+}
+
+static int parse(Config *config, const char *text) {
+        g_autofree char *message = NULL;
+        int r = config_parse(config, text, "actord.conf", &message);
+
+        g_assert_true((r < 0) == (message != NULL));
+        if (message)
+                g_assert_true(g_str_has_prefix(message, "actord.conf: "));
+        return r;
+}
+
+static void test_config(void) {
+        Config config;
+
+        config_init(&config);
+        g_assert_cmpuint(config.max_jobs_user, ==, 100);
+        g_assert_cmpint(parse(&config, ""), ==, 0);
+        g_assert_cmpint(parse(&config, "[Daemon]\n#MaxJobs=3\n"), ==, 0);
+        g_assert_cmpuint(config.max_jobs, ==, 0);
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobs=3\nDefaultPriceSheet=local\n"), ==, 0);
+        g_assert_cmpuint(config.max_jobs, ==, 3);
+        g_assert_cmpstr(config.default_price_sheet, ==, "local");
+
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJob=3\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobs=-1\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobs=1001\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobs=3 or 4\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Demon]\nMaxJobs=3\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "MaxJobs=3\n"), ==, -EINVAL);
+        g_assert_cmpuint(config.max_jobs, ==, 3);
+}
+
+static void test_drop_ins(Fixture *f, const void *userdata) {
+        g_autofree char *main_path = g_build_filename(f->path, "actord.conf", NULL),
+                        *drop_ins = g_build_filename(f->path, "actord.conf.d", NULL),
+                        *a = g_build_filename(drop_ins, "10-a.conf", NULL),
+                        *b = g_build_filename(drop_ins, "20-b.conf", NULL),
+                        *backup = g_build_filename(drop_ins, "30-c.conf~", NULL), *message = NULL;
+        Config config;
+
+        config_init(&config);
+        g_assert_cmpint(config_read(&config, f->path, &message), ==, 0); /* nothing is there */
+        g_assert_cmpint(g_mkdir(drop_ins, 0700), ==, 0);
+        g_assert_true(g_file_set_contents(main_path, "[Daemon]\nMaxJobs=1\nIdleExitSec=7\n", -1, NULL));
+        g_assert_true(g_file_set_contents(b, "[Daemon]\nMaxJobs=3\n", -1, NULL));
+        g_assert_true(g_file_set_contents(a, "[Daemon]\nMaxJobs=2\n", -1, NULL));
+        g_assert_true(g_file_set_contents(backup, "[Daemon]\nMaxJobs=4\n", -1, NULL));
+        g_assert_cmpint(config_read(&config, f->path, &message), ==, 0);
+        g_assert_cmpuint(config.max_jobs, ==, 3);
+        g_assert_cmpuint(config.idle_exit_sec, ==, 7);
+}
+
+static void test_sheet_names(void) {
+        g_autofree char *text = NULL;
+
+        g_assert_cmpint(sheets_read("", &text), ==, -ENOENT);
+        g_assert_cmpint(sheets_read("../../../etc/passwd", &text), ==, -ENOENT);
+        g_assert_cmpint(sheets_read("a/b", &text), ==, -ENOENT);
+        g_assert_cmpint(sheets_read(".hidden", &text), ==, -ENOENT);
+        g_assert_cmpint(sheets_read("no-such-sheet", &text), ==, -ENOENT);
+}
+
+int main(int argc, char **argv) {
+        (void) umask(0077);
+        g_test_init(&argc, &argv, NULL);
+        g_test_add("/files/directory", Fixture, NULL, set_up, test_directory, tear_down);
+        g_test_add("/files/sweep", Fixture, NULL, set_up, test_sweep, tear_down);
+        g_test_add("/files/strange", Fixture, NULL, set_up, test_strange_files, tear_down);
+        g_test_add("/files/prune", Fixture, NULL, set_up, test_prune, tear_down);
+        g_test_add("/files/checkpoint", Fixture, NULL, set_up, test_checkpoint, tear_down);
+        g_test_add_func("/files/config", test_config);
+        g_test_add("/files/drop-ins", Fixture, NULL, set_up, test_drop_ins, tear_down);
+        g_test_add_func("/files/sheet-names", test_sheet_names);
+        return g_test_run();
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Leases: what is decided and payable, as a function of settings and records. */
+#include <glib.h>
+#include <string.h>
+
+#include "daemon/lease.h"
+#include "lib/settings.h"
+
+typedef struct Fixture {
+        JobSettings settings;
+        PriceSheet *sheet;
+        Usage usage;
+        SchedulerState state;
+        Decision decided;
+} Fixture;
+
+static void set_up(Fixture *f, const void *text) {
+        g_autofree char *message = NULL, *sheet = NULL;
+        char path[] = "packaging/price/aws-lambda-x86.sheet";
+        int r;
+
+        r = settings_parse(text, "test.conf", NULL, 0, NULL, &f->settings, &message);
+        g_assert_cmpint(r, ==, 0);
+        g_assert_true(g_file_get_contents(path, &sheet, NULL, NULL));
+        g_assert_cmpint(price_sheet_parse(sheet, path, &f->sheet, &message), ==, 0);
+        scheduler_init(&f->state, f->settings.scheduler);
+}
+
+static void tear_down(Fixture *f, const void *text) {
+        (void) price_sheet_free(f->sheet);
+}
+
+static Plan lease(Fixture *f, uint64_t round, uint32_t end) {
+        LeaseInput input = {
+                .settings = &f->settings,
+                .sheet = f->sheet,
+                .usage = &f->usage,
+                .round = round,
+                .acknowledged = 7,
+                .end = end,
+                .stop_deadline_nsec = 99,
+        };
+        Plan plan;
+
+        lease_make(&input, &f->state, &f->decided, &plan);
+        return plan;
+}
+
+static void test_no_budget(Fixture *f, const void *text) {
+        Plan plan = lease(f, 0, PLAN_END_NOT);
+
+        g_assert_cmpuint(plan.abi, ==, PLAN_ABI);
+        g_assert_cmpuint(plan.message, ==, PLAN_MESSAGE_PLAN);
+        g_assert_cmpuint(plan.through_round, ==, UINT64_MAX);
+        g_assert_cmpuint(plan.decision.n_actors, ==, 5);
+        g_assert_cmpuint(plan.decision.id, ==, 1);
+        g_assert_cmpuint(plan.acknowledged, ==, 7);
+        g_assert_cmpuint(plan.end, ==, PLAN_END_NOT);
+        g_assert_cmpuint(plan.stop_deadline_nsec, ==, 0);
+
+        /* One decision for the whole job, and nothing that moves by looking. */
+        plan = lease(f, 1000, PLAN_END_NOT);
+        g_assert_cmpuint(plan.through_round, ==, UINT64_MAX);
+        g_assert_cmpuint(plan.decision.id, ==, 1);
+}
+
+static void test_end(Fixture *f, const void *text) {
+        Plan plan = lease(f, 12, PLAN_END_INTERRUPTED);
+
+        g_assert_cmpuint(plan.end, ==, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(plan.through_round, ==, 12);
+        g_assert_cmpuint(plan.stop_deadline_nsec, ==, 99);
+        g_assert_cmpuint(plan.decision.n_actors, ==, 5); /* a plan without a decision is none */
+}
+
+static void test_budget(Fixture *f, const void *text) {
+        Plan plan = lease(f, 0, PLAN_END_NOT);
+
+        /* Nothing is known of a round's price yet: one. */
+        g_assert_cmpuint(plan.through_round, ==, 1);
+
+        /* Ten rounds of 0.01 are left of 1.0 after 0.9. */
+        f->usage.dearest_round_nano = 10 * 1000 * 1000;
+        f->usage.round_start_nano = 900 * 1000 * 1000;
+        plan = lease(f, 40, PLAN_END_NOT);
+        g_assert_cmpuint(plan.through_round, ==, 50);
+        g_assert_cmpuint(plan.end, ==, PLAN_END_NOT);
+
+        /* Less than one round's worth, but something: one. */
+        f->usage.round_start_nano = 999 * 1000 * 1000;
+        plan = lease(f, 49, PLAN_END_NOT);
+        g_assert_cmpuint(plan.through_round, ==, 50);
+
+        f->usage.round_start_nano = 1000 * 1000 * 1000;
+        plan = lease(f, 50, PLAN_END_NOT);
+        g_assert_cmpuint(plan.end, ==, PLAN_END_BUDGET);
+        g_assert_cmpuint(plan.through_round, ==, 50);
+
+        /* Somebody's wish comes before the meter's. */
+        plan = lease(f, 50, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(plan.end, ==, PLAN_END_INTERRUPTED);
+}
+
+static void test_budget_end_of_numbers(Fixture *f, const void *text) {
+        Plan plan = lease(f, UINT64_MAX, PLAN_END_NOT);
+
+        g_assert_cmpuint(plan.through_round, ==, UINT64_MAX);
+}
+
+int main(int argc, char **argv) {
+        static const char plain[] = "[Job]\nEnvironment=CartPole-v1\n[Scaling]\nActors=5\n";
+        static const char budget[] = "[Job]\nEnvironment=CartPole-v1\nBudget=1\n[Scaling]\nActors=5\n";
+
+        g_test_init(&argc, &argv, NULL);
+        g_test_add("/lease/no-budget", Fixture, plain, set_up, test_no_budget, tear_down);
+        g_test_add("/lease/end", Fixture, plain, set_up, test_end, tear_down);
+        g_test_add("/lease/budget", Fixture, budget, set_up, test_budget, tear_down);
+        g_test_add("/lease/end-of-numbers", Fixture, budget, set_up, test_budget_end_of_numbers, tear_down);
+        return g_test_run();
+}
