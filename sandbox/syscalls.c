@@ -36,7 +36,7 @@ typedef enum Hold {
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
         HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
         HOLD_READING,        /* open for reading, create nothing */
-        HOLD_OWN_SIGNALS,    /* to oneself, as PID 1 of a namespace */
+        HOLD_OWN_SIGNALS,    /* to oneself */
         HOLD_THREADS,        /* clone() of a thread */
         HOLD_TERMINAL,       /* ioctl(TCGETS): "is this a terminal?" */
         HOLD_NO_CHANGE,      /* prlimit(): look only */
@@ -80,7 +80,7 @@ static const Allowed calls[] = {
         { "getegid", LIBRARIES | LEARNER, HOLD_NOTHING, "tells nothing the sandbox did not choose" },
         { "geteuid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },
         { "getgid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },
-        { "getpid", ALL, HOLD_NOTHING, "abort() signals itself: 1 in its namespace" },
+        { "getpid", ALL, HOLD_NOTHING, "abort() signals itself" },
         { "getrandom", LIBRARIES | LEARNER, HOLD_NOTHING, "hash seeds and allocators' canaries" },
         { "getrusage", LIBRARIES | LEARNER, HOLD_NOTHING, "its own use" },
         { "gettid", ALL, HOLD_NOTHING, "abort() signals itself" },
@@ -130,7 +130,7 @@ static const Allowed calls[] = {
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
 
-static int add(scmp_filter_ctx filter, const Allowed *call, int number, bool has_pid_namespace) {
+static int add(scmp_filter_ctx filter, const Allowed *call, int number) {
         const uint32_t allow = SCMP_ACT_ALLOW;
 
         switch (call->hold) {
@@ -153,10 +153,7 @@ static int add(scmp_filter_ctx filter, const Allowed *call, int number, bool has
                                 SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND,
                                                 O_RDONLY));
         case HOLD_OWN_SIGNALS:
-                /* Elsewhere its number is not known yet: abort() then ends by a forbidden instruction instead. */
-                return has_pid_namespace
-                                       ? seccomp_rule_add(filter, allow, number, 1, SCMP_A0(SCMP_CMP_EQ, 1))
-                                       : seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+                return seccomp_rule_add(filter, allow, number, 1, SCMP_A0(SCMP_CMP_EQ, FILTER_PID_LATER));
         case HOLD_THREADS:
                 return seccomp_rule_add(filter, allow, number, 1,
                                 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM,
@@ -168,7 +165,7 @@ static int add(scmp_filter_ctx filter, const Allowed *call, int number, bool has
         return -EINVAL;
 }
 
-static int add_all(scmp_filter_ctx filter, unsigned list, bool has_pid_namespace) {
+static int add_all(scmp_filter_ctx filter, unsigned list) {
         for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
                 int number, r;
 
@@ -179,7 +176,7 @@ static int add_all(scmp_filter_ctx filter, unsigned list, bool has_pid_namespace
                 number = seccomp_syscall_resolve_name(calls[i].name);
                 if (number < 0)
                         continue;
-                r = add(filter, &calls[i], number, has_pid_namespace);
+                r = add(filter, &calls[i], number);
                 if (r < 0)
                         return r;
         }
@@ -220,8 +217,7 @@ static void filter_release(scmp_filter_ctx *filter) {
         seccomp_release(*filter);
 }
 
-int sandbox_filter_compile(
-                SandboxKind kind, bool libraries, bool has_pid_namespace, struct sock_fprog *ret) {
+int sandbox_filter_compile(SandboxKind kind, bool libraries, struct sock_fprog *ret) {
         unsigned list = kind == SANDBOX_LEARNER ? LEARNER : libraries ? LIBRARIES : BUILTIN;
         _cleanup_(filter_release) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
         int r;
@@ -237,7 +233,7 @@ int sandbox_filter_compile(
         r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
         if (r < 0)
                 return r;
-        r = add_all(filter, list, has_pid_namespace);
+        r = add_all(filter, list);
         if (r < 0)
                 return r;
 
