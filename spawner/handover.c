@@ -156,8 +156,8 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         if (child->level < SANDBOX_LEVEL_USERNS || go->n_mounts > 0)
                 return 0;
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
-                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + i], launch->mounts[i].read_only,
-                                &received[*n]);
+                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + i], geteuid(),
+                                launch->mounts[i].read_only, &received[*n]);
 
                 if (r < 0)
                         return r;

@@ -83,9 +83,10 @@ int child_start(uint32_t level, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
+        /* Where we may not kill a process of another user, the end of its channel ends it. */
+        child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);
-        child->channel = close_fd(child->channel);
         child->pid_fd = close_fd(child->pid_fd);
         child->pid = 0;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,11 +15,12 @@
 
 /* The kernel clones mounts of the caller's own mount namespace only, and the descriptor may come from another (a hardened daemon's, or the
  * one we were cloned from). Then the same file is looked for at the same place here, and taken only if it is the same inode. */
-static int reopen(int fd, int *ret) {
+static int reopen(int fd, uid_t as, int *ret) {
         _cleanup_close_ int found = -EBADF;
         char link[64], path[PATH_MAX];
         struct stat a, b;
         ssize_t n;
+        int r;
 
         (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         n = readlink(link, path, sizeof(path) - 1);
@@ -26,9 +28,13 @@ static int reopen(int fd, int *ret) {
                 return -errno;
         path[n] = 0;
 
+        /* The way there belongs to who asks; we have no capability to pass closed directories. */
+        (void) setfsuid(as);
         found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (found < 0)
-                return -errno;
+        r = found < 0 ? -errno : 0;
+        (void) setfsuid(geteuid());
+        if (r < 0)
+                return r;
         if (fstat(fd, &a) < 0 || fstat(found, &b) < 0)
                 return -errno;
         if (a.st_dev != b.st_dev || a.st_ino != b.st_ino)
@@ -41,7 +47,7 @@ static int clone_tree(int fd) {
         return open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 }
 
-int mount_clone(int fd, bool read_only, int *ret) {
+int mount_clone(int fd, uid_t as, bool read_only, int *ret) {
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                                (read_only ? MOUNT_ATTR_RDONLY : 0) };
         _cleanup_close_ int tree = -EBADF, here = -EBADF;
@@ -49,7 +55,7 @@ int mount_clone(int fd, bool read_only, int *ret) {
 
         tree = clone_tree(fd);
         if (tree < 0) {
-                r = reopen(fd, &here);
+                r = reopen(fd, as, &here);
                 if (r < 0)
                         return r;
                 tree = clone_tree(here);

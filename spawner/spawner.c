@@ -150,8 +150,8 @@ static int clone_mounts(
         if (geteuid() != 0 || child->level < SANDBOX_LEVEL_USERNS)
                 return 0;
         for (; *n < launch->n_mounts; (*n)++) {
-                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + *n], launch->mounts[*n].read_only,
-                                &mounts[*n]);
+                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + *n], request->peer,
+                                launch->mounts[*n].read_only, &mounts[*n]);
 
                 if (r < 0)
                         return answer_fail(answer, LAUNCH_STEP_MOUNTS, r,
@@ -211,14 +211,16 @@ static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAn
 }
 
 /* In system mode anybody can reach the socket who may enter the directory it lies in; only the daemon and root are served. */
-static int check_peer(int fd, bool system, uid_t daemon_uid, LaunchAnswer *answer) {
+static int check_peer(int fd, bool system, uid_t daemon_uid, uid_t *ret, LaunchAnswer *answer) {
         struct ucred peer;
         socklen_t n = sizeof(peer);
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
                 return answer_fail(answer, LAUNCH_STEP_MESSAGE, -errno, "the caller cannot be identified");
-        if (peer.uid == 0 || peer.uid == (system ? daemon_uid : getuid()))
+        if (peer.uid == 0 || peer.uid == (system ? daemon_uid : getuid())) {
+                *ret = peer.uid;
                 return 0;
+        }
         return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EPERM,
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
@@ -249,7 +251,7 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
                 (void) answer_fail(&answer, LAUNCH_STEP_MESSAGE, r,
                                 "the daemon's launch record cannot be read: %s", strerror(-r));
         if (r >= 0)
-                r = check_peer(fd, system, daemon_uid, &answer);
+                r = check_peer(fd, system, daemon_uid, &request.peer, &answer);
         if (r >= 0)
                 r = launch_check(&request.launch, n_bytes, request.n_fds, geteuid(), &answer);
         /* Root of a container without the reserved range is no root of the host: it has its own id to give, like anybody. */

@@ -29,6 +29,7 @@ typedef struct Request {
         Launch launch;
         int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, then the mounts */
         size_t n_fds;
+        uid_t peer; /* who sent it */
 } Request;
 
 typedef struct Child {
@@ -77,8 +78,8 @@ int cgroup_mount(char ret[256]);         /* where the unified hierarchy is mount
 int cgroup_of(pid_t pid, char ret[256]); /* its path there */
 int cgroup_delegate(int fd, uid_t owner);
 
-/* mounts */
-int mount_clone(int fd, bool read_only, int *ret);
+/* mounts. as: with whose rights a path is looked up, where the descriptor alone does not do. */
+int mount_clone(int fd, uid_t as, bool read_only, int *ret);
 
 /* handover: in the child; returns only by _exit(). */
 typedef struct Programs {

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# install, uninstall: every file has one line in INSTALLED, "mode source destination". Files named X.in are templates. Directories of
+# systemd, D-Bus and polkit follow PREFIX; with a PREFIX other than /usr the bus policy and the polkit actions have to be linked into
+# the places where their daemons look.
+
+DESTDIR ?=
+BINDIR      ?= $(PREFIX)/bin
+UNITDIR     ?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+SHARE        = $(PREFIX)/share
+DOCDIR      ?= $(SHARE)/doc/actord
+EXAMPLESDIR ?= $(DOCDIR)/examples
+
+MANPAGES    := $(wildcard docs/*.1 docs/*.5 docs/*.7 docs/*.8)
+man_section  = $(subst .,,$(suffix $(1)))
+examples     = $(foreach f,$(wildcard examples/*.conf),0644:$(f):$(EXAMPLESDIR)/$(notdir $(f))) \
+        $(foreach f,$(wildcard examples/env-template/*.c examples/env-template/Makefile examples/env-template/*.conf examples/env-template/*.md),0644:$(f):$(EXAMPLESDIR)/env-template/$(notdir $(f)))
+
+INSTALLED = \
+        0755:$(B)/actorctl:$(BINDIR)/actorctl \
+        $(foreach p,actord actord-spawn actord-invoker actord-learner,0755:$(B)/$(p):$(LIBEXECDIR)/$(p)) \
+        0644:$(B)/env-mujoco.so:$(LIBEXECDIR)/env-mujoco.so \
+        $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
+        0644:units/actord.service.in:$(UNITDIR)/actord.service \
+        0644:units/actord-spawn.socket.in:$(UNITDIR)/actord-spawn.socket \
+        0644:units/actord-spawn.service.in:$(UNITDIR)/actord-spawn.service \
+        0644:units/actord.slice:$(UNITDIR)/actord.slice \
+        0644:units/actord-user.service.in:$(USERUNITDIR)/actord.service \
+        0644:units/org.actord1.conf:$(SHARE)/dbus-1/system.d/org.actord1.conf \
+        0644:units/org.actord1.service:$(SHARE)/dbus-1/system-services/org.actord1.service \
+        0644:units/org.actord1-session.service.in:$(SHARE)/dbus-1/services/org.actord1.service \
+        0644:units/org.actord1.xml:$(SHARE)/dbus-1/interfaces/org.actord1.xml \
+        0644:units/org.actord1.policy:$(SHARE)/polkit-1/actions/org.actord1.policy \
+        0644:units/actord.sysusers:$(PREFIX)/lib/sysusers.d/actord.conf \
+        0644:units/actord.catalog:$(PREFIX)/lib/systemd/catalog/actord.catalog \
+        0644:include/actord/env.h:$(PREFIX)/include/actord/env.h \
+        0644:packaging/actord.pc.in:$(SHARE)/pkgconfig/actord.pc \
+        $(foreach f,$(wildcard packaging/completions/actorctl.bash),0644:$(f):$(SHARE)/bash-completion/completions/actorctl) \
+        $(foreach f,$(wildcard packaging/completions/_actorctl),0644:$(f):$(SHARE)/zsh/vendor-completions/_actorctl) \
+        $(foreach f,$(MANPAGES),0644:$(f):$(SHARE)/man/man$(call man_section,$(f))/$(notdir $(f))) \
+        $(foreach f,$(wildcard README.md NEWS.md),0644:$(f):$(DOCDIR)/$(f)) \
+        $(examples)
+
+.PHONY: install uninstall list-installed
+install: all
+	@printf '%s\n' $(INSTALLED) | packaging/install.sh "$(DESTDIR)" PREFIX=$(PREFIX) LIBEXECDIR=$(LIBEXECDIR) \
+                EXAMPLESDIR=$(EXAMPLESDIR) VERSION=$(VERSION)
+
+# What the daemon wrote (/var/lib/actord) and what an administrator wrote (/etc/actord) stays.
+uninstall:
+	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
+	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+
+list-installed:
+	@printf '%s\n' $(INSTALLED) | cut -d: -f3 | sort
