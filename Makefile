@@ -103,7 +103,7 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/rooms.a
 	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $< $(B)/rooms.a $(LIBS_test)
 
 .SECONDARY:
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -path $(B)/lane -prune -o -name '*.d' -type f -print 2>/dev/null)
 -include tests/tests.mk packaging/install.mk
 
 .PHONY: clean
