@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The manual against what it describes: every setting with its default, every verb and option, the D-Bus listing, all examples."""
+import os, re, shutil, subprocess, sys
+import xml.etree.ElementTree as ElementTree
+
+os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CTL = os.path.join(os.environ.get("B", "build"), "actorctl")
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def page(name):
+    """The text of a page without its roff."""
+    text = read("docs/" + name)
+    text = re.sub(r'(?m)^\.\\".*$', "", text)
+    return text.replace("\\-", "-")
+
+
+def settings():
+    """(section, key, default) of the table in include/settings.h."""
+    rows = re.findall(r'^ +X\((\w+), (\w+), \w+, \w+, "([^"]*)", [^"]*"[^\n]*"\)', read("include/settings.h"), re.M)
+    assert len(rows) > 50, rows
+    return rows
+
+
+def sections(text):
+    """{section: text} of a page's `.SS [Section]` parts."""
+    parts = re.split(r"(?m)^\.S[SH] \[(\w+)\].*$", text)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def job_conf_names_every_key():
+    parts = sections(page("job.conf.5"))
+    for section, key, default in settings():
+        entry = re.search(rf"(?ms)^\.TP\n\.I {key}=$(.*?)(?=^\.TP|^\.S[SH]|\Z)", parts[section])
+        assert entry, f"[{section}] {key}= is missing"
+        want = f"Default: {default}." if default else "Default: unset."
+        assert want in entry[1], f"[{section}] {key}=: no '{want}'"
+
+
+def job_conf_names_nothing_else():
+    known = {(s, k) for s, k, _ in settings()}
+    for section, text in sections(page("job.conf.5")).items():
+        for key in re.findall(r"(?m)^\.TP\n\.I (\w+)=$", text):
+            assert (section, key) in known, f"[{section}] {key}= does not exist"
+
+
+def all_conf_shows_every_default():
+    found, section = {}, None
+    for line in read("examples/all.conf").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif "=" in line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            found[section, key] = value
+    for section, key, default in settings():
+        assert (section, key) in found, f"[{section}] {key}= is missing"
+        if (section, key) != ("Job", "Environment"):
+            assert found[section, key] == default, f"[{section}] {key}={found[section, key]}, not {default}"
+    assert len(found) == len(settings()), "there are keys that do not exist"
+
+
+def verbs_and_options_are_described():
+    text = page("actorctl.1")
+    for verb in re.findall(r'\{ VERB_\w+, "(\w+)"', read("actorctl/main.c")):
+        assert re.search(rf'(?m)^\.(BI|BR|B) "?{verb}\b', text), f"verb {verb} is missing"
+    for option in re.findall(r'\{ "([\w-]+)", ', read("actorctl/options.c")):
+        if option not in ("short", "pretty", "off"):
+            assert f"--{option}" in text, f"option --{option} is missing"
+
+
+def daemon_settings_are_described():
+    text = page("actord.conf.5")
+    table = re.search(r"#define DAEMON_SETTINGS\(X\)(.*?)\n\n", read("daemon/config.h"), re.S)[1]
+    rows = re.findall(r'X\((\w+), \w+, \w+, ([^,]+),', table)
+    for key, default in rows:
+        default = default.strip('"') or "unset"
+        entry = re.search(rf"(?ms)^\.I {key}=$(.*?)(?=^\.TP|^\.SH)", text)
+        assert entry and f"Default: {default}." in entry[1], f"{key}= with its default {default} is missing"
+    assert len(re.findall(r"(?m)^\.I \w+=$", text)) == len(rows)
+
+
+def price_keys_are_described():
+    text = page("actord-price.5")
+    parts = dict(re.findall(r"(?ms)^\.SS (\[[^\n]*)\n(.*?)(?=^\.S[SH]|\Z)", text))
+    rows = re.findall(r"X\(([A-Z]\w+), (\w+),", read("daemon/price-private.h"))
+    assert len(rows) > 15
+    for section, key in rows:
+        body = "".join(b for heading, b in parts.items() if f"[{section}]" in heading)
+        assert f".I {key}=" in body, f"[{section}] {key}= is missing"
+
+
+def listing(interface):
+    """One line for each member of an interface, as the manual writes it."""
+    lines = set()
+    for m in interface.findall("method"):
+        lines.add(m.get("name") + "(" + ", ".join(f'{a.get("direction")} {a.get("type")} {a.get("name")}' for a in m.findall("arg")) + ")")
+    for s in interface.findall("signal"):
+        lines.add(s.get("name") + "(" + ", ".join(f'{a.get("type")} {a.get("name")}' for a in s.findall("arg")) + ")")
+    for p in interface.findall("property"):
+        const = any(a.get("value") == "const" for a in p.findall("annotation"))
+        lines.add(f'{"const " if const else ""}readonly {p.get("type")} {p.get("name")}')
+    return lines
+
+
+def bus_page_lists_the_interface():
+    text = page("org.actord1.5")
+    for interface in ElementTree.parse("units/org.actord1.xml").getroot().findall("interface"):
+        block = re.search(rf"interface {re.escape(interface.get('name'))} \{{(.*?)\n  \}};", text, re.S)[1]
+        block = re.sub(r"^    (methods|signals|properties):$", "", block, flags=re.M)
+        found = {re.sub(r"\s+", " ", x).strip() for x in block.split(";") if x.strip()}
+        want = listing(interface)
+        assert found == want, f"only in the manual: {sorted(found - want)}; only in the interface: {sorted(want - found)}"
+
+
+def bus_errors_are_described():
+    text = page("org.actord1.5")
+    for name in re.findall(r"X\((\w+), E\w+\)", read("include/bus.h")):
+        assert re.search(rf"\b{name}\b", text), f"error {name} is missing"
+
+
+def pages_are_clean_roff():
+    if not shutil.which("man"):
+        return "no man here"
+    for name in sorted(os.listdir("docs")):
+        if re.search(r"\.[1-8]$", name):
+            r = subprocess.run(["man", "--warnings=w", "-E", "UTF-8", "-l", "-Tutf8", "-Z", "docs/" + name], capture_output=True, text=True)
+            assert r.returncode == 0 and not r.stderr.strip(), r.stderr
+
+
+def examples_are_accepted():
+    """Each is read by the very parser: a wrong override makes it the only complaint."""
+    for name in sorted(os.listdir("examples")):
+        if name.endswith(".conf"):
+            r = subprocess.run([CTL, "run", "examples/" + name, "--set", "Job.Seed=x"], capture_output=True, text=True)
+            assert r.returncode == 2 and r.stderr == "--set Job.Seed=x: not a whole number\n", (name, r.stderr)
+
+
+def main():
+    checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
+              daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described,
+              pages_are_clean_roff, examples_are_accepted]
+    failed = 0
+    print(f"1..{len(checks)}")
+    for i, check in enumerate(checks, 1):
+        try:
+            skip = check()
+            print(f"ok {i} - {check.__name__.replace('_', ' ')}" + (f" # SKIP {skip}" if skip else ""))
+        except (AssertionError, KeyError, TypeError) as e:
+            failed += 1
+            print(f"not ok {i} - {check.__name__.replace('_', ' ')}\n# {e!r}")
+    sys.exit(1 if failed else 0)
+
+
+main()
