@@ -3,9 +3,42 @@
 #include "learner/blas.h"
 
 #include <cblas.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "include/sandbox.h"
 
 /* Debian's cblas.h of the serial flavour does not declare it in every version. */
 extern char *openblas_get_corename(void);
+
+/* The serial library hands out its scratch buffers without a lock, so that two threads may get the same one. The two functions below
+ * take the place of its own (the dynamic linker resolves its calls to the program's first): each thread has a buffer to itself, as
+ * large as the library's own are (BUFFER_SIZE in OpenBLAS's common_x86_64.h), of which only what is used becomes memory. */
+#define BLAS_BUFFER_BYTES ((128ul << 20) + (64ul << 10))
+#define PUBLIC            __attribute__((visibility("default")))
+
+PUBLIC void *blas_memory_alloc(int kind);
+PUBLIC void blas_memory_free(void *buffer);
+
+void *blas_memory_alloc(int kind) {
+        static __thread void *buffer;
+
+        if (!buffer) {
+                buffer = mmap(NULL, BLAS_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                if (buffer == MAP_FAILED) {
+                        /* The library has no way to hear of it. */
+                        (void) fprintf(stderr, "actord-learner: no memory for a thread's scratch buffer: "
+                                               "raise MemoryMax= in [Learner], or lower Threads=\n");
+                        _exit(EXIT_LEARNER_SETUP);
+                }
+        }
+        return buffer;
+}
+
+void blas_memory_free(void *buffer) {
+}
 
 void blas_forward(const float *weight, const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows,
                 float *ret_y) {

@@ -7,7 +7,6 @@
 
 #include "include/policy.h"
 #include "learner/vector-math.h"
-#include "lib/forward.h"
 
 /* One binary for machines of all kinds. Sanitizers do not survive the resolvers, which run before they are set up. */
 #if defined(__x86_64__) && !defined(ACTORD_SANITIZE)
@@ -16,23 +15,59 @@
 #define WIDE
 #endif
 
-/* Adds 16 lanes in a fixed tree. */
-static inline float lanes_sum(const float lanes[KERNEL_LANES]) {
-        float s[8];
+/* 16 numbers side by side: one register, or several, of whatever the machine has. */
+typedef float Lanes __attribute__((vector_size(4 * KERNEL_LANES), aligned(4), may_alias));
+typedef int32_t LaneBits __attribute__((vector_size(4 * KERNEL_LANES)));
+typedef float Half __attribute__((vector_size(2 * KERNEL_LANES)));
+typedef float Quarter __attribute__((vector_size(KERNEL_LANES)));
 
-        for (unsigned i = 0; i < 8; i++)
-                s[i] = lanes[i] + lanes[i + 8];
-        for (unsigned i = 0; i < 4; i++)
-                s[i] = s[i] + s[i + 4];
-        return (s[0] + s[2]) + (s[1] + s[3]);
+/* Adds the lanes in a fixed tree: k to k + 8, k + 4, k + 2, k + 1. */
+#define LANES_SUM(x)                                                                       \
+        ({                                                                                 \
+                Half _h = __builtin_shufflevector((x), (x), 0, 1, 2, 3, 4, 5, 6, 7) +      \
+                          __builtin_shufflevector((x), (x), 8, 9, 10, 11, 12, 13, 14, 15); \
+                Quarter _q = __builtin_shufflevector(_h, _h, 0, 1, 2, 3) +                 \
+                             __builtin_shufflevector(_h, _h, 4, 5, 6, 7);                  \
+                (_q[0] + _q[2]) + (_q[1] + _q[3]);                                         \
+        })
+
+/* forward_tanh() of lib/forward.c, the same operations in the same order on lanes: a test holds them equal, bit for bit. It is here
+ * once more since half of a shard's time outside of BLAS is spent in it, and as a row of its own it would read and write everything
+ * twice. A NaN stays one, as a comparison with it is false. */
+#define LANES_HOLD(x, bound)                                                                 \
+        ({                                                                                   \
+                Lanes _low = (Lanes) (((LaneBits) (x) & ~((x) > (bound))) |                  \
+                                      ((LaneBits) ((Lanes){} + (bound)) & ((x) > (bound)))); \
+                (Lanes)(((LaneBits) _low & ~(_low < -(bound))) |                             \
+                                ((LaneBits) ((Lanes){} - (bound)) & (_low < -(bound))));     \
+        })
+
+WIDE static void bias_tanh(float *restrict y, const float *restrict bias, uint32_t n, uint32_t stride) {
+        for (uint32_t u = 0; u < n; u++)
+                for (uint32_t r = 0; r < stride; r += KERNEL_LANES) {
+                        Lanes x = *(Lanes *) (y + (size_t) u * stride + r) + bias[u], z, p, q;
+
+                        x = LANES_HOLD(x, 9.02f);
+                        z = x * x;
+                        p = z * 1.3317613105259e-08f + 2.0582436746910e-05f;
+                        p = p * z + 3.4939723676539e-03f;
+                        p = p * z + 1.3379666368905e-01f;
+                        p = p * z + 1.0f;
+                        q = z * 7.7614234280697e-07f + 3.2829900190218e-04f;
+                        q = q * z + 2.5870838825164e-02f;
+                        q = q * z + 4.6712981684973e-01f;
+                        q = q * z + 1.0f;
+                        x = x * p / q;
+                        *(Lanes *) (y + (size_t) u * stride + r) = LANES_HOLD(x, 1.0f);
+                }
 }
 
 WIDE static void bias_relu(float *restrict y, const float *restrict bias, uint32_t n, uint32_t stride) {
         for (uint32_t u = 0; u < n; u++)
-                for (uint32_t r = 0; r < stride; r++) {
-                        float x = y[(size_t) u * stride + r] + bias[u];
+                for (uint32_t r = 0; r < stride; r += KERNEL_LANES) {
+                        Lanes x = *(Lanes *) (y + (size_t) u * stride + r) + bias[u];
 
-                        y[(size_t) u * stride + r] = x > 0.0f ? x : 0.0f;
+                        *(Lanes *) (y + (size_t) u * stride + r) = (Lanes) ((LaneBits) x & (x > 0.0f));
                 }
 }
 
@@ -44,10 +79,7 @@ WIDE static void bias_only(float *restrict y, const float *restrict bias, uint32
 
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation) {
         switch ((LayerActivation) activation) {
-        case LAYER_TANH:
-                bias_only(y, bias, n, stride);
-                forward_tanh_row(y, (size_t) n * stride);
-                break;
+        case LAYER_TANH: bias_tanh(y, bias, n, stride); break;
         case LAYER_RELU: bias_relu(y, bias, n, stride); break;
         case LAYER_NONE: bias_only(y, bias, n, stride); break;
         }
@@ -58,26 +90,20 @@ WIDE void kernel_activation_backward(float *restrict dy, const float *restrict y
         for (uint32_t u = 0; u < n; u++) {
                 float *d = dy + (size_t) u * stride;
                 const float *x = y + (size_t) u * stride;
-                float lanes[KERNEL_LANES] = {};
+                Lanes sums = {};
 
-                if (activation == LAYER_TANH)
-                        for (uint32_t r = 0; r < stride; r += KERNEL_LANES)
-                                for (uint32_t l = 0; l < KERNEL_LANES; l++) {
-                                        d[r + l] *= 1.0f - x[r + l] * x[r + l];
-                                        lanes[l] += d[r + l];
-                                }
-                else if (activation == LAYER_RELU)
-                        for (uint32_t r = 0; r < stride; r += KERNEL_LANES)
-                                for (uint32_t l = 0; l < KERNEL_LANES; l++) {
-                                        d[r + l] = x[r + l] > 0.0f ? d[r + l] : 0.0f;
-                                        lanes[l] += d[r + l];
-                                }
-                else
-                        for (uint32_t r = 0; r < stride; r += KERNEL_LANES)
-                                for (uint32_t l = 0; l < KERNEL_LANES; l++)
-                                        lanes[l] += d[r + l];
+                for (uint32_t r = 0; r < stride; r += KERNEL_LANES) {
+                        Lanes a = *(const Lanes *) (d + r), b = *(const Lanes *) (x + r);
 
-                dbias[u] = (accumulate ? dbias[u] : 0.0f) + lanes_sum(lanes);
+                        if (activation == LAYER_TANH)
+                                a *= 1.0f - b * b;
+                        else if (activation == LAYER_RELU)
+                                a = (Lanes) ((LaneBits) a & (b > 0.0f));
+                        *(Lanes *) (d + r) = a;
+                        sums += a;
+                }
+
+                dbias[u] = (accumulate ? dbias[u] : 0.0f) + LANES_SUM(sums);
         }
 }
 
