@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# bash completion for actorctl
+
+_actorctl_jobs() {
+    actorctl list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
+}
+
+_actorctl_environments() {
+    actorctl env list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
+}
+
+_actorctl_sheets() {
+    actorctl price list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
+}
+
+# The verb is the first word that is no option and no option's value.
+_actorctl_verb() {
+    local i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+            --set | --seed | --episodes | --format | --output | --lines | -o | -n) i=$((i + 1)) ;;
+            -*) ;;
+            *) echo "${COMP_WORDS[i]}" && return ;;
+        esac
+    done
+}
+
+_actorctl() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb words
+    local common='--help --version --quiet --system --user'
+    verb=$(_actorctl_verb)
+
+    case $before in
+        -o | --output)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return ;;
+        --format)
+            mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
+            return ;;
+    esac
+
+    case $word in
+        --json=*)
+            mapfile -t COMPREPLY < <(compgen -P --json= -W 'short pretty off' -- "${word#--json=}")
+            return ;;
+        -*)
+            case $verb in
+                run) words='--set --seed --json' ;;
+                submit) words='--set --seed --wait --json' ;;
+                verify) words='--set --json' ;;
+                eval) words='--set --seed --episodes --json' ;;
+                export) words='--format --output' ;;
+                logs) words='--follow --lines --no-pager --no-legend' ;;
+                cat) words='--no-pager --no-legend' ;;
+                '' | list | status | show | bill | env | price) words='--json --no-pager --no-legend' ;;
+                *) words= ;;
+            esac
+            mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")
+            return ;;
+    esac
+
+    case $verb in
+        '') words='run submit list status show cat stop watch bill logs verify export eval env price help' ;;
+        status | show | cat | stop | watch | bill | logs | export) words=$(_actorctl_jobs) ;;
+        run | submit | verify)
+            mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
+            return ;;
+        eval)
+            mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
+            return ;;
+        help) words='run submit list status show cat stop watch bill logs verify export eval env price' ;;
+        env)
+            case $before in
+                show) words=$(_actorctl_environments) ;;
+                check)
+                    mapfile -t COMPREPLY < <(compgen -f -X '!*.so' -- "$word"; compgen -d -- "$word")
+                    return ;;
+                *) words='list show check' ;;
+            esac ;;
+        price)
+            case $before in
+                show) words=$(_actorctl_sheets) ;;
+                *) words='list show' ;;
+            esac ;;
+        *) words= ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+complete -o filenames -F _actorctl actorctl
