@@ -6,7 +6,7 @@
 
 #include "actorctl/bus.h"
 
-/* clang-format off: a table */
+/* clang-format off */
 /* X(D-Bus type, property, member): all of org.actord1.Job. */
 #define JOB_PROPERTIES(X) \
         X(t, Id, id) X(u, UserId, uid) X(s, Description, description) X(s, Environment, environment) \

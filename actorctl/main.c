@@ -11,7 +11,7 @@
 
 static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
 
-/* clang-format off: a table */
+/* clang-format off */
 const Verb verbs[] = {
         { VERB_RUN, "run", "FILE", "train a job here and now, without a daemon", 1, 1, verb_run,
                         "Starts a private daemon for one job, shows its progress and ends with its bill.\n"

@@ -96,7 +96,7 @@ static bool take_output(Options *options, const char *value) {
         return true;
 }
 
-/* clang-format off: a table */
+/* clang-format off */
 static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
         { "version", 0, NULL, VERB_ANY, "show the version", take_version },
