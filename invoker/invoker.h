@@ -98,9 +98,10 @@ typedef struct Invoker {
         Statistics statistics;
         uint8_t policy_sha256[32];
         uint64_t policy_version;
-        uint64_t round_nsec;  /* when the round began */
-        uint64_t update_nsec; /* when its first TAKE was given */
-        bool was_restored;    /* the learner has a state worth keeping */
+        uint64_t round_nsec;          /* when the round began */
+        uint64_t update_nsec;         /* when its first TAKE was given */
+        uint64_t learner_credit_nsec; /* what its updates were seen to use, and have not claimed */
+        bool was_restored;            /* the learner has a state worth keeping */
         bool has_checkpoint, last_checkpoint_tried;
         uint64_t checkpoint_round, checkpoint_nsec;
         uint64_t next_episode, n_episodes_done;

@@ -120,10 +120,6 @@ int learner_start(Invoker *i) {
         if (r < 0)
                 return r;
 
-        /* Files that it makes are its own; where it shares our user nothing needs to change. */
-        if (i->level == SANDBOX_LEVEL_FULL && i->invoked->launch.n_uids > 1)
-                (void) !fchown(INVOKER_FD_STATE, LEARNER_UID, (gid_t) -1);
-
         pid = worker_fork(&i->learner, sandbox_clone_flags(i->learner_sandbox), i->proc_fd);
         if (pid == 0)
                 child_run(i);
