@@ -34,6 +34,10 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_member(cpu, "actors", json_real(seconds(status->cpu_actors_nsec)));
         json_object_set_member(cpu, "learner", json_real(seconds(status->cpu_learner_nsec)));
         json_object_set_member(cpu, "control", json_real(seconds(status->cpu_control_nsec)));
+        json_object_set_member(cpu, "startup", json_real(seconds(status->cpu_startup_nsec)));
+        /* What the job's own cgroup counted, for the books to be compared with; none where there is no cgroup. */
+        if (status->cpu_scope_nsec > 0)
+                json_object_set_member(cpu, "scope", json_real(seconds(status->cpu_scope_nsec)));
         json_object_set_object_member(object, "cpu_s", cpu);
         json_object_set_member(invocations, "total", json_unsigned(status->n_invocations));
         json_object_set_member(invocations, "cold", json_unsigned(status->n_cold));
