@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Limits that only a kernel with every cgroup controller enforces. Runs as root in the virtual machine, where `make install` has been done."""
+import glob, os, subprocess, sys, time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from story import *
+
+SO = os.environ.get("ACTORD_GREEDY", os.path.join(BUILD, "tests", "greedy-env.so"))
+
+
+def conf(*lines):
+    path = os.path.join(STATE, "greedy.conf")
+    open(path, "w").write(f"[Job]\nEnvironment={SO}\nStopSteps=2000\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=30\n" + "\n".join(lines) +
+                          "\n[Learner]\nMinibatchSize=32\nEpochs=1\n")
+    return path
+
+
+@story("nothing is missing: every limit is enforced")
+def nothing_missing():
+    r = run(conf(), timeout=180)
+    equal(r.limits_not_enforced, [], "limits that are not enforced")
+
+
+@story("MemoryMax= ends an actor that takes more, with that reason, and the job says so")
+def memory():
+    r = run(conf("MemoryMax=64M"), "Environment.Take=256", ok=False, timeout=180)
+    equal(r.status, 1, "status")
+    assert "memory" in r.json["fault"], r.json["fault"]
+
+
+@story("CPUQuota= halves what an actor gets of a CPU")
+def quota():
+    fast = run(conf(), "Environment.Spin=2000", timeout=240)
+    slow = run(conf("CPUQuota=50%"), "Environment.Spin=2000", timeout=240)
+    assert slow.wall_s > 1.3 * fast.wall_s, (fast.wall_s, slow.wall_s)
+    equal(slow.policy_sha256, fast.policy_sha256, "policies")
+
+
+@story("AllowedCPUs= keeps actors on the CPUs that were given")
+def cpus():
+    seen = set()
+
+    def look(p):
+        while p.poll() is None:
+            for pid in descendants(1, "actord-actor"):
+                try:
+                    seen.add(re.search(r"Cpus_allowed_list:\s+(\S+)", open(f"/proc/{pid}/status").read()).group(1))
+                except OSError:
+                    pass
+            time.sleep(0.02)
+
+    run(conf("AllowedCPUs=1"), "Environment.Spin=500", during=look, timeout=180)
+    assert "1" in seen, seen
+
+
+tell()
