@@ -60,9 +60,9 @@ def under_load():
 
 @story("actors killed at random give the same policy, and the bill shows the waste")
 def killed_actors():
-    sets = ("Job.StopSteps=40000", "Actor.Retries=100")
+    sets = ("Job.StopSteps=40000", "Scaling.Actors=4", "Actor.RolloutSteps=512")
     before = run("hopper", *sets, seed=5)
-    killer = Killer("actord-actor")
+    killer = Killer("actord-actor", low=0.02, high=0.2)
     after = run("hopper", *sets, seed=5, during=killer)
     assert len(killer.killed) >= 2, killer.killed
     equal(after.policy_sha256, before.policy_sha256, "policies")
