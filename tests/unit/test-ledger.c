@@ -479,6 +479,28 @@ static void test_lives(void) {
         ledger_close(ledger);
 }
 
+/* Each example of the manual page is a query that this schema answers. */
+static void test_page(void) {
+        g_autofree char *path = g_build_filename(
+                                        g_getenv("ACTORD_SOURCE") ?: ".", "docs", "actord-ledger.5", NULL),
+                        *text = NULL;
+        Ledger *ledger = NULL;
+        unsigned n = 0;
+
+        g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+        assert_ok(ledger_open(":memory:", &ledger));
+        for (char *at = strstr(text, ".EX\n"); at; at = strstr(at, ".EX\n")) {
+                g_autofree char *query = g_strndup(at + 4, (gsize) (strstr(at, ".EE\n") - at - 4));
+                _cleanup_statement_ sqlite3_stmt *statement = NULL;
+
+                assert_ok(ledger_prepare(ledger, query, &statement));
+                n++;
+                at += 4;
+        }
+        g_assert_cmpuint(n, >=, 5);
+        ledger_close(ledger);
+}
+
 int main(int argc, char *argv[]) {
         int r;
 
@@ -497,6 +519,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ledger/foreign-files", test_foreign_files);
         g_test_add_func("/ledger/damage-after-kill", test_damage_after_kill);
         g_test_add_func("/ledger/lives", test_lives);
+        g_test_add_func("/ledger/page", test_page);
         r = g_test_run();
 
         g_autofree char *command = g_strdup_printf("rm -rf '%s'", directory);

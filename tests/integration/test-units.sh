@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What is installed: units that systemd accepts, restrictions that stay as tight as they are, access rules that parse, and an uninstall
+# that leaves nothing.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+build=${B:-build}
+units=$root/usr/lib/systemd/system
+
+exposure() { # exposure UNIT: in tenths
+    systemd-analyze security --offline=yes --no-pager "$units/$1" 2>/dev/null |
+        sed -n 's/.*Overall exposure level.*: \([0-9]*\)\.\([0-9]\).*/\1\2/p' | sed 's/^0//'
+}
+
+at_most() { # at_most DESCRIPTION SEEN LIMIT
+    check "$1 ($2 of $3 tenths)" test "${2:-1000}" -le "$3"
+}
+
+# Programs and users of an installation that is not there cannot be looked at: only what is said about the units counts.
+verify() {
+    local said
+    said=$(systemd-analyze verify --man=no --recursive-errors=no "$@" 2>&1 | grep -F "$root" |
+        grep -v -e 'is not executable' -e 'Unknown user' -e 'Failed to find user')
+    [ -z "$said" ] || {
+        echo "$said"
+        return 1
+    }
+}
+
+check "make install" make -s --no-print-directory B="$build" install DESTDIR="$root"
+is "everything that is listed is there, and nothing else" \
+    "$(cd "$root" && find . -type f | sed 's/^\.//' | sort)" "$(make -s --no-print-directory B="$build" list-installed | sort -u)"
+refuse "no template's place was left empty" grep -rIl '@[A-Z]*@' "$root/usr/lib/systemd" "$root/usr/share/dbus-1" \
+    "$root/usr/share/pkgconfig"
+check "programs may be started by anybody" test "$(stat -c %a "$root/usr/lib/actord/actord-invoker")" = 755
+
+if command -v systemd-analyze >/dev/null; then
+    check "the units are sound" verify "$units"/actord.service "$units"/actord-spawn.service "$units"/actord-spawn.socket \
+        "$units"/actord.slice
+    at_most "the daemon's exposure" "$(exposure actord.service)" 5
+    at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 36
+    # Each of these is inherited by the jobs and breaks them.
+    for word in RestrictNamespaces ProtectControlGroups PrivateUsers SystemCallFilter=@system-service ProtectKernelTunables; do
+        refuse "the spawner's unit has no $word" grep -q "^$word" "$units/actord-spawn.service"
+    done
+else
+    skip "the units are sound" "systemd-analyze is missing"
+fi
+
+for file in dbus-1/system.d/org.actord1.conf dbus-1/interfaces/org.actord1.xml polkit-1/actions/org.actord1.policy; do
+    check "$(basename "$file") is well-formed" python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' \
+        "$root/usr/share/$file"
+done
+check "each polkit action is one that the daemon asks for, and the other way round" python3 - "$root" <<'END'
+import re, sys
+actions = set(re.findall(r'<action id="(.*?)"', open(sys.argv[1] + "/usr/share/polkit-1/actions/org.actord1.policy").read()))
+asked = set(re.findall(r'#define ACTION_\w+\s+"(.*?)"', open("daemon/access.h").read()))
+assert actions == asked, (actions, asked)
+END
+
+cat >"$root/line.c" <<'END'
+#include <actord/env.h>
+int main(void) { return 0; }
+END
+check "a plugin's author finds the header by pkg-config" sh -c "cc -I'$root/usr/include' -o '$root/line' '$root/line.c' &&
+    PKG_CONFIG_PATH='$root/usr/share/pkgconfig' pkg-config --exists actord"
+rm -f "$root"/line*
+
+check "make uninstall" make -s --no-print-directory B="$build" uninstall DESTDIR="$root"
+is "nothing is left" "$(find "$root" -type f)" ""
+finish
