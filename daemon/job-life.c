@@ -114,8 +114,9 @@ static int open_checkpoint(Job *job, uint64_t *ret_round) {
 
 static void fill_launch(Job *job, Launch *launch) {
         Manager *m = job->manager;
-        bool ranges = m->mode == DAEMON_SYSTEM || (m->mode == DAEMON_RUN && geteuid() == 0);
-        uint64_t range = m->mode == DAEMON_SYSTEM ? job->row.id : (uint64_t) getpid();
+        bool ranges = manager_reserves_ids(m);
+        /* Other private daemons have jobs of the same number. */
+        uint64_t range = job->row.id + (m->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
 
         *launch = (Launch){
                 .abi = LAUNCH_ABI,

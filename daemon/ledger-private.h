@@ -5,8 +5,6 @@
 #include <sqlite3.h>
 #include "daemon/ledger.h"
 
-/* clang-format off: tables are aligned by hand */
-
 #define LEDGER_APPLICATION_ID \
         0x61637431 /* "act1": file(1) and a second look at open tell our database from another */
 
@@ -48,8 +46,6 @@ struct Ledger {
         } * pending;
         size_t n_pending, n_allocated;
 };
-
-/* clang-format on */
 
 /* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
 int ledger_error(Ledger *ledger, int rc);

@@ -83,7 +83,7 @@ static bool manager_answers(bool system) {
 static uint32_t find_launch_manager(DaemonMode mode) {
         bool system = mode == DAEMON_SYSTEM || (mode == DAEMON_RUN && geteuid() == 0);
 
-        if (mode == DAEMON_RUN && !manager_answers(system))
+        if (mode != DAEMON_SYSTEM && !manager_answers(system))
                 return LAUNCH_MANAGER_NONE;
         return system ? LAUNCH_MANAGER_SYSTEM : LAUNCH_MANAGER_USER;
 }
@@ -344,6 +344,12 @@ void manager_stop(Manager *manager) {
                 (void) job_stop(manager->jobs->pdata[i], PLAN_END_INTERRUPTED, "its daemon ends");
         if (may_exit(manager))
                 (void) sd_event_exit(manager->event, 0);
+}
+
+bool manager_reserves_ids(const Manager *manager) {
+        assert(manager);
+
+        return manager->mode == DAEMON_SYSTEM || geteuid() == 0;
 }
 
 Job *manager_job(const Manager *manager, uint64_t id) {

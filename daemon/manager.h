@@ -59,6 +59,9 @@ int manager_start(Manager *manager);
 /* Orderly: run mode ends its job first; else running jobs go on without us. */
 void manager_stop(Manager *manager);
 
+/* Jobs get a range of user ids of their own: root's or its spawner's to give. */
+bool manager_reserves_ids(const Manager *manager);
+
 Job *manager_job(const Manager *manager, uint64_t id);
 int manager_add(Manager *manager, Job *job);
 

@@ -4,8 +4,6 @@
 
 #include "daemon/price.h"
 
-/* clang-format off: tables are aligned by hand */
-
 /* X(section, key, member, highest, help): every number that a sheet may hold; an absent one is 0, which is "not billed". */
 #define PRICE_RATES(X)                                                                                     \
         X(Execution, GranularityMSec, granularity_msec, 1e9,                                               \
@@ -27,17 +25,17 @@
         X(Actors, Functions, actors_functions, 1e6, "actors that share one server")                        \
         X(Fleet, ExtraPerHour, extra_hour, 1e6, "price of each server's address and disk")                 \
         X(Fleet, StartUpSec, start_up_sec, 1e6, "billed before the first round")                           \
-        X(Fleet, FromRates, from_rates, 1,                                                                 \
-                        "1: no servers; the whole allocation at [Execution] rates, idle or not")
+        X(Fleet, FromRates, from_rates, 1, "1: no servers; all that is allocated, at [Execution] rates")
 
 /* X(section, key, member): every text. */
-#define PRICE_TEXTS(X)                                                                            \
-        X(Sheet, Name, name)                                                                      \
-        X(Sheet, Date, date) X(Sheet, Source, source) X(Sheet, Currency, currency)                \
-                        X(Sheet, Description, description) X(Learner, Instance, learner_instance) \
-                                        X(Actors, Instance, actors_instance)
-
-/* clang-format on */
+#define PRICE_TEXTS(X)                         \
+        X(Sheet, Name, name)                   \
+        X(Sheet, Date, date)                   \
+        X(Sheet, Source, source)               \
+        X(Sheet, Currency, currency)           \
+        X(Sheet, Description, description)     \
+        X(Learner, Instance, learner_instance) \
+        X(Actors, Instance, actors_instance)
 
 struct PriceSheet {
 #define X(section, key, member) char *member;

@@ -318,7 +318,7 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
 
 /* Its directory first, under a name of its own; then the ledger, which gives it a number; then the directory gets that name. */
 static int write_down(Manager *manager, Submission *s, uint32_t uid, Job **ret, sd_bus_error *error) {
-        bool shared = manager->mode == DAEMON_SYSTEM || (manager->mode == DAEMON_RUN && geteuid() == 0);
+        bool shared = manager_reserves_ids(manager);
         _cleanup_close_ int directory_fd = -EBADF;
         g_autofree char *name = NULL;
         LedgerJob row;

@@ -1,0 +1,381 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The daemon on a bus of its own (user mode): its interface, its queue, what it refuses, and what dies around it."""
+import functools, hashlib, shutil
+import xml.etree.ElementTree as ElementTree
+
+from story import *
+
+MANAGER, JOB = "org.actord1.Manager", "org.actord1.Job"
+JOB_TEXT = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
+LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "120000"), ("Checkpoint.IntervalSec", "0.3")]
+ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
+
+
+class BusError(Exception):
+    def __init__(self, text):
+        super().__init__(text)
+        self.text = text
+
+
+class Bus:
+    """A message bus, and at most one actord on it."""
+
+    def __init__(self, config=""):
+        self.dir = tempfile.mkdtemp(prefix="actord-bus-")
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.dir, XDG_STATE_HOME=self.dir + "/state",
+                        XDG_CONFIG_HOME=self.dir + "/config", DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.dir}/bus")
+        os.makedirs(self.dir + "/config/actord")
+        open(self.dir + "/config/actord/actord.conf", "w").write("[Daemon]\n" + config)
+        self.broker = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--nosyslog",
+                                        "--address=" + self.env["DBUS_SESSION_BUS_ADDRESS"]], stderr=subprocess.DEVNULL)
+        self.daemon = None
+
+    def __enter__(self):
+        until(lambda: os.path.exists(self.dir + "/bus"), "the bus is there")
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        if error[0]:
+            for line in open(self.dir + "/log").read().splitlines()[-20:]:
+                print("# " + line, flush=True)
+        if self.daemon.poll() is not None and self.processes("actord-invoker"):
+            self.start()
+        if self.daemon.poll() is None:
+            for row in self.jobs():
+                if row[2] != "ended":
+                    self.call("/org/actord1", MANAGER, "StopJob", "t", row[0])
+            until(lambda: all(row[2] == "ended" for row in self.jobs()), "jobs end")
+        self.stop()
+        self.broker.kill()
+        self.broker.wait()
+        shutil.rmtree(self.dir)
+
+    def start(self, wait=True):
+        self.log = open(self.dir + "/log", "a")
+        self.daemon = subprocess.Popen([os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
+        if wait:
+            until(lambda: self.has_name(), "the daemon has its name")
+
+    def stop(self, how=signal.SIGTERM):
+        self.daemon.send_signal(how)
+        return self.daemon.wait(timeout=20)
+
+    def busctl(self, *words):
+        p = subprocess.run(["busctl", "--user", "--json=short", *map(str, words)], env=self.env, capture_output=True, text=True, timeout=30)
+        if p.returncode != 0:
+            raise BusError(p.stderr)
+        return json.loads(p.stdout) if p.stdout.strip().startswith("{") else p.stdout
+
+    def has_name(self):
+        try:
+            return self.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "NameHasOwner", "s", "org.actord1")["data"][0]
+        except BusError:
+            return False
+
+    def call(self, path, interface, method, signature="", *args):
+        answer = self.busctl("call", "org.actord1", path, interface, method, *([signature, *args] if signature else []))
+        return answer["data"] if isinstance(answer, dict) else None
+
+    def submit(self, text=JOB_TEXT, overrides=(), options=()):
+        words = [text, "test.conf", len(overrides), *[w for o in overrides for w in o], 0, len(options), *[w for o in options for w in o]]
+        return self.call("/org/actord1", MANAGER, "SubmitJob", "ssa(ss)a{sh}a{sv}", *words)[0]
+
+    def get(self, job, name):
+        return self.busctl("get-property", "org.actord1", f"/org/actord1/job/{job}", JOB, name)["data"]
+
+    def jobs(self):
+        return self.call("/org/actord1", MANAGER, "ListJobs")[0]
+
+    def state(self, job):
+        return next(row[2] for row in self.jobs() if row[0] == job)
+
+    def ended(self, job, deadline=60):
+        until(lambda: self.state(job) == "ended", f"job {job} ends", deadline)
+        return self.get(job, "Result")
+
+    def ledger(self):
+        return sqlite3.connect(f"file:{self.dir}/state/actord/ledger.sqlite?mode=ro", uri=True)
+
+    def processes(self, *comms):
+        """Of this daemon's jobs: what descends from spawners that have our environment."""
+        parents, names, ours = {}, {}, set()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            try:
+                stat = open(f"/proc/{pid}/stat").read()
+                names[pid] = stat[stat.index("(") + 1:stat.rindex(")")]
+                parents[pid] = int(stat[stat.rindex(")") + 2:].split()[1])
+                if names[pid] == "actord-spawn" and self.dir in open(f"/proc/{pid}/environ").read():
+                    ours.add(pid)
+            except OSError:
+                pass
+        grew = True
+        while grew:
+            more = {p for p, parent in parents.items() if parent in ours} - ours
+            ours |= more
+            grew = bool(more)
+        return sorted(p for p in ours if names[p] in comms)
+
+
+def until(true, what, deadline=20):
+    end = time.monotonic() + deadline
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline} s: {what}")
+        time.sleep(0.02)
+
+
+def refused(bus, *args, **kinds):
+    try:
+        bus.submit(*args, **kinds)
+    except BusError as e:
+        return e.text
+    raise AssertionError(f"this job was accepted: {args} {kinds}")
+
+
+def members(node, interface):
+    """An interface as a set of comparable rows."""
+    rows = set()
+    for i in node.findall("interface"):
+        if i.get("name") != interface:
+            continue
+        for m in i:
+            if m.tag == "annotation":
+                continue
+            emits = [a.get("value") for a in m.findall("annotation") if a.get("name").endswith("EmitsChangedSignal")]
+            args = tuple((a.get("name"), a.get("type"), a.get("direction") or ("in" if m.tag == "method" else None))
+                         for a in m.findall("arg"))
+            rows.add((m.tag, m.get("name"), m.get("type"), m.get("access"), tuple(emits or ["true"]) if m.tag == "property" else (), args))
+    return rows
+
+
+def normal(rows):
+    """Signals have no direction, whether or not one is written."""
+    return {(r[0], *r[1:5], tuple((n, t, None if r[0] == "signal" else d) for n, t, d in r[5])) for r in rows}
+
+
+@story("the daemon's interface is the one that is written down")
+def interface():
+    contract = ElementTree.parse(os.path.join(ROOT, "units/org.actord1.xml")).getroot()
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        for path, name in (("/org/actord1", MANAGER), (f"/org/actord1/job/{job}", JOB)):
+            text = bus.call(path, "org.freedesktop.DBus.Introspectable", "Introspect")[0]
+            seen, written = normal(members(ElementTree.fromstring(text), name)), normal(members(contract, name))
+            assert written, name
+            assert seen == written, (sorted(seen - written), sorted(written - seen))
+        tree = bus.call("/org/actord1", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")[0]
+        assert f"/org/actord1/job/{job}" in tree, list(tree)
+
+
+@story("a bad job is refused before anything starts, with file, line, key and the nearest word")
+def refusals():
+    with Bus() as bus:
+        e = refused(bus, JOB_TEXT + "\n[Learner]\nLearningRat=1\n")
+        assert "test.conf:" in e and "LearningRat" in e and "LearningRate" in e, e
+        e = refused(bus, overrides=[("Job.Environment", "CartPole-v7")])
+        assert "CartPole-v1" in e, e
+        e = refused(bus, overrides=[("Job.Environment", "./mine.so")])
+        assert "mine.so" in e and "not sent" in e, e
+        e = refused(bus, overrides=[("Billing.PriceSheet", "aws-lambda-x87")])
+        assert "aws-lambda-x86" in e, e
+        e = refused(bus, options=[("purpose", "s", "conquer")])
+        assert "conquer" in e, e
+        e = refused(bus, options=[("purpose", "s", "evaluate")])
+        assert "checkpoint" in e, e
+        e = refused(bus, "x" * 100000 + "\n")
+        assert "test.conf:1" in e, e
+        assert bus.jobs() == [], bus.jobs()
+        names = bus.busctl("--verbose", "call", "org.actord1", "/org/actord1", MANAGER, "ListPriceSheets")
+        assert "aws-lambda-x86" in json.dumps(names)
+
+
+@story("errors have versioned names")
+def error_names():
+    with Bus() as bus:
+        def error_of(method, *args):
+            p = subprocess.run(["dbus-send", "--session", "--print-reply", "--dest=org.actord1", "/org/actord1", f"{MANAGER}.{method}", *args],
+                               env=bus.env, capture_output=True, text=True)
+            assert p.returncode != 0
+            return p.stderr.split()[1].rstrip(":")
+        assert error_of("GetJob", "uint64:99") == "org.actord1.Error.NoSuchJob"
+        assert error_of("GetPriceSheet", "string:gold") == "org.actord1.Error.NoSuchPriceSheet"
+        job = bus.submit(overrides=[("Job.StopSteps", "1")])
+        bus.ended(job)
+        assert error_of("StopJob", f"uint64:{job}") == "org.actord1.Error.NotRunning"
+
+
+@story("jobs wait for a place, in order, and a waiting job can be stopped")
+def queue():
+    with Bus("MaxJobs=1\nMaxJobsPerUser=3\n") as bus:
+        first, second, third = (bus.submit(overrides=ENDLESS) for _ in range(3))
+        e = refused(bus)
+        assert "limit" in e, e
+        until(lambda: bus.state(first) == "running", "the first one runs")
+        assert [bus.state(j) for j in (second, third)] == ["queued", "queued"]
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", second)
+        assert bus.ended(second, 2) == "interrupted"
+        bus.call(f"/org/actord1/job/{first}", JOB, "Stop")
+        assert bus.ended(first) == "interrupted"
+        until(lambda: bus.state(third) == "running", "the third one runs")
+
+
+@story("a stopped job leaves a checkpoint that can be had")
+def stopping():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        until(lambda: bus.get(job, "Round") > 5, "some rounds")
+        bus.call(f"/org/actord1/job/{job}", JOB, "Stop")
+        assert bus.ended(job) == "interrupted"
+        row = bus.ledger().execute("SELECT name, round, hex(sha256) FROM checkpoints WHERE job = ? ORDER BY round DESC", (job,)).fetchone()
+        assert row[1] == bus.get(job, "Round"), row
+        path = f"{bus.dir}/state/actord/jobs/{job}/state/{row[0]}"
+        assert hashlib.sha256(open(path, "rb").read()).hexdigest() == row[2].lower()
+        assert re.fullmatch("[0-9a-f]{64}", bus.get(job, "PolicySHA256"))
+        assert bus.call(f"/org/actord1/job/{job}", JOB, "OpenCheckpoint") is not None
+
+
+def check_ledger(bus, job):
+    """Each record once, none missing."""
+    for life, n, last in bus.ledger().execute("SELECT life, count(*), max(seq) FROM records WHERE job = ? GROUP BY life", (job,)):
+        assert n == last, (life, n, last)
+
+
+@functools.cache
+def undisturbed():
+    with Bus() as bus:
+        job = bus.submit(overrides=LONG)
+        assert bus.ended(job) == "finished"
+        check_ledger(bus, job)
+        return bus.get(job, "PolicySHA256"), bus.get(job, "Round")
+
+
+@story("a daemon that is killed takes its job up again: one life, the same policy, no record lost")
+def daemon_killed():
+    policy, rounds = undisturbed()
+    with Bus() as bus:
+        job = bus.submit(overrides=LONG)
+        for _ in range(3):
+            until(lambda: bus.get(job, "Round") > 0, "a round")
+            before = bus.get(job, "Round")
+            bus.stop(signal.SIGKILL)
+            time.sleep(0.2)
+            bus.start()
+            assert bus.get(job, "Round") > 0 and bus.get(job, "Round") + 50 > before
+        assert bus.ended(job) == "finished"
+        assert bus.get(job, "Life") == 1
+        assert bus.get(job, "PolicySHA256") == policy
+        assert bus.get(job, "Round") == rounds
+        check_ledger(bus, job)
+        n = bus.ledger().execute("SELECT count(DISTINCT round), count(*) FROM rounds WHERE job = ?", (job,)).fetchone()
+        assert n == (rounds, rounds), n
+
+
+@story("a learner that is killed begins the next life at the newest checkpoint, and ends with the same policy")
+def learner_killed():
+    die(("actord-learner", 1), ("actord-learner", 2))
+
+
+@story("an invoker that is killed takes everything of its job with it, and the next life ends with the same policy")
+def invoker_killed():
+    die(("actord-invoker", 1))
+
+
+def die(*deaths):
+    policy, rounds = undisturbed()
+    with Bus() as bus:
+        job = bus.submit(overrides=LONG)
+        for comm, life in deaths:
+            until(lambda: bus.get(job, "Life") == life and bus.ledger().execute(
+                "SELECT count(*) FROM checkpoints WHERE job = ? AND life = ?", (job, life)).fetchone()[0] > 0, "a checkpoint")
+            victims = bus.processes(comm)
+            others = bus.processes("actord-invoker", "actord-learner", "actord-actor")
+            assert victims, comm
+            os.kill(victims[0], signal.SIGKILL)
+            until(lambda: not any(os.path.exists(f"/proc/{p}") for p in others), "all of the old life is gone")
+        assert bus.ended(job) == "finished", bus.get(job, "Fault")
+        assert bus.get(job, "Life") == 1 + len(deaths)
+        assert bus.get(job, "PolicySHA256") == policy
+        assert bus.get(job, "Round") == rounds
+        assert bus.get(job, "Fault") != ""
+        bill = bus.call(f"/org/actord1/job/{job}", JOB, "GetBill")
+        assert any(line[0] == "retries" for line in bill[4]), bill
+
+
+@story("a job whose invoker always dies fails after its lives, with a sentence")
+def hopeless():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS + [("Checkpoint.IntervalSec", "1000")])
+
+        def kill():
+            for p in bus.processes("actord-invoker"):
+                try:
+                    os.kill(p, signal.SIGKILL)
+                except OSError:
+                    pass
+            return bus.state(job) == "ended"
+        until(kill, "the job gives up", 60)
+        assert bus.get(job, "Result") == "failed"
+        assert bus.get(job, "Life") == 5
+        assert "gone" in bus.get(job, "Fault"), bus.get(job, "Fault")
+
+
+@story("queued jobs survive the daemon, and a stopped daemon lets running ones go on")
+def restart():
+    with Bus("MaxJobs=1\n") as bus:
+        first = bus.submit(overrides=LONG)
+        second = bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")])
+        until(lambda: bus.state(first) == "running", "the first one runs")
+        assert bus.stop() == 0
+        assert bus.processes("actord-invoker"), "the job ended with its daemon"
+        bus.start()
+        assert bus.ended(first) == "finished"
+        assert bus.ended(second) == "finished"
+        assert bus.get(first, "Life") == 1
+
+
+@story("a second daemon ends at once and disturbs nothing")
+def second_daemon():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        p = subprocess.run([os.path.join(BUILD, "actord"), "--user"], env=bus.env, capture_output=True, text=True, timeout=20)
+        assert p.returncode == 1 and "Another actord" in p.stderr, p
+        p = subprocess.run([os.path.join(BUILD, "actord"), "--user", "--state=" + bus.dir + "/other"], env=bus.env, capture_output=True, text=True, timeout=20)
+        assert p.returncode == 1 and "Another actord" in p.stderr, p
+        assert bus.state(job) in ("starting", "running")
+
+
+@story("an idle daemon ends by itself, a busy one does not")
+def idle():
+    with Bus("IdleExitSec=1\n") as bus:
+        job = bus.submit(overrides=ENDLESS)
+        time.sleep(2.5)
+        assert bus.daemon.poll() is None
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        assert bus.daemon.wait(timeout=15) == 0
+
+
+@story("a daemon whose bus breaks says so and ends; its job goes on under the next one")
+def lost_bus():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        until(lambda: bus.get(job, "Round") > 0, "a round")
+        bus.broker.kill()
+        assert bus.daemon.wait(timeout=10) != 0
+        assert "bus is lost" in open(bus.dir + "/log").read()
+        os.unlink(bus.dir + "/bus")
+        bus.broker.wait()
+        bus.broker = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--nosyslog",
+                                       "--address=" + bus.env["DBUS_SESSION_BUS_ADDRESS"]], stderr=subprocess.DEVNULL)
+        until(lambda: os.path.exists(bus.dir + "/bus"), "the bus is there")
+        bus.start()
+        assert bus.get(job, "Life") == 1
+        before = bus.get(job, "Round")
+        until(lambda: bus.get(job, "Round") > before, "rounds go on")
+
+
+if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
+    print("1..0 # SKIP dbus-daemon and busctl are needed")
+    sys.exit(0)
+tell()
