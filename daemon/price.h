@@ -38,11 +38,11 @@ typedef struct Usage {
         /* the same times memory, in units of MiB x microseconds */
         uint64_t actor_mib_usec, learner_mib_usec, startup_mib_usec, wasted_mib_usec, evaluation_mib_usec,
                         pool_mib_usec;
-        uint64_t emulated_nsec; /* of all rounds */
-        uint64_t wall_nsec;     /* from the job's first record to its last */
+        uint64_t emulated_nsec;                           /* of all rounds */
+        uint64_t wall_nsec;                               /* from the job's first record to its last */
         uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */
-        uint64_t dearest_round_nano; /* money: the dearest round so far, full total */
-        uint64_t round_start_nano;   /* the full total when the round in flight began */
+        uint64_t dearest_round_nano;                      /* money: the dearest round so far, full total */
+        uint64_t round_start_nano;                        /* the full total when the round in flight began */
 } Usage;
 
 /* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add its records afresh from
