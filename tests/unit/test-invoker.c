@@ -324,6 +324,10 @@ static void test_hostile(gconstpointer data) {
                 g_test_skip("no compiler for the hostile environment");
                 return;
         }
+#ifdef ACTORD_SANITIZE
+        g_test_skip("a sanitizer reports crashes in its own way, and such a build has no filter");
+        return;
+#endif
         for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
                 g_autofree char *text = g_strdup_printf(
                                 "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=%s\n[Actor]\nRolloutSteps=16\n"
