@@ -2,7 +2,7 @@
 /* Message ids of the journal: one per kind of event, each explained in units/actord.catalog. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* clang-format off */
 
 #include <errno.h>
 
