@@ -8,7 +8,9 @@
 
 #include "actorctl/table.h"
 #include "include/bus.h"
+#include "include/record.h"
 #include "lib/cleanup.h"
+#include "lib/words.h"
 
 #define INIT_t(value)  (void) (value)
 #define INIT_u(value)  (void) (value)
@@ -157,19 +159,17 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
-bool job_environment_failed(Connection *connection, const char *path, const JobStatus *status) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *word = "";
-        uint64_t life, seq, round;
-        uint32_t actor;
+/* The daemon's sentence holds that of the contract, up to its number. */
+static bool says_fault(const char *sentence, uint32_t fault) {
+        const char *pattern = fault_sentence(fault);
+        g_autofree char *words = g_strndup(pattern, strcspn(pattern, "(%"));
 
-        if (status->n_env_steps > 0 || strcmp(status->result, "failed") != 0)
-                return false;
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetFaults", &reply, "u", 1u) < 0)
-                return false;
-        if (sd_bus_message_enter_container(reply, 'a', "(tttuss)") > 0)
-                (void) sd_bus_message_read(reply, "(tttuss)", &life, &seq, &round, &actor, &word, NULL);
-        return strcmp(word, "load") == 0 || strcmp(word, "spec") == 0;
+        return strstr(sentence, g_strchomp(words));
+}
+
+bool job_environment_failed(const JobStatus *status) {
+        return status->n_env_steps == 0 && strcmp(status->result, "failed") == 0 &&
+               (says_fault(status->fault, FAULT_LOAD) || says_fault(status->fault, FAULT_SPEC));
 }
 
 static JsonNode *json_t(property_t value) {

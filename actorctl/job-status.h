@@ -53,7 +53,7 @@ bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
 JsonNode *job_status_to_json(const JobStatus *status);
 /* Whether a job never made a step because its environment does not load: then its job file is wrong. */
-bool job_environment_failed(Connection *connection, const char *path, const JobStatus *status);
+bool job_environment_failed(const JobStatus *status);
 /* What scripts are told of a job's end. */
 ExitStatus job_exit_status(const JobStatus *status);
 

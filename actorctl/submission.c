@@ -112,7 +112,8 @@ ExitStatus submission_load_text(
         g_autofree char *message = NULL;
 
         *submission = (Submission){
-                .file_name = g_strdup(name),
+                .file_name = g_strdup(name ? name : "command line"),
+                .no_file = !name,
                 .text = g_strdup(text),
                 .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
                 .override_texts = g_ptr_array_new_with_free_func(g_free),
@@ -120,7 +121,7 @@ ExitStatus submission_load_text(
                 .checkpoint_fd = -EBADF,
         };
         add_overrides(submission, sets);
-        if (settings_parse(text, name, (SettingOverride *) submission->overrides->data,
+        if (settings_parse(text, submission->file_name, (SettingOverride *) submission->overrides->data,
                             submission->overrides->len, NULL, &submission->settings, &message) < 0) {
                 say(message);
                 return STATUS_USAGE;

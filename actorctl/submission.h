@@ -15,11 +15,12 @@ typedef struct Submission {
         const char *purpose; /* NULL: train */
         uint64_t n_episodes;
         bool with_stderr; /* actors' own words come to our standard error */
+        bool no_file;     /* the text is ours: there is no line to point to */
 } Submission;
 
 /* sets: of "Section.Key=VALUE". STATUS_OK; else after having said why. Either way: submission_done(). */
 ExitStatus submission_load(Submission *submission, const char *file, const GPtrArray *sets);
-/* The same for a text that no file holds. */
+/* The same for a text that is not read here. name NULL: no file holds it, the user only named an environment. */
 ExitStatus submission_load_text(
                 Submission *submission, const char *name, const char *text, const GPtrArray *sets);
 void submission_done(Submission *submission);

@@ -102,7 +102,7 @@ static ExitStatus env_check(const Options *options, const char *file) {
                 return STATUS_USAGE;
         }
         g_ptr_array_add(sets, g_strconcat("Job.Environment=", strchr(file, '/') ? "" : "./", file, NULL));
-        status = submission_load_text(&submission, file, "[Job]\n", sets);
+        status = submission_load_text(&submission, NULL, "[Job]\n", sets);
         if (status == STATUS_OK)
                 status = verify_submission(options, &submission);
         submission_done(&submission);

@@ -28,7 +28,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
         print_result(connection, options, status, bill);
-        if (job_environment_failed(connection, path, status)) {
+        if (job_environment_failed(status)) {
                 submission_complain_environment(submission, status->fault);
                 return STATUS_USAGE;
         }

@@ -13,8 +13,10 @@ static void print_ok(const Options *options, const Submission *submission, const
 
                 json_print(node, options->json);
         } else if (!options->quiet)
-                printf("%s: fine; %s loads at sandbox level %s\n", submission->file_name, job->environment,
-                                job->sandbox_level);
+                printf("%s: fine; %s loads at sandbox level %s\n",
+                                submission->no_file ? submission->settings.environment
+                                                    : submission->file_name,
+                                job->environment, job->sandbox_level);
 }
 
 ExitStatus verify_submission(const Options *options, Submission *submission) {
@@ -35,7 +37,7 @@ ExitStatus verify_submission(const Options *options, Submission *submission) {
         status = job_follow(connection, path, FOLLOW_STOP, NULL, &job);
         if (status == STATUS_OK && job_exit_status(&job) == STATUS_OK)
                 print_ok(options, submission, &job);
-        else if (status == STATUS_OK && job_environment_failed(connection, path, &job)) {
+        else if (status == STATUS_OK && job_environment_failed(&job)) {
                 submission_complain_environment(submission, job.fault);
                 status = STATUS_USAGE;
         } else if (status == STATUS_OK) {

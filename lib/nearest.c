@@ -48,7 +48,7 @@ const char *nearest_word(const char *word, const char *const *words) {
         /* A third of the letters may be wrong; "no" and "off" are not near to each other. Counted in halves: a beginning of a
          * word ("hopper" for Hopper-v4) is further than one slip and nearer than two, and of equals the last in the list is the
          * newest version. */
-        least = 2 * ((unsigned) (n / 3) + (n > 2));
+        least = 2 * ((unsigned) (n / 3) + (n > 1));
         for (; *words; words++) {
                 unsigned d;
 

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""actorctl as people and scripts meet it: help, refusals, listings, a terminal."""
+import fcntl, glob, json, os, pty, re, select, signal, struct, subprocess, termios, time
+from story import CTL, EXAMPLES, ROOT, STATE, ctl, environment, equal, run, story, tell
+
+VERBS = re.findall(r'\{ VERB_\w+, "(\w+)"', open(os.path.join(ROOT, "actorctl", "main.c")).read())
+LISTINGS = [["env", "list"], ["env", "show", "CartPole-v1"], ["price", "list"], ["price", "show", "local"]]
+
+
+@story("the help of every verb fits 80 columns, and -h is --help")
+def helps():
+    assert len(VERBS) > 10, VERBS
+    for words in [[]] + [[v] for v in VERBS]:
+        a, b = ctl(*words, "--help"), ctl(*words, "-h")
+        equal((a.status, a.out, a.err), (0, b.out, ""), f"help of {words}")
+        assert a.out.strip() and max(map(len, a.out.splitlines())) <= 80, (words, a.out)
+        if words:
+            equal(ctl("help", *words).out, a.out, f"both helps of {words}")
+    for verb in VERBS:
+        assert f"  {verb} " in ctl("--help").out, verb
+    assert re.fullmatch(r"actorctl \d+\.\d+\.\d+\n", ctl("--version").out)
+
+
+@story("wrong usage ends with 2, on standard error, with the word that was meant")
+def usage():
+    for words, want in [(["frobnicate"], "frobnicate"), (["stats"], "actorctl status"), (["lst"], "actorctl list"),
+                        (["run"], "run FILE"), (["run", "a", "b"], "run FILE"), (["run", "--sed", "3", "x.conf"], "--seed"),
+                        (["run", "--follow", "x.conf"], "--follow"), (["list", "--json=xml"], "short"), (["run", "x", "--set", "nonsense"], "nonsense"),
+                        (["eval", "x", "--episodes=0"], "episodes"), (["export", "1", "--format=onnx"], "safetensors"),
+                        (["status", "one", "--system"], "one"), (["env", "shw"], "show"), (["env", "show", "cartpol-v1"], "CartPole-v1"),
+                        (["help", "rn"], "actorctl run"), (["list", "--system", "--user"], "--system"), (["run", "no-such.conf"], "no-such.conf"),
+                        (["eval", "no-such.safetensors"], "no-such.safetensors"), (["--frobnicate"], "--frobnicate"), (["list", "-x"], "-x")]:
+        r = ctl(*words)
+        if words[0] == "status" and r.status == 1:
+            continue  # no system bus here
+        equal(r.status, 2, f"status of {words}: {r.err}")
+        assert want in r.err and not r.out, (words, r.out, r.err)
+        equal(len(r.err.splitlines()), 1, f"lines for {words}: {r.err}")
+
+
+@story("listings are JSON on demand, short on one line, and bare without a legend")
+def listings():
+    for words in LISTINGS:
+        short, pretty, bare = ctl(*words, "--json=short"), ctl(*words, "--json=pretty"), ctl(*words, "--json")
+        equal((short.status, short.err), (0, ""), f"{words}")
+        equal(len(short.out.splitlines()), 1, f"lines of {words}")
+        assert short.json == pretty.json == bare.json and short.json, words
+        equal(ctl("--json=short", *words).out, short.out, "options before and after the verb")
+        assert ctl(*words, "--no-pager").out.strip()
+    full, rows = ctl("env", "list").out, ctl("env", "list", "--no-legend").out
+    assert "ENVIRONMENT" in full and "listed." in full and "ENVIRONMENT" not in rows and "listed" not in rows
+    equal(len(rows.splitlines()), len(ctl("env", "list", "--json=short").json), "rows")
+
+
+@story("verify loads the environment and names the line when it cannot")
+def verify():
+    r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"))
+    assert r.status == 0 and "fine" in r.out, (r.out, r.err)
+    path = os.path.join(STATE, "broken.conf")
+    with open(os.path.join(STATE, "broken.so"), "w") as f:
+        f.write("this is no shared object\n")
+    with open(path, "w") as f:
+        f.write("[Job]\n# beside the job file\nEnvironment=./broken.so\n")
+    r = ctl("verify", path)
+    equal(r.status, 2, "status: " + r.err)
+    assert re.search(r"broken\.conf:3: \[Job\] Environment=\./broken\.so: ", r.err), r.err
+    r = ctl("env", "check", os.path.join(STATE, "broken.so"))
+    assert r.status == 2 and "broken.so" in r.err, r.err
+
+
+@story("--json prints one object and nothing else; without it there are a summary and a bill")
+def outputs():
+    r = run("cartpole", "Job.StopSteps=4096", "Job.StopReturn=")
+    assert r.json["return_mean"] is not None and r.out.count("\n{") == 0 and r.err, r.out
+    assert os.path.isdir(r.state_directory)
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopSteps=4096", "--set=Job.StopReturn=")
+    assert r.status == 0 and "paper total" in r.out and "full total" in r.out and "learner-execution" in r.out, r.out
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "-q", "--json=short", "--set", "Job.StopSteps=512", "--set", "Job.StopReturn=")
+    equal(r.json["return_mean"], None, "the mean of fewer than 100 episodes")
+    equal(len(r.out.splitlines()), 1, "lines")
+
+
+@story("only the newest runs are kept")
+def runs_kept():
+    runs = os.path.join(STATE, "actord", "runs")
+    os.makedirs(runs, exist_ok=True)
+    for n in range(1000, 1030):
+        os.makedirs(os.path.join(runs, str(n)), exist_ok=True)
+    r = run("cartpole", "Job.StopSteps=512", "Job.StopReturn=")
+    equal(os.path.basename(r.state_directory), "1030", "the next number")
+    equal(len(os.listdir(runs)), 20, "runs that are kept")
+
+
+class Terminal:
+    """actorctl on a terminal of its own."""
+
+    def __init__(self, *args, columns=100):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(environment(), TERM="xterm", LC_ALL="C.UTF-8")
+            os.execv(CTL, [CTL, *args])
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        self.seen = b""
+
+    def until(self, condition, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not condition(self.seen.decode(errors="replace")):
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    data = os.read(self.fd, 65536)
+                except OSError:
+                    break
+                if not data:
+                    break
+                self.seen += data
+        return self.seen.decode(errors="replace")
+
+    def status(self):
+        self.until(lambda _: False, 60)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@story("a terminal shows a live line that fits it")
+def live():
+    t = Terminal("run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopSteps=30000", "--set", "Job.StopReturn=", columns=72)
+    equal(t.status(), 0, "status: " + t.seen.decode(errors="replace"))
+    lines = [l for l in re.split(r"[\r\n]+", t.seen.decode()) if l.startswith("[")]
+    assert lines and any("round" in l for l in lines), t.seen
+    assert all(len(re.sub(r"\033\[[0-9;]*[A-Za-z]", "", l)) <= 72 for l in lines), lines
+    assert "100%" in lines[-1], lines[-1]
+
+
+@story("Ctrl-C stops cleanly with the bill and 130; a second one leaves at once")
+def control_c():
+    t = Terminal("run", os.path.join(EXAMPLES, "hopper.conf"), "--set", "Job.StopSteps=100000000")
+    t.until(lambda s: "round 2" in s)
+    os.write(t.fd, b"\x03")
+    equal(t.status(), 130, "status: " + t.seen.decode(errors="replace"))
+    text = t.seen.decode()
+    assert "stopping" in text and "interrupted after" in text and "full total" in text, text
+    assert glob.glob(os.path.join(STATE, "actord", "runs", "*", "jobs", "1", "state", "*.safetensors")), "no checkpoint"
+
+    t = Terminal("run", os.path.join(EXAMPLES, "hopper.conf"), "--set", "Actor.RolloutSteps=1000000", "--set", "Learner.MinibatchSize=1000000")
+    t.until(lambda s: "[" in s)
+    time.sleep(0.3)
+    os.write(t.fd, b"\x03")
+    t.until(lambda s: "stopping" in s)
+    start = time.monotonic()
+    os.write(t.fd, b"\x03")
+    equal(t.status(), 130, "status of the second")
+    assert time.monotonic() - start < 12, time.monotonic() - start
+
+
+@story("a reader that goes away does not take the run with it")
+def closed_output():
+    p = subprocess.Popen([CTL, "run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopSteps=2048", "--set", "Job.StopReturn="],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    p.stderr.close()
+    p.stdout.close()
+    assert p.wait(60) in (0, 1), p.returncode
+
+
+@story("eval says how long it played, and refuses what is no checkpoint")
+def evaluate():
+    path = os.path.join(STATE, "nonsense.safetensors")
+    for data in (b"", b"short", b"\xff" * 64, struct.pack("<Q", 2) + b"{}", struct.pack("<Q", 4) + b"null"):
+        with open(path, "wb") as f:
+            f.write(data)
+        r = ctl("eval", path)
+        equal(r.status, 2, f"status for {data[:10]}: {r.err}")
+        assert "nonsense.safetensors" in r.err, r.err
+
+
+tell()
