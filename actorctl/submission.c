@@ -55,35 +55,41 @@ static void add_overrides(Submission *submission, const GPtrArray *sets) {
         }
 }
 
-/* A name with a slash is a path: relative to the job file when it stands there, to the working directory when it was given by
- * --set. */
-static char *plugin_path(const Submission *submission) {
-        const char *name = submission->settings.environment;
-        g_autofree char *directory = NULL;
-
+static bool environment_is_overridden(const Submission *submission) {
         for (guint i = 0; i < submission->overrides->len; i++)
                 if (strcmp(g_array_index(submission->overrides, SettingOverride, i).key,
                                     "Job.Environment") == 0)
-                        return g_strdup(name);
-        if (g_path_is_absolute(name))
-                return g_strdup(name);
-        directory = g_path_get_dirname(submission->file_name);
-        return g_build_filename(directory, name, NULL);
+                        return true;
+        return false;
 }
 
 void submission_complain_environment(const Submission *submission, const char *reason) {
         unsigned line = settings_locate(submission->text, "Job", "Environment");
         g_autofree char *place = NULL, *sentence = NULL;
 
-        for (guint i = 0; i < submission->overrides->len; i++)
-                if (strcmp(g_array_index(submission->overrides, SettingOverride, i).key,
-                                    "Job.Environment") == 0)
-                        place = g_strdup("--set Job.");
-        if (!place)
+        if (submission->no_file) {
+                complain("%s: %s", submission->settings.environment, reason);
+                return;
+        }
+        if (environment_is_overridden(submission))
+                place = g_strdup("--set Job.");
+        else
                 place = line > 0 ? g_strdup_printf("%s:%u: [Job] ", submission->file_name, line)
                                  : g_strdup_printf("%s: [Job] ", submission->file_name);
         sentence = g_strdup_printf("%sEnvironment=%s: %s", place, submission->settings.environment, reason);
         say(sentence);
+}
+
+/* A name with a slash is a path: relative to the job file when it stands there, to the working directory when it was given by
+ * --set. */
+static char *plugin_path(const Submission *submission) {
+        const char *name = submission->settings.environment;
+        g_autofree char *directory = NULL;
+
+        if (g_path_is_absolute(name) || environment_is_overridden(submission))
+                return g_strdup(name);
+        directory = g_path_get_dirname(submission->file_name);
+        return g_build_filename(directory, name, NULL);
 }
 
 static ExitStatus open_environment(Submission *submission) {
