@@ -13,7 +13,7 @@ bail() {
 
 # What a package's scripts would do; the files themselves are there already.
 settle_installation() {
-    systemd-sysusers
+    systemd-sysusers 2>/dev/null
     systemd-tmpfiles --create >/dev/null 2>&1 || true # a container may not write all that the system's own files ask
     systemctl daemon-reload
     journalctl --update-catalog
