@@ -87,6 +87,7 @@ int meter_init(int leaf_fd, Meter *ret) {
 static void meter_forget(Meter *meter) {
         meter->status_fd = close_fd(meter->status_fd);
         meter->refs_fd = close_fd(meter->refs_fd);
+        meter->peak_nsec = 0;
         meter->has_clock = false;
 }
 
@@ -154,12 +155,14 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec) {
 
 uint64_t meter_peak(Meter *meter) {
         char buffer[STATUS_BYTES];
-        uint64_t bytes;
+        uint64_t bytes, now = clock_boottime();
 
         assert(meter);
 
-        if (meter->status_fd < 0 || read_text(meter->status_fd, buffer, sizeof(buffer)) < 0 ||
-                        status_parse_peak(buffer, &bytes) < 0)
+        if (meter->status_fd < 0 || now - meter->peak_nsec < PEAK_INTERVAL_NSEC)
+                return 0;
+        meter->peak_nsec = now;
+        if (read_text(meter->status_fd, buffer, sizeof(buffer)) < 0 || status_parse_peak(buffer, &bytes) < 0)
                 return 0;
 
         /* 5: begin the high-water mark anew. Where that is forbidden the mark is the process's and not the invocation's. */

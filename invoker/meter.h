@@ -14,6 +14,7 @@ typedef struct Meter {
         bool has_clock;
         int status_fd, refs_fd; /* of /proc/PID: peak memory, and its reset */
         uint64_t read_nsec;     /* the last reading */
+        uint64_t peak_nsec;     /* when the peak was last looked at */
 } Meter;
 
 #define METER_EMPTY \
@@ -30,7 +31,9 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 
 /* CPU since the last reading. */
 uint64_t meter_take(Meter *meter);
-/* The highest resident memory since the last call; 0: not measured. */
+/* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for this one number, which costs
+ * as much as a short invocation; so nobody is looked at more often than this, and a look covers all invocations since the last. */
+#define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 
 uint64_t clock_boottime(void);

@@ -373,7 +373,7 @@ static void compile_hostile(void) {
 
 int main(int argc, char **argv) {
         gpointer process = GUINT_TO_POINTER(SANDBOX_LEVEL_PROCESS),
-                 full = GUINT_TO_POINTER(SANDBOX_LEVEL_FULL);
+                 full = GUINT_TO_POINTER(getuid() == 0 ? SANDBOX_LEVEL_FULL : SANDBOX_LEVEL_USERNS);
         int r;
 
         g_test_init(&argc, &argv, NULL);
