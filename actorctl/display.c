@@ -71,25 +71,28 @@ static void measure_rate(Display *display, const JobStatus *status, gint64 now) 
         }
 }
 
+/* What matters most comes first: a narrow screen cuts the end. */
 static char *describe(const Display *display, const JobStatus *status) {
         GString *text = g_string_new(NULL);
         char number[32], money[48];
 
         if (strcmp(status->state, "running") != 0 && !job_has_ended(status))
                 g_string_append_printf(text, "%s, ", status->state);
-        g_string_append_printf(text, "round %" G_GUINT64_FORMAT ", %u actor%s, %s steps", status->round,
-                        status->n_actors, status->n_actors == 1 ? "" : "s",
-                        format_count(status->n_env_steps, number));
-        if (isfinite(display->rate))
-                g_string_append_printf(text, ", %s/s", format_count((uint64_t) display->rate, number));
-        if (isfinite(status->return_mean))
-                g_string_append_printf(text, ", return %.1f", status->return_mean);
-        else if (isfinite(status->return_round))
-                g_string_append_printf(text, ", return %.1f (of the round)", status->return_round);
         if (status->n_evaluation_episodes > 0)
-                g_string_append_printf(text, ", %" G_GUINT64_FORMAT " episodes played, mean %.1f",
+                g_string_append_printf(text, "%" G_GUINT64_FORMAT " episodes played, mean %.1f, ",
                                 status->n_evaluation_episodes, status->evaluation_mean);
-        g_string_append_printf(text, ", %s", format_money(status->cost_full, status->currency, money));
+        else if (isfinite(status->return_mean))
+                g_string_append_printf(text, "return %.1f, ", status->return_mean);
+        else if (isfinite(status->return_round))
+                g_string_append_printf(text, "return %.1f (of the round), ", status->return_round);
+        g_string_append_printf(text, "%s", format_money(status->cost_full, status->currency, money));
+        if (status->round > 0)
+                g_string_append_printf(text, ", %s steps", format_count(status->n_env_steps, number));
+        if (status->round > 0 && isfinite(display->rate))
+                g_string_append_printf(text, ", %s/s", format_count((uint64_t) display->rate, number));
+        if (status->round > 0)
+                g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", %u actor%s", status->round,
+                                status->n_actors, status->n_actors == 1 ? "" : "s");
         return g_string_free(text, FALSE);
 }
 

@@ -123,9 +123,9 @@ char *format_money(double amount, const char *currency, char ret[48]) {
 void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options) {
         char steps[32], episodes[32], wall[32], emulated[32];
 
-        printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " rounds, %s episodes\n", status->environment,
+        printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes\n", status->environment,
                         status->result, format_count(status->n_env_steps, steps), status->round,
-                        format_count(status->n_episodes, episodes));
+                        status->round == 1 ? "" : "s", format_count(status->n_episodes, episodes));
         if (status->fault[0])
                 printf("reason        %s\n", status->fault);
         if (isfinite(status->return_mean))

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parts of actorctl that need no daemon: pictures, numbers for people, exit statuses, the header of a checkpoint. */
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/checkpoint.h"
+#include "actorctl/display.h"
+#include "actorctl/job-status.h"
+#include "include/plan.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/words.h"
+
+static void test_bar(void) {
+        static const double fractions[] = { -1, 0, 0.01, 0.5, 0.999, 1, 7, NAN, INFINITY };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(fractions); i++)
+                for (int utf8 = 0; utf8 < 2; utf8++) {
+                        g_autofree char *bar = bar_draw(fractions[i], 20, utf8);
+
+                        g_assert_true(g_utf8_validate(bar, -1, NULL));
+                        g_assert_cmpint(g_utf8_strlen(bar, -1), ==, 22);
+                }
+        g_assert_cmpstr(bar_draw(0.5, 4, false), ==, "[##  ]");
+        g_assert_cmpstr(bar_draw(1, 2, true), ==, "[██]");
+}
+
+/* Always the same size, whatever the points are. */
+static void check_shape(const double *x, const double *y, size_t n, bool utf8) {
+        g_autofree char *curve = curve_draw(x, y, n, 30, 5, utf8);
+        g_auto(GStrv) lines = g_strsplit(curve, "\n", -1);
+
+        g_assert_cmpuint(g_strv_length(lines), ==, 6);
+        for (int i = 0; i < 5; i++)
+                g_assert_cmpint(g_utf8_strlen(lines[i], -1), ==, 30);
+        g_assert_cmpstr(lines[5], ==, "");
+}
+
+static void test_curve(void) {
+        double x[100], y[100];
+        g_autofree char *rising = NULL;
+
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+                check_shape(NULL, NULL, 0, utf8);
+                for (int i = 0; i < 100; i++) {
+                        x[i] = i;
+                        y[i] = i % 10 == 3 ? NAN : g_test_rand_double_range(-1e9, 1e9);
+                        check_shape(x, y, (size_t) i + 1, utf8);
+                }
+        }
+        for (int i = 0; i < 5; i++)
+                x[i] = y[i] = i;
+        rising = curve_draw(x, y, 5, 5, 5, false);
+        g_assert_cmpstr(rising, ==, "    *\n   * \n  *  \n *   \n*    \n");
+}
+
+static void test_numbers(void) {
+        char text[48];
+
+        g_assert_cmpstr(format_count(0, text), ==, "0");
+        g_assert_cmpstr(format_count(999, text), ==, "999");
+        g_assert_cmpstr(format_count(1000, text), ==, "1,000");
+        g_assert_cmpstr(format_count(UINT64_MAX, text), ==, "18,446,744,073,709,551,615");
+        g_assert_cmpstr(format_duration(1234567890, text), ==, "1.235 s");
+        g_assert_cmpstr(format_duration(75000000000, text), ==, "1min 15s");
+        g_assert_cmpstr(format_duration(7260000000000, text), ==, "2h 1min");
+        g_assert_cmpstr(format_money(0.000152, "USD", text), ==, "0.000152 USD");
+        g_assert_cmpstr(format_money(12.345, "EUR", text), ==, "12.35 EUR");
+        g_assert_cmpstr(format_money(1e-7, "USD", text), ==, "0.000000100 USD");
+}
+
+/* Each word of the contract has a status, and only what is meant to be is a success. */
+static void test_exit_statuses(void) {
+        static const ExitStatus expected[] = {
+                [PLAN_END_NOT] = STATUS_FAILED,
+                [PLAN_END_FINISHED] = STATUS_OK,
+                [PLAN_END_TARGET] = STATUS_OK,
+                [PLAN_END_BUDGET] = STATUS_BUDGET,
+                [PLAN_END_RUNTIME] = STATUS_OK,
+                [PLAN_END_INTERRUPTED] = STATUS_INTERRUPTED,
+                [PLAN_END_FAILED] = STATUS_FAILED,
+        };
+
+        g_assert_cmpuint(G_N_ELEMENTS(expected), ==, _PLAN_END_MAX);
+        for (uint32_t i = 0; i < _PLAN_END_MAX; i++) {
+                JobStatus status = { .result = (char *) plan_end_to_string(i) };
+
+                g_assert_cmpint(job_exit_status(&status), ==, expected[i]);
+        }
+}
+
+/* The answer for a file of these bytes: a text, or NULL with the sentence in *ret_message. */
+static char *job_text(const char *header, size_t data_bytes, char **ret_message) {
+        uint64_t n = strlen(header), size = sizeof(n) + n + data_bytes;
+        g_autofree char *bytes = g_malloc0(size);
+        _cleanup_close_ int fd = -EBADF;
+        char *text = NULL;
+
+        memcpy(bytes, &n, sizeof(n));
+        memcpy(bytes + sizeof(n), header, n);
+        fd = memfd_make_sealed("checkpoint", bytes, size);
+        g_assert_cmpint(fd, >=, 0);
+        return checkpoint_job_text(fd, "NAME", &text, ret_message) < 0 ? NULL : text;
+}
+
+#define TENSOR "\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
+
+static void test_checkpoint(void) {
+        static const char *const wrong[] = {
+                "{}",
+                "[]",
+                "{" TENSOR "}",
+                "{" TENSOR ",\"__metadata__\":[]}",
+                "{" TENSOR ",\"__metadata__\":{}}",
+                "{\"w\":{\"data_offsets\":[0,9]},\"__metadata__\":{\"Job.Environment\":\"CartPole-v1\"}}",
+                "{\"w\":{\"data_offsets\":[0,-9]},\"__metadata__\":{\"Job.Environment\":\"CartPole-v1\"}}",
+                "{\"w\":3,\"__metadata__\":{\"Job.Environment\":\"CartPole-v1\"}}",
+        };
+        g_autofree char *message = NULL, *text = NULL;
+
+        text = job_text("{" TENSOR
+                        ",\"__metadata__\":{\"Learner.Gamma\":\"0.9\",\"Job.Seed\":\"3\",\"Job.Budget\":\"\","
+                        "\"Environment.Engine\":\"mujoco\",\"Job.Environment\":\"Hopper-v4\",\"round\":\"7\"}}",
+                        8, &message);
+        g_assert_nonnull(text);
+        g_assert_nonnull(strstr(text, "[Job]\n"));
+        g_assert_nonnull(strstr(text, "Environment=Hopper-v4\n"));
+        g_assert_nonnull(strstr(text, "Seed=3\n"));
+        g_assert_nonnull(strstr(text, "[Learner]\nGamma=0.9\n"));
+        g_assert_nonnull(strstr(text, "[Environment]\nEngine=mujoco\n"));
+        g_assert_null(strstr(text, "Budget"));
+        for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+                g_autofree char *why = NULL;
+
+                g_assert_null(job_text(wrong[i], 8, &why));
+                g_assert_true(g_str_has_prefix(why, "NAME: "));
+        }
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/actorctl/bar", test_bar);
+        g_test_add_func("/actorctl/curve", test_curve);
+        g_test_add_func("/actorctl/numbers", test_numbers);
+        g_test_add_func("/actorctl/exit-statuses", test_exit_statuses);
+        g_test_add_func("/actorctl/checkpoint", test_checkpoint);
+        return g_test_run();
+}
