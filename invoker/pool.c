@@ -196,27 +196,36 @@ static void container_park(Container *c) {
         c->parked_nsec = clock_boottime();
 }
 
+static void container_thaw(Invoker *i, Container *c) {
+        leaf_freeze(&c->worker.leaf, false);
+        report_pool(i, c);
+        c->state = CONTAINER_READY;
+}
+
+/* The lowest stay warm: they are the first that a larger round needs again. */
 void pool_arrange(Invoker *i, uint32_t n_needed) {
         bool limited = settings_present(i->settings, SETTING_Scaling_WarmActors);
-        uint32_t n_parked = 0;
+        uint32_t n_warm = limited ? i->settings->n_actors_warm : i->n_containers;
 
-        for (uint32_t k = 0; k < i->n_containers; k++) {
+        for (uint32_t k = 0; k < n_needed; k++)
+                if (i->containers[k].state == CONTAINER_PARKED)
+                        container_thaw(i, &i->containers[k]);
+
+        for (uint32_t k = n_needed; k < i->n_containers; k++) {
                 Container *c = &i->containers[k];
+                bool idle = c->state == CONTAINER_READY && c->doing == ORDER_NONE;
 
-                if (k < n_needed && c->state == CONTAINER_PARKED) {
-                        leaf_freeze(&c->worker.leaf, false);
-                        report_pool(i, c);
-                        c->state = CONTAINER_READY;
-                }
-                if (k < n_needed)
+                if (c->state != CONTAINER_PARKED && !idle)
                         continue;
-
-                if (c->state == CONTAINER_READY && !c->worker.busy)
-                        container_park(c);
-                if (c->state == CONTAINER_PARKED && limited && n_parked++ >= i->settings->n_actors_warm) {
-                        report_pool(i, c);
-                        pool_end(c, FAULT_NONE, 0);
+                if (n_warm > 0) {
+                        n_warm--;
+                        if (idle)
+                                container_park(c);
+                        continue;
                 }
+                if (c->state == CONTAINER_PARKED)
+                        report_pool(i, c);
+                pool_end(c, FAULT_NONE, 0);
         }
 }
 

@@ -300,6 +300,143 @@ static void test_full_spool(void) {
         job_done(&job);
 }
 
+#define ROUNDS                                                                                         \
+        "[Job]\nEnvironment=CartPole-v1\nStopSteps=100000\nSeed=3\n[Scaling]\nActors=4\nMinActors=1\n" \
+        "[Actor]\nRolloutSteps=16\n[Learner]\nMinibatchSize=16\nEpochs=1\n"
+
+static void job_round(Job *job, uint64_t round, uint32_t n_actors) {
+        job->plan.through_round = round;
+        job->plan.decision.n_actors = n_actors;
+        job_send_plan(job);
+        while (job_read(job), count(job, RECORD_ROUND, false) < round)
+                g_assert_true(job_wait(job));
+}
+
+static bool leaf_is_frozen(const Job *job, unsigned container) {
+        g_autofree char *path = g_strdup_printf("%s/actor-%u/cgroup.events", job->cgroup, container),
+                        *text = NULL;
+
+        for (unsigned i = 0; i < 100; i++) {
+                g_clear_pointer(&text, g_free);
+                if (g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "frozen 1"))
+                        return true;
+                g_usleep(1000);
+        }
+        return false;
+}
+
+static unsigned count_cold(const Job *job) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < job->n_records; i++)
+                n += job->records[i].kind == RECORD_ROLLOUT && job->records[i].cold;
+        return n;
+}
+
+/* Rounds of 4, 1, 3 and 4 actors: who is not needed is frozen, billed as provisioned, and goes on where it stood; or is ended, and begins
+ * cold. Either way the policy is the same. */
+static void test_pool(gconstpointer data) {
+        static const struct {
+                const char *warm;
+                unsigned n_cold, n_pool, n_parked;
+        } cases[] = { { "", 4, 3, 3 }, { "[Scaling]\nWarmActors=1\n", 4 + 1 + 1, 1, 1 },
+                { "[Scaling]\nWarmActors=0\n", 4 + 2 + 1, 0, 0 } };
+        uint32_t level = GPOINTER_TO_UINT(data);
+        uint8_t policy[32];
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = g_strconcat(ROUNDS, cases[i].warm, NULL);
+                const Record *ended;
+                Job job;
+
+                job_init(&job, level, text);
+                job_make_cgroup(&job);
+                if (!job_start(&job) && skip_level(&job, level)) {
+                        job_done(&job);
+                        return;
+                }
+                (void) job_connect(&job);
+                job_round(&job, 1, 4);
+                job_round(&job, 2, 1);
+                for (unsigned c = 1; job.cgroup && c < 4; c++)
+                        g_assert_cmpint(leaf_is_frozen(&job, c), ==, c <= cases[i].n_parked);
+                job_round(&job, 3, 3);
+                job_round(&job, 4, 4);
+                job.plan.end = PLAN_END_INTERRUPTED;
+                ended = job_finish(&job);
+                job_print_log(&job);
+
+                g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
+                g_assert_cmpuint(ended->statistics.n_env_steps, ==, 12 * 16);
+                g_assert_cmpuint(count_cold(&job), ==, cases[i].n_cold);
+                g_assert_cmpuint(count(&job, RECORD_POOL, false), ==, cases[i].n_pool);
+                if (i == 0)
+                        memcpy(policy, ended->sha256, sizeof(policy));
+                g_assert_cmpmem(policy, sizeof(policy), ended->sha256, sizeof(ended->sha256));
+                job_done(&job);
+        }
+}
+
+static uint64_t boottime(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_BOOTTIME, &ts);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+/* A stop does not wait for an actor that hangs: at the deadline its round is waste. */
+static void test_deadline(void) {
+        const Record *ended;
+        Job job;
+
+        if (!hostile) {
+                g_test_skip("no compiler for the hostile environment");
+                return;
+        }
+        job_init(&job, SANDBOX_LEVEL_PROCESS,
+                        "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=hang\n[Actor]\nRolloutSteps=16\n[Learner]\nMinibatchSize=16\n");
+        job.plugin = hostile;
+        job.invoked.launch.n_mounts = 1;
+        job.invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+        g_assert_true(job_start(&job));
+        (void) job_connect(&job);
+        job_round(&job, 1, 1);
+        job.plan.through_round = 2;
+        job_send_plan(&job);
+        g_usleep(50000);
+        job.plan.end = PLAN_END_INTERRUPTED;
+        job.plan.stop_deadline_nsec = boottime() + 100000000;
+        ended = job_finish(&job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(ended->round, ==, 1);
+        g_assert_cmpuint(count(&job, RECORD_ROLLOUT, true), ==, 1);
+        g_assert_cmpuint(count(&job, RECORD_CHECKPOINT, false), ==, 1);
+        g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, 0);
+        job_done(&job);
+}
+
+/* A learner that dies ends the life; what it was is in the last record. */
+static void test_learner_killed(void) {
+        g_autofree char *children = NULL, *path = NULL;
+        g_auto(GStrv) pids = NULL;
+        const Record *ended;
+        Job job;
+
+        job_init(&job, SANDBOX_LEVEL_PROCESS, ROUNDS);
+        g_assert_true(job_start(&job));
+        (void) job_connect(&job);
+        job_round(&job, 1, 1);
+        path = g_strdup_printf("/proc/%d/task/%d/children", (int) job.pid, (int) job.pid);
+        g_assert_true(g_file_get_contents(path, &children, NULL, NULL));
+        pids = g_strsplit(children, " ", -1);
+        g_assert_cmpint(kill(atoi(pids[0]), SIGKILL), ==, 0); /* the first that was started */
+        ended = job_finish(&job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
+        g_assert_cmpuint(ended->fault, ==, FAULT_KILLED);
+        g_assert_cmpuint(ended->actor, ==, UINT32_MAX);
+        job_done(&job);
+}
+
 /* What a plugin does wrong, and what its job's last record says. */
 static const struct {
         const char *how;
@@ -394,6 +531,10 @@ int main(int argc, char **argv) {
         g_test_add_func("/invoker/alone", test_alone);
         g_test_add_func("/invoker/terminated", test_terminated);
         g_test_add_func("/invoker/full-spool", test_full_spool);
+        g_test_add_data_func("/invoker/process/pool", process, test_pool);
+        g_test_add_data_func("/invoker/full/pool", full, test_pool);
+        g_test_add_func("/invoker/deadline", test_deadline);
+        g_test_add_func("/invoker/learner-killed", test_learner_killed);
         g_test_add_data_func("/invoker/process/hostile", process, test_hostile);
         g_test_add_data_func("/invoker/full/hostile", full, test_hostile);
         r = g_test_run();
