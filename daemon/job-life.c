@@ -303,6 +303,8 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
 
         job->answer = *answer;
         job->launch = launch_call_free(job->launch);
+        if (job->manager->stopping)
+                manager_schedule(job->manager);
 
         if (answer->error < 0) {
                 g_autofree char *sentence = g_strdup_printf("its launch failed at step %s: %s",

@@ -327,9 +327,15 @@ int manager_start(Manager *manager) {
         return 0;
 }
 
-/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again. */
+/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again. A launch in flight is waited for:
+ * its answer would be lost, and the life with it. */
 static bool may_exit(const Manager *manager) {
-        return manager->mode != DAEMON_RUN || manager->n_queued + manager->n_running == 0;
+        if (manager->mode == DAEMON_RUN)
+                return manager->n_queued + manager->n_running == 0;
+        for (guint i = 0; i < manager->jobs->len; i++)
+                if (((const Job *) manager->jobs->pdata[i])->launch)
+                        return false;
+        return true;
 }
 
 void manager_stop(Manager *manager) {
