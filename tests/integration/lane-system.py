@@ -117,7 +117,7 @@ def access():
 
 @story("the daemon is killed in the middle of a run and its next life adopts the job: same policy, same bill")
 def adoption():
-    sets = ("--set", "Job.StopSteps=60000", "--set", "Checkpoint.IntervalSec=1")
+    sets = ("--set", "Job.StopSteps=30000", "--set", "Actor.RolloutSteps=512", "--set", "Checkpoint.IntervalSec=1")
     calm = submit(example("hopper"), *sets, "--seed", "5")
     equal(ended(calm), "finished", "results")
     job = submit(example("hopper"), *sets, "--seed", "5")
@@ -152,7 +152,7 @@ def queue():
 
 @story("the journal tells each change of state and each failed actor, with message ids that the catalog explains")
 def journal():
-    job = submit(example("hopper"), "--set", "Job.StopSteps=40000")
+    job = submit(example("hopper"), "--set", "Job.StopSteps=16000")
     victim = wait_for("an actor", lambda: pids("actord-actor"), 20)[0]
     wait_for("a round", lambda: prop(job, "Round") >= 1, 20)
     os.kill(victim, signal.SIGKILL)
@@ -171,7 +171,7 @@ def journal():
 
 @story("an invoker that dies takes its scope along; the job goes on in its next life, to the same policy")
 def invoker_dies():
-    sets = ("--set", "Job.StopSteps=60000", "--set", "Checkpoint.IntervalSec=0.3", "--seed", "5")
+    sets = ("--set", "Job.StopSteps=20000", "--set", "Actor.RolloutSteps=512", "--set", "Checkpoint.IntervalSec=0.3", "--seed", "5")
     calm = submit(example("hopper"), *sets)
     equal(ended(calm), "finished", "results")
     job = submit(example("hopper"), *sets)

@@ -73,9 +73,9 @@ def killed_actors():
 
 @story("a killed learner starts the job's next life, which ends with the same policy")
 def killed_learner():
-    sets = ("Job.StopSteps=40000", "Checkpoint.IntervalSec=0.2")
+    sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
     before = run("hopper", *sets, seed=5)
-    killer = Killer("actord-learner", low=0.8, high=1.0, most=1)
+    killer = Killer("actord-learner", low=0.7, high=0.9, most=1)
     after = run("hopper", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "learners killed")
     equal(after.policy_sha256, before.policy_sha256, "policies")
@@ -83,9 +83,9 @@ def killed_learner():
 
 @story("a killed invoker takes everything of its life along, and the next one ends with the same policy")
 def killed_invoker():
-    sets = ("Job.StopSteps=40000", "Checkpoint.IntervalSec=0.2")
+    sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
     before = run("hopper", *sets, seed=5)
-    killer = Killer("actord-invoker", low=0.8, high=1.0, most=1)
+    killer = Killer("actord-invoker", low=0.7, high=0.9, most=1)
     after = run("hopper", *sets, seed=5, during=killer)
     equal(len(killer.killed), 1, "invokers killed")
     equal(after.policy_sha256, before.policy_sha256, "policies")
