@@ -20,6 +20,10 @@
 /* Where the plugin of Environment=./mine.so is mounted: this and the file's own name. */
 #define PLUGIN_DIRECTORY "/plugin/"
 
+/* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each holds a process that does nothing but
+ * keep it: the invoker moves that into a leaf, and the container lives in another. */
+#define ACTOR_SCOPE_NAME "%s-actor-%u.scope"
+
 /* Order of the descriptors sent along with Launch. */
 typedef enum LaunchFd {
         LAUNCH_FD_SETTINGS,     /* sealed memfd: JobSettings */
@@ -53,7 +57,7 @@ typedef struct Launch {
         uint32_t purpose, manager;
         uint32_t uid_first, n_uids;             /* reserved range of host uids (and gids); n_uids 1: only the caller's own */
         uint32_t sandbox;                       /* SandboxChoice_: auto takes the strongest level to be had, others are demanded */
-        uint32_t scope_each;                    /* ActorScope=each */
+        uint32_t scope_each;                    /* ActorScope=each: containers, a scope for each of them; 0: all in the job's */
         uint32_t exit_with_daemon;              /* run mode: the job ends when the daemon's socket closes */
         uint32_t has_checkpoint;
         uint64_t resume_round;                  /* the checkpoint's round; 0: from the beginning */
@@ -98,6 +102,7 @@ typedef enum InvokerFd {
         INVOKER_FD_CGROUP,      /* O_DIRECTORY: the delegated cgroup; the invoker is in it, or in a leaf `invoker` of it */
         INVOKER_FD_LEARNER,     /* O_PATH: the learner's binary, for execveat */
         INVOKER_FD_DIRECTORY,   /* O_PATH: where our programs lie; Invoked.directory may lead through it */
+        INVOKER_FD_SLICE,       /* O_DIRECTORY: where the scopes of ActorScope=each lie; there when scope_each is above 0 in Invoked */
         INVOKER_FD_MOUNTS = 16, /* detached mounts (open_tree), or plain descriptors at level process */
 } InvokerFd;
 
@@ -113,4 +118,5 @@ typedef struct Invoked {
         uint32_t cgroup;                        /* InvokerCgroup */
         uint32_t is_pid1, reserved;             /* of a PID namespace */
         char directory[240];                    /* where our programs and modules lie (env-mujoco.so) */
+        char scope_prefix[120];                 /* of ACTOR_SCOPE_NAME */
 } Invoked;
