@@ -82,7 +82,7 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
         if (launch->job == 0 || launch->life == 0)
                 return refuse(answer, "jobs and lives count from 1");
         if (launch->purpose > LAUNCH_EVALUATE || launch->manager > LAUNCH_MANAGER_NONE ||
-                        launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > 1 ||
+                        launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
                         launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->reserved != 0)
                 return refuse(answer, "a field holds a value that has no meaning");
         if (launch->stop_timeout_usec > STOP_TIMEOUT_MAX_USEC)
@@ -93,10 +93,6 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                 return refuse(answer, "a mount's place is not an absolute, clean path of its own");
         if (!ids_are_ours(launch, uid))
                 return refuse(answer, "its user ids are not this spawner's to give");
-        if (launch->scope_each)
-                return answer_fail(answer, LAUNCH_STEP_SCOPE, -EOPNOTSUPP,
-                                "[Actor] ActorScope=each is not supported by this version; use ActorScope=job, "
-                                "where each actor has a cgroup below the job's scope");
         return 0;
 }
 

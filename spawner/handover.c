@@ -20,20 +20,26 @@ enum { FD_FLOOR = 64 }; /* above every number of InvokerFd */
 static_assert(INVOKER_FD_MOUNTS + LAUNCH_MOUNTS_MAX <= FD_FLOOR,
                 "fixed descriptors must not meet moved ones");
 
-typedef struct Go { /* parent -> child, with the cgroup's descriptor and the detached mounts */
-        uint32_t cgroup, n_mounts;
+typedef struct Go { /* parent -> child, with descriptors: the cgroup's, the slice's, the detached mounts */
+        uint32_t cgroup, has_slice, n_mounts;
+        char unit[128];
 } Go;
 
 int handover_go(const Child *child, const Cgroup *cgroup, const int mounts[], size_t n_mounts) {
-        int fds[1 + LAUNCH_MOUNTS_MAX];
+        Go go = { .cgroup = cgroup->metering,
+                .has_slice = cgroup->slice_fd >= 0,
+                .n_mounts = (uint32_t) n_mounts };
+        int fds[2 + LAUNCH_MOUNTS_MAX];
         size_t n = 0;
 
+        memcpy(go.unit, cgroup->unit, sizeof(go.unit));
         if (cgroup->metering != INVOKER_CGROUP_NONE)
                 fds[n++] = cgroup->fd;
+        if (go.has_slice)
+                fds[n++] = cgroup->slice_fd;
         for (size_t i = 0; i < n_mounts; i++)
                 fds[n++] = mounts[i];
-        return message_send(
-                        child->channel, &(Go){ cgroup->metering, (uint32_t) n_mounts }, sizeof(Go), fds, n);
+        return message_send(child->channel, &go, sizeof(go), fds, n);
 }
 
 _Noreturn static void fail(int channel, LaunchStep step, int error, const char *what) {
@@ -50,17 +56,20 @@ static int lift(int fd) {
         return moved < 0 ? -errno : moved;
 }
 
-static int invoked_make(
-                const Request *request, const Programs *programs, const Child *child, uint32_t cgroup) {
+static int invoked_make(const Request *request, const Programs *programs, const Child *child, const Go *go) {
         Invoked invoked = {
                 .launch = request->launch,
                 .level = child->level,
-                .cgroup = cgroup,
+                .cgroup = go->cgroup,
                 .is_pid1 = getpid() == 1,
         };
 
         if (child->level < SANDBOX_LEVEL_FULL)
                 invoked.launch.n_uids = 1;
+        if (!go->has_slice)
+                invoked.launch.scope_each = 0;
+        (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
+                        (int) strcspn(go->unit, "."), go->unit);
         /* A build tree in a home directory of mode 0700 has no path for the job's user; through the descriptor it has. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
@@ -75,10 +84,9 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         static const int fixed[] = { INVOKER_FD_SETTINGS, INVOKER_FD_STDERR, INVOKER_FD_STATE,
                 INVOKER_FD_SOCKET, INVOKER_FD_CHECKPOINT };
         int from[LAUNCH_FDS_MAX + 8], to[LAUNCH_FDS_MAX + 8];
-        size_t n = 0;
-        bool has_cgroup = go->cgroup != INVOKER_CGROUP_NONE;
+        size_t n = 0, n_received = 0;
 
-        from[n] = invoked_make(request, programs, child, go->cgroup);
+        from[n] = invoked_make(request, programs, child, go);
         if (from[n] < 0)
                 return from[n];
         to[n++] = INVOKER_FD_INVOKED;
@@ -90,12 +98,16 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         to[n++] = INVOKER_FD_LEARNER;
         from[n] = programs->directory_fd;
         to[n++] = INVOKER_FD_DIRECTORY;
-        if (has_cgroup) {
-                from[n] = received[0];
+        if (go->cgroup != INVOKER_CGROUP_NONE) {
+                from[n] = received[n_received++];
                 to[n++] = INVOKER_FD_CGROUP;
         }
+        if (go->has_slice) {
+                from[n] = received[n_received++];
+                to[n++] = INVOKER_FD_SLICE;
+        }
         for (uint32_t i = 0; i < request->launch.n_mounts; i++) {
-                from[n] = go->n_mounts > 0 ? received[has_cgroup + i] : request->fds[_LAUNCH_FD_FIXED + i];
+                from[n] = go->n_mounts > 0 ? received[n_received + i] : request->fds[_LAUNCH_FD_FIXED + i];
                 to[n++] = INVOKER_FD_MOUNTS + (int) i;
         }
         /* Words for people go where the job's do. */
@@ -169,7 +181,7 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
 
 _Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child) {
         char *argv[] = { (char *) "actord-invoker", NULL };
-        int received[1 + LAUNCH_MOUNTS_MAX], channel, invoker_fd = -EBADF, r;
+        int received[2 + LAUNCH_MOUNTS_MAX], channel, invoker_fd = -EBADF, r;
         size_t n, n_fds;
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char **environment;
@@ -182,12 +194,18 @@ _Noreturn void handover_run(const Request *request, const Programs *programs, co
         r = child_identify(child->level, &request->launch);
         if (r < 0)
                 fail(child->channel, LAUNCH_STEP_IDENTITY, r, "the job cannot take its user id");
+        if (request->launch.manager != LAUNCH_MANAGER_NONE) {
+                r = anchors_start(request->launch.scope_each);
+                if (r < 0)
+                        fail(child->channel, LAUNCH_STEP_SCOPE, r,
+                                        "no process for an actor's scope can be made");
+        }
         if (message_send(child->channel, &ready, sizeof(ready), NULL, 0) < 0)
                 _exit(EXIT_FAILURE);
 
         r = message_receive(child->channel, 3 * STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received,
                         ELEMENTSOF(received), &n_fds);
-        if (r < 0)
+        if (r < 0 || n != sizeof(go))
                 _exit(EXIT_FAILURE);
         channel = lift(child->channel);
         if (channel < 0)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -143,4 +145,23 @@ int child_identify(uint32_t level, const Launch *launch) {
                 return 0;
         /* Also the proof that capabilities count in the new namespace: some hosts hand out namespaces without any. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
+}
+
+/* A scope ends with its last process, so one that is to wait for actors needs one. It dies with the job's first process: by the PID
+ * namespace, or by the signal. */
+int anchors_start(uint32_t n) {
+        for (uint32_t i = 0; i < n; i++) {
+                pid_t pid = fork();
+
+                if (pid < 0)
+                        return -errno;
+                if (pid > 0)
+                        continue;
+                (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
+                (void) prctl(PR_SET_NAME, "actord-anchor");
+                (void) close_range(0, ~0u, 0);
+                for (;;)
+                        (void) pause();
+        }
+        return 0;
 }

@@ -98,7 +98,9 @@ int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgrou
                 return 0;
         }
 
-        *ret = (Cgroup){ .metering = INVOKER_CGROUP_OWN, .fd = TAKE_FD(fd) };
+        *ret = CGROUP_NONE;
+        ret->metering = INVOKER_CGROUP_OWN;
+        ret->fd = TAKE_FD(fd);
         strcpy(ret->path, path);
         return 1;
 }

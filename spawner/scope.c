@@ -23,36 +23,16 @@
 #define _cleanup_message_ _cleanup_(sd_bus_message_unrefp)
 #define _cleanup_error_   _cleanup_(sd_bus_error_free)
 
-typedef struct Awaited {
-        char job[256];   /* object path; empty until the call has returned */
-        char result[32]; /* of the job; empty: not yet */
-        struct {
-                char job[256], result[32];
-        } early[16]; /* signals may overtake the answer */
-        size_t n_early;
-} Awaited;
-
-static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Awaited *awaited = userdata;
-        const char *path, *unit, *result;
-        uint32_t id;
-
-        if (sd_bus_message_read(m, "uoss", &id, &path, &unit, &result) < 0)
-                return 0;
-        if (awaited->job[0] == 0 && awaited->n_early < ELEMENTSOF(awaited->early)) {
-                (void) snprintf(awaited->early[awaited->n_early].job, 256, "%s", path);
-                (void) snprintf(awaited->early[awaited->n_early++].result, 32, "%s", result);
-        } else if (strcmp(path, awaited->job) == 0)
-                (void) snprintf(awaited->result, sizeof(awaited->result), "%s", result);
-        return 0;
-}
-
-static void awaited_set_job(Awaited *awaited, const char *path) {
-        (void) snprintf(awaited->job, sizeof(awaited->job), "%s", path);
-        for (size_t i = 0; i < awaited->n_early; i++)
-                if (strcmp(awaited->early[i].job, path) == 0)
-                        strcpy(awaited->result, awaited->early[i].result);
-}
+typedef struct Asking {
+        sd_bus *bus;
+        const Launch *launch;
+        LaunchAnswer *answer;
+        uint64_t deadline_usec;
+        char slice[64];
+        bool has_slice;
+        char job[256];   /* object path of the manager's job */
+        char result[32]; /* how it ended; empty: not yet */
+} Asking;
 
 static uint64_t now_usec(void) {
         struct timespec t;
@@ -61,166 +41,222 @@ static uint64_t now_usec(void) {
         return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
 }
 
-static int await_result(sd_bus *bus, Awaited *awaited, uint64_t deadline_usec) {
-        while (awaited->result[0] == 0) {
+/* Signals that overtake the call's answer wait in the connection's queue until await_result() looks. */
+static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Asking *a = userdata;
+        const char *path, *unit, *result;
+        uint32_t id;
+
+        if (sd_bus_message_read(m, "uoss", &id, &path, &unit, &result) >= 0 && strcmp(path, a->job) == 0)
+                (void) snprintf(a->result, sizeof(a->result), "%s", result);
+        return 0;
+}
+
+static int await_result(Asking *a) {
+        while (a->result[0] == 0) {
                 uint64_t now = now_usec();
                 int r;
 
-                if (now >= deadline_usec)
+                if (now >= a->deadline_usec)
                         return -ETIMEDOUT;
-                r = sd_bus_process(bus, NULL);
+                r = sd_bus_process(a->bus, NULL);
                 if (r == 0)
-                        r = sd_bus_wait(bus, deadline_usec - now);
+                        r = sd_bus_wait(a->bus, a->deadline_usec - now);
                 if (r < 0 && r != -EINTR)
                         return r;
         }
-        return strcmp(awaited->result, "done") == 0 ? 0 : -EIO;
+        return strcmp(a->result, "done") == 0 ? 0 : -EIO;
 }
 
-static int append_properties(sd_bus_message *m, const Launch *launch, pid_t pid) {
-        bool system = launch->manager == LAUNCH_MANAGER_SYSTEM;
+static bool is_own_slice(const Asking *a) {
+        return a->launch->scope_each > 0;
+}
+
+/* A slice stays when its last scope is gone, unless it was told otherwise; so the first scope brings its own. */
+static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
         char description[64];
         int r;
 
-        (void) snprintf(description, sizeof(description), "actord job %" PRIu64, launch->job);
+        (void) snprintf(description, sizeof(description), "actord job %" PRIu64, a->launch->job);
         r = sd_bus_message_open_container(m, 'a', "(sv)");
         if (r >= 0)
                 r = sd_bus_message_append(m, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "Description", "s", description,
-                                "PIDs", "au", 1, (uint32_t) pid, "Slice", "s",
-                                system ? "actord.slice" : "app-actord.slice", "Delegate", "b", 1,
+                                "PIDs", "au", 1, (uint32_t) pid, "Slice", "s", a->slice, "Delegate", "b", 1,
                                 "CollectMode", "s", "inactive-or-failed", "TasksMax", "t", UINT64_MAX,
                                 "TimeoutStopUSec", "t", (uint64_t) STOP_TIMEOUT_USEC);
         /* At shutdown the job ends first, while the daemon can still read its last records. */
-        if (r >= 0 && system && !launch->exit_with_daemon)
+        if (r >= 0 && a->launch->manager == LAUNCH_MANAGER_SYSTEM && !a->launch->exit_with_daemon)
                 r = sd_bus_message_append(m, "(sv)", "After", "as", 1, "actord.service");
         if (r >= 0)
                 r = sd_bus_message_close_container(m);
         if (r >= 0)
-                r = sd_bus_message_append(m, "a(sa(sv))", 0);
+                r = is_own_slice(a) && !a->has_slice
+                                    ? sd_bus_message_append(m, "a(sa(sv))", 1, a->slice, 2, "Description",
+                                                      "s", description, "StopWhenUnneeded", "b", 1)
+                                    : sd_bus_message_append(m, "a(sa(sv))", 0);
         return r;
 }
 
-static int start_unit(sd_bus *bus, const Launch *launch, pid_t pid, const char *unit, Awaited *awaited,
-                sd_bus_error *error) {
+static int start_unit(Asking *a, const char *unit, pid_t pid, sd_bus_error *error) {
         _cleanup_message_ sd_bus_message *call = NULL, *reply = NULL;
         const char *job;
         int r;
 
         r = sd_bus_message_new_method_call(
-                        bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StartTransientUnit");
+                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StartTransientUnit");
         if (r >= 0)
                 r = sd_bus_message_append(call, "ss", unit, "fail");
         if (r >= 0)
-                r = append_properties(call, launch, pid);
+                r = append_properties(call, a, pid);
         if (r >= 0)
-                r = sd_bus_call(bus, call, STEP_TIMEOUT_MSEC * 1000ull, error, &reply);
+                r = sd_bus_call(a->bus, call, STEP_TIMEOUT_MSEC * 1000ull, error, &reply);
         if (r >= 0)
                 r = sd_bus_message_read(reply, "o", &job);
         if (r >= 0)
-                awaited_set_job(awaited, job);
+                (void) snprintf(a->job, sizeof(a->job), "%s", job);
         return r;
 }
 
 /* The scope of the life before may take a moment to be forgotten. */
-static int start_unit_retried(sd_bus *bus, const Launch *launch, pid_t pid, const char *unit,
-                Awaited *awaited, uint64_t deadline_usec, LaunchAnswer *answer) {
+static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         for (;;) {
                 _cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-                int r = start_unit(bus, launch, pid, unit, awaited, &error);
+                int r = start_unit(a, unit, pid, &error);
 
                 if (r >= 0)
                         return 0;
                 if (!sd_bus_error_has_name(&error, "org.freedesktop.systemd1.UnitExists") ||
-                                now_usec() >= deadline_usec)
-                        return answer_fail(answer, LAUNCH_STEP_SCOPE, r, "systemd did not start %s: %s",
+                                now_usec() >= a->deadline_usec)
+                        return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r, "systemd did not start %s: %s",
                                         unit, error.message ?: strerror(-r));
                 (void) usleep(WAIT_STEP_USEC);
         }
 }
 
 /* systemd 252 may report a scope as started whose process is not in it, or not any more. The kernel's word counts. */
-static int find_directory(
-                sd_bus *bus, const char *unit, const Child *child, uint64_t deadline_usec, Cgroup *cgroup) {
-        _cleanup_free_ char *path = NULL;
-        char at[256], is[256] = "";
+static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
+        _cleanup_free_ char *object = NULL;
+        char is[256] = "";
         int r;
 
-        r = sd_bus_path_encode(SYSTEMD_PATH "/unit", unit, &path);
-        if (r < 0)
-                return r;
-        r = cgroup_mount(at);
+        r = sd_bus_path_encode(SYSTEMD_PATH "/unit", unit, &object);
         if (r < 0)
                 return r;
         do {
                 _cleanup_free_ char *wanted = NULL, *full = NULL;
+                char at[256];
 
-                r = sd_bus_get_property_string(bus, SYSTEMD_NAME, path, "org.freedesktop.systemd1.Scope",
-                                "ControlGroup", NULL, &wanted);
-                if (r >= 0 && wanted[0] == '/' && strlen(wanted) < sizeof(cgroup->path) &&
-                                cgroup_of(child->pid, is) >= 0 && strcmp(is, wanted) == 0) {
-                        if (asprintf(&full, "%s%s", at, wanted) < 0)
+                r = sd_bus_get_property_string(a->bus, SYSTEMD_NAME, object,
+                                "org.freedesktop.systemd1.Scope", "ControlGroup", NULL, &wanted);
+                if (r >= 0 && cgroup_of(pid, is) >= 0 && strcmp(is, wanted) == 0) {
+                        if (cgroup_mount(at) < 0 || asprintf(&full, "%s%s", at, wanted) < 0)
                                 return -ENOMEM;
-                        cgroup->fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-                        if (cgroup->fd < 0)
-                                return -errno;
-                        strcpy(cgroup->path, wanted);
-                        return 0;
+                        strcpy(ret_path, is);
+                        r = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                        return r < 0 ? -errno : r;
                 }
                 (void) usleep(WAIT_STEP_USEC);
-        } while (now_usec() < deadline_usec);
+        } while (now_usec() < a->deadline_usec);
         return -ESRCH;
 }
 
-static int bus_open(const Launch *launch, sd_bus **ret) {
-        int r = launch->manager == LAUNCH_MANAGER_SYSTEM ? sd_bus_open_system(ret) : sd_bus_open_user(ret);
+/* One scope with this process in it, delegated. Returns its directory. */
+static int start_scope(Asking *a, const char *unit, pid_t pid, uid_t owner, char ret_path[256]) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
 
+        a->result[0] = 0;
+        r = start_unit_retried(a, unit, pid);
         if (r < 0)
-                *ret = NULL;
-        return r;
+                return r;
+        a->has_slice = true;
+        r = await_result(a);
+        if (r < 0)
+                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
+                                "systemd did not start %s: the job ended as \"%s\"", unit,
+                                a->result[0] ? a->result : "not within 10 s");
+        fd = find_directory(a, unit, pid, ret_path);
+        if (fd < 0)
+                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, fd,
+                                "systemd started %s, but its process is not in its cgroup", unit);
+        r = cgroup_delegate(fd, owner);
+        if (r < 0)
+                return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, r,
+                                "%s cannot be handed to the job: %s", unit, strerror(-r));
+        return TAKE_FD(fd);
+}
+
+/* ActorScope=each: one scope more for each of the child's anchors. To go from one scope to another the invoker must be allowed to write in
+ * the cgroup above both, which is why such a job has a slice of its own. */
+static int start_actor_scopes(Asking *a, const Child *child, uid_t owner, Cgroup *cgroup) {
+        int prefix = (int) strcspn(cgroup->unit, ".");
+        char path[256], unit[160];
+        _cleanup_fclose_ FILE *f = NULL;
+        unsigned i = 0;
+        int pid, fd;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int) child->pid, (int) child->pid);
+        f = fopen(path, "re");
+        while (f && fscanf(f, "%d", &pid) == 1) {
+                char prefix_text[128];
+
+                (void) snprintf(prefix_text, sizeof(prefix_text), "%.*s", prefix, cgroup->unit);
+                (void) snprintf(unit, sizeof(unit), ACTOR_SCOPE_NAME, prefix_text, i++);
+                fd = start_scope(a, unit, pid, owner, path);
+                if (fd < 0)
+                        return fd;
+                (void) close_fd(fd);
+        }
+        if (i != a->launch->scope_each)
+                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, -ECHILD,
+                                "%u of %u processes for the actors' scopes are there", i,
+                                a->launch->scope_each);
+
+        cgroup->slice_fd = openat(cgroup->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (cgroup->slice_fd < 0 || (owner != UINT32_MAX && fchownat(cgroup->slice_fd, "cgroup.procs", owner,
+                                                                            owner, AT_SYMLINK_NOFOLLOW) < 0))
+                return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, -errno,
+                                "%s cannot be handed to the job: %s", a->slice, strerror(errno));
+        return 0;
+}
+
+/* A slice's name says what it is in: a dash is a step down. */
+static void choose_names(Asking *a, const Child *child, char ret_unit[128]) {
+        const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
+        const char *kind = a->launch->exit_with_daemon ? "run" : "job";
+        uint64_t number = a->launch->exit_with_daemon ? (uint64_t) child->pid : a->launch->job;
+
+        (void) snprintf(ret_unit, 128, "actord-%s-%" PRIu64 ".scope", kind, number);
+        if (is_own_slice(a))
+                (void) snprintf(a->slice, sizeof(a->slice), "%s-%s%" PRIu64 ".slice", above, kind, number);
+        else
+                (void) snprintf(a->slice, sizeof(a->slice), "%s.slice", above);
 }
 
 int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
-        uint64_t deadline_usec = now_usec() + STEP_TIMEOUT_MSEC * 1000ull;
-        Cgroup cgroup = { .metering = INVOKER_CGROUP_SCOPE, .fd = -EBADF };
-        Awaited awaited = {};
+        Asking a = {
+                .launch = launch,
+                .answer = answer,
+                .deadline_usec = now_usec() + STEP_TIMEOUT_MSEC * 1000ull,
+        };
         int r;
 
-        if (launch->exit_with_daemon)
-                (void) snprintf(cgroup.unit, sizeof(cgroup.unit), "actord-run-%d.scope", (int) child->pid);
-        else
-                (void) snprintf(cgroup.unit, sizeof(cgroup.unit), "actord-job-%" PRIu64 ".scope",
-                                launch->job);
-
-        r = bus_open(launch, &bus);
+        *ret = CGROUP_NONE;
+        choose_names(&a, child, ret->unit);
+        r = launch->manager == LAUNCH_MANAGER_SYSTEM ? sd_bus_open_system(&bus) : sd_bus_open_user(&bus);
         if (r >= 0)
                 r = sd_bus_match_signal(bus, &slot, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
-                                "JobRemoved", on_job_removed, &awaited);
+                                "JobRemoved", on_job_removed, &a);
         if (r < 0)
                 return answer_fail(answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd cannot be asked for %s over its bus: %s", cgroup.unit,
-                                strerror(-r));
-        r = start_unit_retried(bus, launch, child->pid, cgroup.unit, &awaited, deadline_usec, answer);
-        if (r < 0)
-                return r;
-        r = await_result(bus, &awaited, deadline_usec);
-        if (r < 0)
-                return answer_fail(answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd did not start %s: the job ended as \"%s\"", cgroup.unit,
-                                awaited.result[0] ? awaited.result : "not within 10 s");
+                                "systemd cannot be asked for %s over its bus: %s", ret->unit, strerror(-r));
+        a.bus = bus;
 
-        r = find_directory(bus, cgroup.unit, child, deadline_usec, &cgroup);
-        if (r < 0)
-                return answer_fail(answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd started %s, but the invoker's process is not in its cgroup",
-                                cgroup.unit);
-        r = cgroup_delegate(cgroup.fd, owner);
-        if (r < 0) {
-                cgroup.fd = close_fd(cgroup.fd);
-                return answer_fail(answer, LAUNCH_STEP_DELEGATION, r, "%s cannot be handed to the job: %s",
-                                cgroup.unit, strerror(-r));
-        }
-        *ret = cgroup;
-        return 0;
+        ret->fd = start_scope(&a, ret->unit, child->pid, owner, ret->path);
+        if (ret->fd < 0)
+                return ret->fd;
+        ret->metering = INVOKER_CGROUP_SCOPE;
+        return is_own_slice(&a) ? start_actor_scopes(&a, child, owner, ret) : 0;
 }

@@ -238,7 +238,7 @@ static void stay(const Child *child, const Cgroup *cgroup) {
 int spawner_serve(int fd, bool system, uid_t daemon_uid) {
         _cleanup_(request_done) Request request = {};
         LaunchAnswer answer = { .abi = LAUNCH_ABI };
-        Cgroup cgroup = { .fd = -EBADF };
+        Cgroup cgroup = CGROUP_NONE;
         Child child = CHILD_NONE;
         size_t n_bytes;
         int r, sent;
@@ -274,6 +274,7 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
         else if (cgroup.metering == INVOKER_CGROUP_OWN)
                 own_cgroup_remove(&cgroup);
         (void) close_fd(cgroup.fd);
+        (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
         if (answer.error < 0)

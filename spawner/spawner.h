@@ -42,9 +42,10 @@ typedef struct Child {
 
 typedef struct Cgroup {
         uint32_t metering; /* InvokerCgroup */
-        int fd;
+        int fd, slice_fd;  /* slice: of the actors' own scopes */
         char unit[128], path[256];
 } Cgroup;
+#define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF })
 
 /* Fills step, error and message; returns the error. */
 __attribute__((format(printf, 4, 5))) int answer_fail(
@@ -68,6 +69,7 @@ int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* in the child, once mapped */
+int anchors_start(uint32_t n); /* in the child: processes that keep a scope alive, and do nothing */
 
 /* cgroups. The directory is delegated to owner (UINT32_MAX: whose it is already). */
 int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer);

@@ -74,6 +74,32 @@ def run_mode():
         assert l.unit == f"actord-run-{l.pid}.scope", l.unit
 
 
+def check_each(l, above, user=False):
+    assert l.error == 0, l.message
+    base = "/sys/fs/cgroup" + os.path.dirname(l.group)
+    assert base.endswith(above), base
+    assert "12" in l.words["fds"][0].split(), l.words["fds"]
+    for k in range(3):
+        unit = l.unit.replace(".scope", f"-actor-{k}.scope")
+        assert show(unit, "ActiveState", user=user)["ActiveState"] == "active", unit
+        pids = open(f"{base}/{unit}/cgroup.procs").read().split()
+        assert len(pids) == 1 and open(f"/proc/{pids[0]}/comm").read().strip() == "actord-anchor", pids
+        assert os.listdir(f"/proc/{pids[0]}/fd") == []
+        assert os.stat(f"{base}/{unit}/cgroup.procs").st_uid == os.stat(f"/proc/{l.pid}").st_uid
+    assert os.stat(base + "/cgroup.procs").st_uid == os.stat(f"/proc/{l.pid}").st_uid
+    return base
+
+
+@story("ActorScope=each: a slice for the job, a scope for each actor, all gone with the job")
+def each():
+    with launch(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=44, scope_each=3) as l:
+        base = check_each(l, "/actord.slice/actord-job44.slice")
+    gone(base)
+    with launch(manager=MANAGER_USER, user=TESTER, wrap=USER_BUS, exit_with_daemon=0, job=45, scope_each=3) as l:
+        base = check_each(l, "/app-actord.slice/app-actord-job45.slice", user=True)
+    gone(base)
+
+
 @story("user mode: a scope of the user's manager, user namespaces, no root anywhere")
 def user_mode():
     with launch(manager=MANAGER_USER, user=TESTER, wrap=USER_BUS, exit_with_daemon=0) as l:
