@@ -31,13 +31,13 @@ void job_life_clear(Job *job) {
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job->pid_fd = close_fd(job->pid_fd);
         g_clear_pointer(&job->life_error, g_free);
-        job->link_over = job->exited = job->adopting = job->has_held = false;
+        job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
         job->plan = (Plan){};
         job->decision = (Decision){};
         job->acknowledged = 0;
 }
 
-static void say_leftover(const Job *job, const char *reason) {
+void job_say_leftover(const Job *job, const char *reason) {
         LogEntry entry;
 
         job_log_begin(&entry, job, MESSAGE_JOB_LEFTOVER);
@@ -69,7 +69,7 @@ static void remove_cgroup(const Job *job) {
                         if (e->d_type == DT_DIR && e->d_name[0] != '.')
                                 (void) unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
                 if (rmdir(path) < 0 && errno != ENOENT)
-                        say_leftover(job, "its cgroup could not be removed");
+                        job_say_leftover(job, "its cgroup could not be removed");
                 return;
         }
 }
@@ -126,7 +126,7 @@ static void finish(Job *job, uint32_t end, const char *sentence) {
         say_end(job, end, sentence);
         job_set_state(job, JOB_ENDED);
         (void) manager_commit(manager);
-        job_save(job);
+        (void) job_save(job);
         job_emit_now(job);
         manager_emit_job_removed(manager, job, job->row.result);
         manager_schedule(manager);

@@ -250,10 +250,15 @@ static int on_written(void *userdata) {
 static void on_closed(int error, void *userdata) {
         Job *job = userdata;
 
-        if (error < 0 && !job->life_error)
+        job->link_over = true;
+        if (error < 0) {
+                /* It has been told to end; it is not believed to. */
+                g_free(job->life_error);
                 job->life_error = g_strdup_printf(
                                 "its invoker said something impossible (%s)", g_strerror(-error));
-        job->link_over = true;
+                job_arm_deadline(job, 0, NULL);
+                return;
+        }
         job_life_check(job);
 }
 
@@ -354,23 +359,30 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* Killed, it closes its socket and its exit is seen; if it cannot be killed, we go on without it, and say so. */
-        if (job->pid_fd < 0 || syscall(SYS_pidfd_send_signal, job->pid_fd, SIGKILL, NULL, 0) < 0 ||
-                        job->exited) {
+        if (job->deadline_what && !job->life_error)
+                job->life_error = g_strdup(job->deadline_what);
+        if (job->exited || job->pid_fd < 0) {
                 job->link_over = job->exited = true;
                 job_life_check(job);
-        } else
-                job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+                return 0;
+        }
+
+        /* Killed, it closes its socket and its exit is seen; if it cannot be killed, or not even that helps, we go on without it. */
+        if (job->kill_tried || syscall(SYS_pidfd_send_signal, job->pid_fd, SIGKILL, NULL, 0) < 0) {
+                job_say_leftover(job, "its invoker neither ends nor can be killed");
+                job->link_over = job->exited = true;
+                job_life_check(job);
+                return 0;
+        }
+        job->kill_tried = true;
+        job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
         return 0;
 }
 
 void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
         assert(job);
 
-        if (what && !job->progress.ended) {
-                g_free(job->life_error);
-                job->life_error = g_strdup(what);
-        }
+        job->deadline_what = what;
         job->deadline = sd_event_source_disable_unref(job->deadline);
         if (sd_event_add_time_relative(job->manager->event, &job->deadline, CLOCK_BOOTTIME, usec, 0,
                             on_deadline, job) >= 0)
@@ -397,7 +409,7 @@ void job_start(Job *job) {
         if (job->row.started_usec == 0)
                 job->row.started_usec = now_nsec(CLOCK_REALTIME) / 1000;
         job_set_state(job, JOB_STARTING);
-        job_save(job);
+        (void) job_save(job);
         (void) job_load_progress(job, job->row.life > 1);
 
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
@@ -420,7 +432,7 @@ void job_start(Job *job) {
                 job_give_up(job, sentence);
                 return;
         }
-        job_arm_deadline(job, START_TIMEOUT_USEC, NULL);
+        job_arm_deadline(job, START_TIMEOUT_USEC, "it did not start within 60 s");
         arm_runtime(job);
 }
 
@@ -443,7 +455,7 @@ void job_adopt(Job *job) {
         arm_runtime(job);
         if (job->progress.ended)
                 job_set_state(job, JOB_ENDING);
-        job_arm_deadline(job, START_TIMEOUT_USEC, NULL);
+        job_arm_deadline(job, START_TIMEOUT_USEC, "it did not greet the daemon that came back within 60 s");
 }
 
 int job_stop(Job *job, uint32_t end, const char *reason) {

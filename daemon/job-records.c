@@ -119,7 +119,7 @@ static void job_ended_by_itself(Job *job) {
         job->row.has_policy = job->progress.has_policy;
         job_set_state(job, JOB_ENDING);
         (void) manager_commit(job->manager);
-        job_arm_deadline(job, EXIT_TIMEOUT_USEC, "its invoker did not exit");
+        job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
 }
 
 static void take(Job *job, const Record *record) {

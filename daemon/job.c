@@ -138,14 +138,16 @@ void job_set_fault(Job *job, const char *sentence) {
         job_changed(job, JOB_CHANGE_STATE);
 }
 
-void job_save(Job *job) {
+int job_save(Job *job) {
         int r;
 
         assert(job);
 
         r = ledger_job_update(job->manager->ledger, &job->row);
+        job->unsaved = r < 0;
         if (r < 0)
                 manager_ledger_blocked(job->manager, r);
+        return r;
 }
 
 typedef struct Replay {

@@ -50,8 +50,9 @@ struct Job {
         PlanLink *link;
         int pid_fd;
         sd_event_source *pid_source, *deadline, *runtime_timer, *backoff;
-        bool link_over, exited, adopting;
+        bool link_over, exited, adopting, kill_tried;
         char *life_error; /* why the daemon gave this life up; NULL: it did not */
+        const char *deadline_what; /* what the life is given up for when the deadline passes; NULL: something else says why */
         uint64_t resume_round;
         Record held; /* read from the spool, not yet in the ledger's hands */
         bool has_held;
@@ -60,6 +61,8 @@ struct Job {
         uint32_t end_wanted; /* PlanEnd */
         uint64_t stop_deadline_nsec;
         int stderr_fd; /* run mode: the caller's */
+
+        bool unsaved; /* the row is newer than the ledger's */
 
         /* the bus */
         unsigned changes;
@@ -79,7 +82,7 @@ void job_set_fault(Job *job, const char *sentence);
 /* Records of the ledger → progress; only once, unless asked to do it anew (when a life ended, its tail became waste). */
 int job_load_progress(Job *job, bool anew);
 /* Writes the row; a failure is said and tried again at the next change. */
-void job_save(Job *job);
+int job_save(Job *job);
 void job_log_begin(LogEntry *entry, const Job *job, Message message);
 char **job_limits_missing(const Job *job); /* words; g_strfreev() */
 
@@ -89,6 +92,7 @@ void job_start(Job *job);
 void job_adopt(Job *job);
 /* 0; -ESRCH: it has ended. */
 int job_stop(Job *job, uint32_t end, const char *reason);
+/* After it the invoker is killed. what: a sentence that lasts, or NULL. */
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);
 
 /* job-end.c */
@@ -96,6 +100,7 @@ void job_life_check(Job *job);
 void job_life_failed(Job *job, const char *sentence);
 void job_give_up(Job *job, const char *sentence);
 void job_life_clear(Job *job);
+void job_say_leftover(const Job *job, const char *reason);
 
 /* job-records.c. 0, also when the ledger is blocked; negative: the spool is nonsense. */
 int job_read(Job *job);

@@ -467,15 +467,25 @@ static void ledger_recovered(Manager *manager) {
         log_begin(&entry, MESSAGE_LEDGER_RECOVERED);
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
 
-        /* Rows of jobs may be older than what happened meanwhile, and records wait in the daemon's hands. */
+        /* Records wait in the daemon's hands. */
         for (guint i = 0; i < manager->jobs->len; i++) {
                 Job *job = manager->jobs->pdata[i];
 
-                if (job_active(job)) {
-                        job_save(job);
+                if (job_active(job))
                         (void) job_read(job);
-                }
         }
+}
+
+/* Rows of jobs that are older in the ledger than what happened meanwhile. */
+static int save_unsaved(Manager *manager) {
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+                int r = job->unsaved ? job_save(job) : 0;
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 int manager_commit(Manager *manager) {
@@ -497,7 +507,7 @@ static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
 
         manager->commit_timer = sd_event_source_disable_unref(manager->commit_timer);
-        if (manager_commit(manager) >= 0 && manager->ledger_blocked)
+        if (manager_commit(manager) >= 0 && manager->ledger_blocked && save_unsaved(manager) >= 0)
                 ledger_recovered(manager);
         return 0;
 }

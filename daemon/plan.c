@@ -167,7 +167,20 @@ static int flush_plan(PlanLink *link) {
         return sd_event_source_set_io_events(link->source, events);
 }
 
+/* One that says what cannot be is not followed any further; if it still listens, it ends at once. */
+static void dismiss(PlanLink *link) {
+        Plan plan = link->plan;
+
+        if (plan.abi != PLAN_ABI)
+                return;
+        plan.end = PLAN_END_FAILED;
+        plan.stop_deadline_nsec = 1;
+        (void) send(link->fd, &plan, sizeof(plan), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void close_link(PlanLink *link, int error) {
+        if (error < 0)
+                dismiss(link);
         link->source = sd_event_source_disable_unref(link->source);
         link->fd = close_fd(link->fd);
         link->ops->closed(error, link->userdata);

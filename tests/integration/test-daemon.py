@@ -50,7 +50,7 @@ class Bus:
         self.stop()
         self.broker.kill()
         self.broker.wait()
-        shutil.rmtree(self.dir)
+        shutil.rmtree(self.dir, ignore_errors=True)
 
     def start(self, wait=True):
         self.log = open(self.dir + "/log", "a")
@@ -373,6 +373,38 @@ def lost_bus():
         assert bus.get(job, "Life") == 1
         before = bus.get(job, "Round")
         until(lambda: bus.get(job, "Round") > before, "rounds go on")
+
+
+@story("a full disk: the daemon says so, the job pauses, nothing is lost, and it goes on when there is room")
+def full_disk():
+    if os.geteuid() != 0:
+        raise Skip("mounting a small disk needs root")
+    policy, rounds = undisturbed()
+    bus = Bus()
+    os.makedirs(bus.dir + "/state")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", bus.dir + "/state"], capture_output=True).returncode != 0:
+        raise Skip("a small disk cannot be mounted here")
+    try:
+        with bus:
+            job = bus.submit(overrides=LONG + [("Checkpoint.IntervalSec", "1000")])
+            until(lambda: bus.get(job, "Round") > 0, "a round")
+            with open(bus.dir + "/state/filler", "wb", buffering=0) as filler:
+                try:
+                    while True:
+                        filler.write(bytes(4096))
+                except OSError:
+                    pass
+            until(lambda: "cannot be written" in open(bus.dir + "/log").read(), "the daemon says that its disk is full")
+            time.sleep(1)
+            assert bus.state(job) != "ended"
+            os.unlink(bus.dir + "/state/filler")
+            assert bus.ended(job) == "finished", bus.get(job, "Fault")
+            assert "can be written again" in open(bus.dir + "/log").read()
+            assert (bus.get(job, "PolicySHA256"), bus.get(job, "Round"), bus.get(job, "Life")) == (policy, rounds, 1)
+            check_ledger(bus, job)
+    finally:
+        subprocess.run(["umount", "-l", bus.dir + "/state"])
+        shutil.rmtree(bus.dir, ignore_errors=True)
 
 
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
