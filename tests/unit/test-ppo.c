@@ -197,7 +197,7 @@ static void test_bandit(void) {
                 ActordEnvSpec spec = bed_spec_box(1, 1, n_choices);
                 Forward *forward;
                 Answer learned = {};
-                double first;
+                double first = NAN;
                 Bed bed = {};
 
                 bed_settings("CartPole-v1",

@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# One update of the learner; then whole jobs in one process, without sandbox, meters or wake-ups: what acting and learning alone take.
+build=${B:-build}
+export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-SkylakeX}" ACTORD_MODULES="./$build"
+grep -q avx512 /proc/cpuinfo || unset OPENBLAS_CORETYPE
+"$build/bench/learn" || exit 1
+for seed in 1 2 3; do
+        for threads in 1 2; do
+                "$build/bench/train-inprocess" examples/cartpole.conf Job.Seed=$seed Learner.Threads=$threads || exit 1
+        done
+done
