@@ -129,7 +129,9 @@ static void fill_launch(Job *job, Launch *launch) {
                                     : (uint32_t) getuid(),
                 .n_uids = ranges ? UIDS_OF_JOB : 1,
                 .sandbox = job->settings.sandbox,
-                .scope_each = job->settings.actor_scope == ACTOR_SCOPE_EACH,
+                .scope_each = job->settings.actor_scope == ACTOR_SCOPE_EACH
+                                              ? settings_processes(&job->settings)
+                                              : 0,
                 .exit_with_daemon = m->mode == DAEMON_RUN,
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,

@@ -13,7 +13,8 @@
 
 #include "lib/cleanup.h"
 
-#define OWN_LEAF "invoker"
+#define OWN_LEAF    "invoker"
+#define ANCHOR_LEAF "anchor"
 
 enum { PERIOD_USEC = 100000 };
 
@@ -99,6 +100,32 @@ int cgroup_enter(Cgroup *cgroup) {
 
         /* Only now: a cgroup with processes of its own may not give controllers to its children. */
         cgroup->controllers = enable_controllers(cgroup->fd);
+        return 0;
+}
+
+int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret) {
+        _cleanup_close_ int fd = -EBADF, leaf = -EBADF;
+        char pid[32];
+        int r;
+
+        assert(ret);
+
+        fd = openat(slice_fd, name, O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return -errno;
+        if (mkdirat(fd, ANCHOR_LEAF, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        leaf = openat(fd, ANCHOR_LEAF, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+        if (leaf < 0)
+                return -errno;
+        r = read_file(fd, "cgroup.procs", pid, sizeof(pid));
+        if (r >= 0)
+                r = write_file(leaf, "cgroup.procs", pid);
+        if (r < 0)
+                return r;
+
+        *ret = (Cgroup){ .controllers = enable_controllers(fd) };
+        ret->fd = TAKE_FD(fd);
         return 0;
 }
 

@@ -37,6 +37,8 @@ typedef struct Leaf {
 
 /* Moves the caller into a leaf of its own and lets leaves have every controller there is. */
 int cgroup_enter(Cgroup *cgroup);
+/* The same for an actor's own scope (ActorScope=each), which a process that only keeps it alive is in: that one gets the leaf. */
+int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
 /* Undoes that, so that somebody else can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);
 

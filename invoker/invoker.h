@@ -38,6 +38,7 @@ typedef enum ContainerState {
 
 typedef struct Container {
         Worker worker;
+        Cgroup scope; /* ActorScope=each: its own; fd -EBADF: a leaf of the job's */
         uint32_t index, state;
         bool has_worker; /* pages and leaf are made when it is first needed */
         bool fresh;      /* has carried out nothing yet: the next invocation is a cold one */

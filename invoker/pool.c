@@ -27,15 +27,24 @@ int pool_init(Invoker *i) {
                 Container *c = &i->containers[k];
 
                 c->worker = (Worker) WORKER_EMPTY;
+                c->scope = (Cgroup){ .fd = -EBADF };
                 c->index = k;
                 c->unread = ACTOR_NONE;
         }
         return 0;
 }
 
+static const Cgroup *container_cgroup(const Invoker *i, const Container *c) {
+        return c->scope.fd >= 0 ? &c->scope : &i->cgroup;
+}
+
 void pool_done(Invoker *i) {
-        for (uint32_t k = 0; i->containers && k < i->n_containers; k++)
-                worker_done(&i->containers[k].worker, &i->cgroup, true);
+        for (uint32_t k = 0; i->containers && k < i->n_containers; k++) {
+                Container *c = &i->containers[k];
+
+                worker_done(&c->worker, container_cgroup(i, c), true);
+                c->scope.fd = close_fd(c->scope.fd);
+        }
         free(i->containers);
         i->containers = NULL;
 }
@@ -48,19 +57,26 @@ static int container_acquire(Invoker *i, Container *c) {
                 .cpu_permille = settings_present(s, SETTING_Actor_CPUQuota) ? s->cpu_quota_permille : 0,
                 .cpus = &s->allowed_cpus,
         };
-        char name[32];
+        char name[32], scope[sizeof(i->invoked->scope_prefix) + 32];
         int r;
 
         if (c->has_worker)
                 return 0;
 
+        if (c->index < i->invoked->launch.scope_each && c->scope.fd < 0) {
+                (void) snprintf(scope, sizeof(scope), ACTOR_SCOPE_NAME, i->invoked->scope_prefix, c->index);
+                r = cgroup_enter_scope(INVOKER_FD_SLICE, scope, &c->scope);
+                if (r < 0)
+                        return invoker_complain(r, "an actor's own scope cannot be used");
+        }
+
         (void) snprintf(name, sizeof(name), "actor-%u", c->index);
-        r = worker_init(name, &i->cgroup, &limits, &c->worker);
+        r = worker_init(name, container_cgroup(i, c), &limits, &c->worker);
         if (r < 0)
                 return r;
         r = invoker_watch(i, &c->worker, c->index);
         if (r < 0) {
-                worker_done(&c->worker, &i->cgroup, true);
+                worker_done(&c->worker, container_cgroup(i, c), true);
                 return r;
         }
         c->has_worker = true;

@@ -239,7 +239,9 @@ void report_ended(Invoker *i) {
         memcpy(record.sha256, i->policy_sha256, sizeof(record.sha256));
 
         record.metered.cpu_nsec += meter_take(&i->control);
-        if (i->cgroup.fd >= 0 && meter_init(i->cgroup.fd, &scope) >= 0) {
+        if (i->cgroup.fd >= 0 &&
+                        meter_init(i->invoked->launch.scope_each > 0 ? INVOKER_FD_SLICE : i->cgroup.fd,
+                                        &scope) >= 0) {
                 record.scope_cpu_nsec = meter_take(&scope);
                 meter_done(&scope);
         }
