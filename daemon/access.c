@@ -87,6 +87,8 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
         int r, allowed = 0, challenge = 0;
         void *object;
 
+        assert(manager);
+
         if (!e)
                 (void) sd_bus_message_read(reply, "(bba{ss})", &allowed, &challenge, 0);
         else if (sd_bus_error_has_name(e, SD_BUS_ERROR_SERVICE_UNKNOWN) ||

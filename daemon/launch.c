@@ -153,7 +153,7 @@ static LaunchAnswer failed_answer(int error, const char *sentence) {
 
 static int on_answer(sd_event_source *source, int fd, uint32_t events, void *userdata) {
         LaunchCall *call = userdata;
-        LaunchAnswer answer;
+        LaunchAnswer answer = {};
         int r, pid_fd = -EBADF;
 
         r = receive_answer(fd, &answer, &pid_fd);

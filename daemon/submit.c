@@ -211,8 +211,11 @@ static int check_sheet(Submission *s, sd_bus_error *error) {
                 return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "Price sheet `%s` cannot be read.",
                                 s->settings.price_sheet);
         r = price_sheet_parse(s->sheet, s->settings.price_sheet, &sheet, &message);
+        if (r < 0)
+                return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
+        r = price_sheet_check(sheet, &s->settings, &message);
         (void) price_sheet_free(sheet);
-        return r < 0 ? sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message) : 0;
+        return r < 0 ? sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s: %s", s->file_name, message) : 0;
 }
 
 static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_bus_error *error) {
