@@ -85,6 +85,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
                 INVOKER_FD_SOCKET, INVOKER_FD_CHECKPOINT };
         int from[LAUNCH_FDS_MAX + 8], to[LAUNCH_FDS_MAX + 8];
         size_t n = 0, n_received = 0;
+        int null;
 
         from[n] = invoked_make(request, programs, child, go);
         if (from[n] < 0)
@@ -131,8 +132,10 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         for (size_t i = 0; i < n; i++)
                 if (dup2(from[i], to[i]) < 0)
                         return -errno;
-        (void) close(STDIN_FILENO);
-        return open("/dev/null", O_RDONLY) == STDIN_FILENO ? 0 : -EBADF;
+        null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+                return -errno;
+        return 0;
 }
 
 /* The sanitizers' options of a debugging build are all that an ordinary run's environment is good for. */
@@ -185,7 +188,7 @@ _Noreturn void handover_run(const Request *request, const Programs *programs, co
         size_t n, n_fds;
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char **environment;
-        Go go;
+        Go go = {};
 
         /* The parent says when the user ids are mapped. */
         r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);

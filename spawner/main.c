@@ -43,6 +43,8 @@ static int serve_socket(int listen_fd) {
 
         for (;;) {
                 struct pollfd p = { .fd = listen_fd, .events = POLLIN };
+                struct sockaddr_storage peer;
+                socklen_t n = sizeof(peer);
                 _cleanup_close_ int fd = -EBADF;
                 int r = poll(&p, 1, IDLE_MSEC);
 
@@ -50,7 +52,7 @@ static int serve_socket(int listen_fd) {
                         return EXIT_SUCCESS;
                 if (r < 0 && errno != EINTR)
                         return EXIT_FAILURE;
-                fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                fd = accept4(listen_fd, (struct sockaddr *) &peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
                 if (fd >= 0)
                         (void) spawner_serve(fd, true, user->pw_uid);
         }
