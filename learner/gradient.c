@@ -23,14 +23,17 @@ Pass *pass_free(Pass *pass) {
 
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
-        size_t columns = network->n_observation;
+        size_t columns = network->n_observation, n_in = 0;
         float *at;
 
         assert(network);
         assert(ret);
 
-        for (uint32_t i = 0; i < network->n_layers; i++)
+        for (uint32_t i = 0; i < network->n_layers; i++) {
                 columns += 2 * (size_t) network->layers[i].n_out;
+                n_in = network->layers[i].n_in > n_in ? network->layers[i].n_in : n_in;
+        }
+        columns += n_in;
 
         pass = calloc(1, sizeof(*pass));
         if (!pass)
@@ -44,6 +47,8 @@ int pass_new(const Network *network, Pass **ret) {
         pass->stride = SHARD_ROWS_MAX;
         pass->input = at = pass->memory;
         at += (size_t) network->n_observation * SHARD_ROWS_MAX;
+        pass->transposed = at;
+        at += n_in * SHARD_ROWS_MAX;
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 pass->output[i] = at;
                 pass->d_output[i] = at + (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
@@ -71,6 +76,19 @@ void pass_forward(Pass *pass, const float *parameters) {
         }
 }
 
+static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, const float *x,
+                bool accumulate, float *gradient) {
+        if (!blas_prefers_transposed(l->n_out, l->n_in, pass->stride)) {
+                blas_backward_weight(
+                                dy, x, l->n_out, l->n_in, pass->stride, accumulate, gradient + l->weight_at);
+                return;
+        }
+
+        kernel_transpose(x, l->n_in, pass->stride, pass->transposed);
+        blas_backward_weight_transposed(dy, pass->transposed, l->n_out, l->n_in, pass->stride, accumulate,
+                        gradient + l->weight_at);
+}
+
 void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *gradient) {
         bool collected[LAYERS_MAX] = {};
 
@@ -83,8 +101,8 @@ void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *
                 if (l->kind == LAYER_PARAMETER)
                         continue;
 
-                blas_backward_weight(dy, l->input == i ? pass->input : pass->output[l->input], l->n_out,
-                                l->n_in, pass->stride, accumulate, gradient + l->weight_at);
+                layer_backward_weight(pass, l, dy, l->input == i ? pass->input : pass->output[l->input],
+                                accumulate, gradient);
                 if (l->input != i) {
                         blas_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
                                         collected[l->input], pass->d_output[l->input]);

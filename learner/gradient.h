@@ -12,6 +12,7 @@ typedef struct Pass {
         uint32_t stride;
         float *input; /* [n_observation][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
+        float *transposed;                                /* [stride][n_in] of one layer */
         void *memory;
 } Pass;
 

@@ -107,6 +107,29 @@ WIDE void kernel_activation_backward(float *restrict dy, const float *restrict y
         }
 }
 
+/* Sixteen rows at a time: interleaving row i with row i + 8, four times over, turns the square around. */
+WIDE void kernel_transpose(const float *restrict x, uint32_t n, uint32_t stride, float *restrict ret) {
+        for (uint32_t u = 0; u < n; u += KERNEL_LANES)
+                for (uint32_t r = 0; r < stride; r += KERNEL_LANES) {
+                        Lanes a[KERNEL_LANES], b[KERNEL_LANES];
+
+                        for (unsigned i = 0; i < KERNEL_LANES; i++)
+                                a[i] = *(const Lanes *) (x + (size_t) (u + i) * stride + r);
+                        for (unsigned stage = 0; stage < 4; stage++) {
+                                for (unsigned i = 0; i < KERNEL_LANES / 2; i++) {
+                                        b[2 * i] = __builtin_shufflevector(a[i], a[i + 8], 0, 16, 1, 17, 2,
+                                                        18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+                                        b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 8], 8, 24, 9, 25,
+                                                        10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+                                }
+                                for (unsigned i = 0; i < KERNEL_LANES; i++)
+                                        a[i] = b[i];
+                        }
+                        for (unsigned i = 0; i < KERNEL_LANES; i++)
+                                *(Lanes *) (ret + (size_t) (r + i) * n + u) = a[i];
+                }
+}
+
 WIDE void kernel_categorical(float *restrict logits, const int32_t *restrict choice, uint32_t n,
                 uint32_t stride, float *restrict ret_log_probability, float *restrict ret_entropy) {
         float top[SHARD_ROWS_MAX], sum[SHARD_ROWS_MAX];

@@ -30,6 +30,9 @@ void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stri
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 
+/* x [n][stride] -> ret [stride][n]; n is a multiple of 16 too */
+void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
+
 /* Outputs as distributions: columns in, one number a row out; and back */
 
 /* logits [n][stride] become log-probabilities in place */

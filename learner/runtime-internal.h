@@ -13,8 +13,9 @@
 
 enum {
         LANES_MAX = 16, /* in which the shards of a minibatch are summed, whatever the number of threads */
-        PARAMETER_BLOCK = 4096, /* of one task, where every parameter is done alike */
-        SHARD_ROWS_SMALL = 32,  /* so that small minibatches have work for two threads as well */
+        PARAMETER_BLOCK =
+                        16384, /* of one task, where every parameter is done alike; fewer are not worth a thread's wake-up */
+        SHARD_ROWS_SMALL = 32, /* so that small minibatches have work for two threads as well */
         SHARD_SMALL_BELOW = 128,
 };
 

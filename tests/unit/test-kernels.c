@@ -51,6 +51,16 @@ static void test_products(void) {
                                 blas_backward_weight(dy, x, n_out, n_in, rows, add, a);
                                 naive_matmul(dy, false, x, true, (float) add, n_out, n_in, rows, b);
                                 assert_near(a, b, (size_t) n_out * n_in, 5e-5);
+                                if (blas_prefers_transposed(n_out, n_in, rows)) {
+                                        g_autofree float *xt = random_floats(rand, (size_t) n_in * rows, 1);
+
+                                        kernel_transpose(x, n_in, rows, xt);
+                                        for (uint32_t k = 0; k < n_in * rows; k++)
+                                                g_assert_cmpfloat(xt[k], ==, x[k % n_in * rows + k / n_in]);
+                                        blas_backward_weight_transposed(dy, xt, n_out, n_in, rows, false, a);
+                                        naive_matmul(dy, false, x, true, 0, n_out, n_in, rows, b);
+                                        assert_near(a, b, (size_t) n_out * n_in, 5e-5);
+                                }
                         }
                 }
 }
