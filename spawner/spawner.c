@@ -46,7 +46,7 @@ static int programs_open(Programs *ret, LaunchAnswer *answer) {
 
 /* The child's word, or the end of its channel: -EPIPE. */
 static int hear(const Child *child, LaunchAnswer *answer) {
-        LaunchAnswer heard;
+        LaunchAnswer heard = {};
         size_t n, n_fds;
         int r;
 

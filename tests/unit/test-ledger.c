@@ -4,9 +4,11 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -341,6 +343,60 @@ static void test_disk_full(void) {
         ledger_close(ledger);
 }
 
+/* The same on a file system that is really full: the error then comes from the WAL, or from growing its index. */
+static void fill_small_disk(const char *at) {
+        g_autofree char *path = g_build_filename(at, "ledger.db", NULL);
+        Ledger *ledger = NULL;
+        uint64_t job, seq = 0, got;
+        int r = 0;
+
+        assert_ok(ledger_open(path, &ledger));
+        job = job_new(ledger);
+        while (r >= 0 && seq < 100000) {
+                for (int i = 0; i < 64; i++) {
+                        Record record = record_new(1, ++seq, RECORD_ROUND);
+
+                        assert_ok(ledger_append(ledger, job, &record));
+                }
+                r = ledger_commit(ledger);
+        }
+        g_assert_cmpint(r, ==, -ENOSPC);
+        g_assert_cmpuint(ledger_n_pending(ledger), ==, 64);
+
+        g_assert_cmpint(mount(NULL, at, NULL, MS_REMOUNT, "size=64m"), ==, 0);
+        assert_ok(ledger_commit(ledger));
+        ledger = ledger_close(ledger);
+        assert_ok(ledger_open(path, &ledger));
+        assert_ok(ledger_last_seq(ledger, job, 1, &got));
+        g_assert_cmpuint(got, ==, seq);
+        ledger_close(ledger);
+}
+
+static void test_small_disk(void) {
+        g_autofree char *at = g_build_filename(directory, "small", NULL);
+        int status;
+        pid_t pid;
+
+        if (geteuid() != 0) {
+                g_test_skip("mounting a small file system takes root");
+                return;
+        }
+        g_assert_cmpint(g_mkdir(at, 0700), ==, 0);
+        pid = fork();
+        if (pid == 0) {
+                if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+                                mount("small", at, "tmpfs", 0, "size=512k") < 0)
+                        _exit(77);
+                fill_small_disk(at);
+                _exit(0);
+        }
+        waitpid(pid, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+                g_test_skip("this root may not mount");
+        else
+                g_assert_cmpint(status, ==, 0);
+}
+
 static void file_damage(const char *path, long from, size_t n) {
         FILE *f = fopen(path, "r+");
 
@@ -516,6 +572,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ledger/second-daemon", test_second_daemon);
         g_test_add_func("/ledger/killed", test_killed);
         g_test_add_func("/ledger/disk-full", test_disk_full);
+        g_test_add_func("/ledger/small-disk", test_small_disk);
         g_test_add_func("/ledger/foreign-files", test_foreign_files);
         g_test_add_func("/ledger/damage-after-kill", test_damage_after_kill);
         g_test_add_func("/ledger/lives", test_lives);
