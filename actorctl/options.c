@@ -239,7 +239,9 @@ ExitStatus options_check(const Options *options, const Verb *verb) {
 }
 
 void options_done(Options *options) {
-        g_clear_pointer(&options->sets, g_ptr_array_unref);
+        if (options->sets)
+                g_ptr_array_unref(options->sets);
+        options->sets = NULL;
         g_clear_pointer(&options->format, g_free);
         g_clear_pointer(&options->output, g_free);
 }

@@ -29,7 +29,7 @@ static ExitStatus read_text(const char *file, char **ret) {
                                 "%s: longer than %u KiB, which no job file is", file, JOB_TEXT_MAX / 1024);
         else if (r < 0)
                 sentence = g_strdup_printf("%s: the job file cannot be read: %s", file, g_strerror(-r));
-        else if (strlen(text) < n) {
+        else if (text && strlen(text) < n) {
                 unsigned line = 1;
 
                 for (const char *p = text; *p; p++)
@@ -147,10 +147,13 @@ ExitStatus submission_load(Submission *submission, const char *file, const GPtrA
 void submission_done(Submission *submission) {
         submission->environment_fd = close_fd(submission->environment_fd);
         submission->checkpoint_fd = close_fd(submission->checkpoint_fd);
-        g_clear_pointer(&submission->overrides, g_array_unref);
-        g_clear_pointer(&submission->override_texts, g_ptr_array_unref);
-        g_clear_pointer(&submission->text, g_free);
-        g_clear_pointer(&submission->file_name, g_free);
+        if (submission->overrides)
+                g_array_unref(submission->overrides);
+        if (submission->override_texts)
+                g_ptr_array_unref(submission->override_texts);
+        g_free(submission->text);
+        g_free(submission->file_name);
+        *submission = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
 }
 
 static int append_overrides(const Submission *submission, sd_bus_message *m) {
