@@ -120,6 +120,8 @@ int main(int argc, char *argv[]) {
         printf("act %.3f take %.3f learn %.3f (%.3f ms a round) wall %.3f s cpu %.3f s\n", acting, taking,
                         learning, learning / (double) update * 1e3, now_sec(CLOCK_MONOTONIC) - start,
                         now_sec(CLOCK_PROCESS_CPUTIME_ID));
+        for (unsigned i = 0; i < 32; i++)
+                printf("%02x%s", learned.sha256[i], i == 31 ? " policy_sha256\n" : "");
         host_free(host);
         bed_close(&bed);
         return 0;
