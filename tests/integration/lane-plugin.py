@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A user's own environment in system mode: from a home directory that nobody else may enter, through three programs, into a sandbox."""
+import os, re, subprocess, sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from story import *
+
+HOME = os.path.expanduser("~tester/envs")
+
+
+def as_tester(*words, check=True):
+    uid = subprocess.run(["id", "-u", "tester"], capture_output=True, text=True).stdout.strip()
+    env = [f"XDG_RUNTIME_DIR=/run/user/{uid}", f"DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/{uid}/bus", "HOME=" + os.path.expanduser("~tester")]
+    r = subprocess.run(["runuser", "-u", "tester", "--", "env", *env, *words], capture_output=True, text=True, timeout=60,
+                       cwd=HOME, stdin=subprocess.DEVNULL)
+    assert not check or r.returncode == 0, f"{words}: {r.stdout} {r.stderr}"
+    return r
+
+
+def settle():
+    os.makedirs(HOME, exist_ok=True)
+    subprocess.run(["chown", "tester:", HOME], check=True)
+    os.chmod(os.path.expanduser("~tester"), 0o700)
+    as_tester("cc", "-O2", "-fPIC", "-shared", "-o", "line.so", "/usr/share/doc/actord/examples/env-template/line.c", "-lm")
+    with open(HOME + "/line.conf", "w") as f:
+        f.write("[Job]\nEnvironment=./line.so\nStopSteps=4096\n[Scaling]\nActors=2\n")
+
+
+def state(mode, job):
+    return as_tester("busctl", mode, "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", "State").stdout
+
+
+def train(mode):
+    job = re.search(r"\d+", as_tester("actorctl", mode, "submit", "line.conf").stdout).group()
+    wait_for("the end", lambda: "ended" in state(mode, job), 40)
+    return {p: as_tester("busctl", mode, "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", p).stdout.split()[1].strip('"')
+            for p in ("Result", "SandboxLevel", "PolicySHA256")} | {
+        "Fault": as_tester("busctl", mode, "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", "Fault").stdout}
+
+
+@story("system mode: a plugin below a home directory of mode 0700 trains in the full sandbox")
+def system():
+    settle()
+    found = train("--system")
+    assert found["Result"] == "finished" and found["SandboxLevel"] == "full", found
+    system.policy = found["PolicySHA256"]
+
+
+@story("user mode: the same plugin, the same policy")
+def user():
+    found = train("--user")
+    assert found["Result"] == "finished" and found["SandboxLevel"] == "userns", found
+    assert found["PolicySHA256"] == system.policy, (found, system.policy)
+
+
+tell()
