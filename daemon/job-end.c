@@ -97,7 +97,7 @@ static void say_end(const Job *job, uint32_t end, const char *sentence) {
         log_field(&entry, "ACTORD_COST_PAPER=%.9f", bill.paper);
         log_field(&entry, "ACTORD_CURRENCY=%s", currency);
         if (end == PLAN_END_FAILED)
-                log_send(&entry, LOG_ERR, "Job %" PRIu64 " failed: %s.", job->row.id, sentence);
+                log_send(&entry, LOG_WARNING, "Job %" PRIu64 " failed: %s.", job->row.id, sentence);
         else
                 log_send(&entry, LOG_INFO, "Job %" PRIu64 " ended: %s, %" PRIu64 " steps, %.9f %s.",
                                 job->row.id, result, job->progress.statistics.n_env_steps, bill.full,

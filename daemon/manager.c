@@ -232,6 +232,7 @@ Manager *manager_free(Manager *manager) {
         (void) sd_event_source_disable_unref(manager->sigchld_source);
         (void) sd_event_source_disable_unref(manager->sigterm_source);
         (void) sd_event_source_disable_unref(manager->sigint_source);
+        (void) sd_event_source_disable_unref(manager->stop_timer);
         g_hash_table_unref(manager->queries);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
@@ -338,11 +339,23 @@ static bool may_exit(const Manager *manager) {
         return true;
 }
 
+static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+
+        log_line(LOG_ERR, "actord could not end in order (its ledger in %s may be gone) and ends now.",
+                        manager->state_directory);
+        return sd_event_exit(manager->event, EXIT_FAILURE);
+}
+
 void manager_stop(Manager *manager) {
         assert(manager);
 
-        if (!manager->stopping)
+        if (!manager->stopping) {
                 (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending; running jobs go on.");
+                if (sd_event_add_time_relative(manager->event, &manager->stop_timer, CLOCK_BOOTTIME,
+                                    STOP_LONGEST_USEC, 0, on_stop_timeout, manager) >= 0)
+                        (void) sd_event_source_set_description(manager->stop_timer, "stop-timeout");
+        }
         manager->stopping = true;
         (void) manager_commit(manager);
 

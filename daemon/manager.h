@@ -12,6 +12,7 @@
 
 #define COMMIT_INTERVAL_USEC (100ull * 1000)
 #define COMMIT_RETRY_USEC    (1000ull * 1000)
+#define STOP_LONGEST_USEC    (12000ull * 1000)
 
 #define DAEMON_MODES(X) X(SYSTEM, "system") X(USER, "user") X(RUN, "run")
 
@@ -42,7 +43,7 @@ typedef struct Manager {
 
         GHashTable *queries; /* message → AccessQuery */
         sd_event_source *commit_timer, *schedule_source, *idle_timer;
-        sd_event_source *sigchld_source, *sigterm_source, *sigint_source;
+        sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */
         bool ledger_blocked, stopping, name_released;
 } Manager;

@@ -176,6 +176,13 @@ uint64_t progress_actors_cpu_nsec(const Progress *progress) {
         return u->actor_cpu_nsec + u->wasted_cpu_nsec + u->evaluation_cpu_nsec + u->pool_cpu_nsec;
 }
 
+/* The learner has no environment: where no actor is named, a fault of one is of whichever was asked. */
+static bool is_actors_fault(uint32_t fault) {
+        return fault == FAULT_LOAD || fault == FAULT_SPEC || fault == FAULT_ENVIRONMENT ||
+               fault == FAULT_OBSERVATION || fault == FAULT_ACTION || fault == FAULT_REWARD ||
+               fault == FAULT_LENGTHS;
+}
+
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]) {
         char what[256];
 
@@ -183,7 +190,8 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
 
         (void) fault_describe(fault, detail, what);
         if (actor == UINT32_MAX)
-                (void) snprintf(ret, 320, "the learner %s", what);
+                (void) snprintf(ret, 320, "%s %s", is_actors_fault(fault) ? "an actor" : "the learner",
+                                what);
         else
                 (void) snprintf(ret, 320, "actor %u %s", actor, what);
         return ret;

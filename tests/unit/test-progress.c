@@ -113,6 +113,8 @@ static void test_faults(Fixture *f, const void *userdata) {
                         fault_sentence_of(3, FAULT_KILLED, 9, sentence), "actor 3 was killed by signal 9"));
         g_assert_true(g_str_has_prefix(
                         fault_sentence_of(UINT32_MAX, FAULT_KILLED, 9, sentence), "the learner was"));
+        g_assert_true(g_str_has_prefix(
+                        fault_sentence_of(UINT32_MAX, FAULT_LOAD, 8, sentence), "an actor could not load"));
 }
 
 static void test_evaluation(Fixture *f, const void *userdata) {

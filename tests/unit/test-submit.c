@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a caller may send and what it may not, said to the real daemon in run mode over a socket pair: descriptors above all. */
+#include <fcntl.h>
+#include <glib.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include "include/bus.h"
+#include "lib/fd.h"
+
+extern char **environ;
+
+#define TEXT "[Job]\nEnvironment=CartPole-v1\n"
+
+typedef struct Fixture {
+        char *state;
+        pid_t pid;
+        sd_bus *bus;
+} Fixture;
+
+static char *daemon_program(void) {
+        g_autofree char *self = g_file_read_link("/proc/self/exe", NULL), *tests = g_path_get_dirname(self),
+                        *build = g_path_get_dirname(tests);
+
+        return g_build_filename(build, "actord", NULL);
+}
+
+static void set_up(Fixture *f, const void *userdata) {
+        g_autofree char *program = daemon_program(), *state = NULL;
+        posix_spawn_file_actions_t actions;
+        int pair[2];
+
+        if (!g_file_test(program, G_FILE_TEST_IS_EXECUTABLE))
+                return;
+        f->state = g_dir_make_tmp("actord-test-XXXXXX", NULL);
+        state = g_strconcat("--state=", f->state, NULL);
+        char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, NULL };
+
+        g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), ==, 0);
+        (void) posix_spawn_file_actions_init(&actions);
+        (void) posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
+        /* Jobs that are accepted cannot start here, and the daemon says so: not our subject. */
+        (void) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        g_assert_cmpint(posix_spawn(&f->pid, program, &actions, NULL, argv, environ), ==, 0);
+        (void) posix_spawn_file_actions_destroy(&actions);
+        (void) close(pair[1]);
+
+        g_assert_cmpint(sd_bus_new(&f->bus), >=, 0);
+        g_assert_cmpint(sd_bus_set_fd(f->bus, pair[0], pair[0]), >=, 0);
+        g_assert_cmpint(sd_bus_set_anonymous(f->bus, true), >=, 0);
+        g_assert_cmpint(sd_bus_negotiate_fds(f->bus, true), >=, 0);
+        g_assert_cmpint(sd_bus_start(f->bus), >=, 0);
+}
+
+static void tear_down(Fixture *f, const void *userdata) {
+        g_autofree char *command = g_strdup_printf("rm -rf '%s'", f->state);
+        int status;
+
+        if (!f->bus)
+                return;
+        /* The daemon ends when its one caller is gone. */
+        (void) sd_bus_close_unref(f->bus);
+        g_assert_cmpint(waitpid(f->pid, &status, 0), ==, f->pid);
+        g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        g_assert_cmpint(system(command), ==, 0);
+        g_free(f->state);
+}
+
+static bool ready(const Fixture *f) {
+        if (!f->bus)
+                g_test_skip("actord has not been built");
+        return f->bus;
+}
+
+static sd_bus_message *call_of(Fixture *f, const char *method) {
+        sd_bus_message *m = NULL;
+
+        g_assert_cmpint(sd_bus_message_new_method_call(
+                                        f->bus, &m, NULL, BUS_PATH, BUS_INTERFACE_MANAGER, method),
+                        >=, 0);
+        return m;
+}
+
+/* Sends the message and says the error's name; NULL: it was accepted. */
+static char *send_off(Fixture *f, sd_bus_message *m, char **ret_message) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        sd_bus_message *reply = NULL;
+        char *name = NULL;
+
+        if (sd_bus_call(f->bus, m, 0, &error, &reply) < 0) {
+                name = g_strdup(error.name);
+                if (ret_message)
+                        *ret_message = g_strdup(error.message);
+                g_assert_true(g_utf8_strlen(error.message, -1) > 10); /* a sentence, not a number */
+        }
+        sd_bus_error_free(&error);
+        (void) sd_bus_message_unref(reply);
+        (void) sd_bus_message_unref(m);
+        return name;
+}
+
+static char *submit_text(Fixture *f, const char *text) {
+        sd_bus_message *m = call_of(f, "SubmitJob");
+
+        g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}a{sv}", text, "a.conf", 0, 0, 0), >=, 0);
+        return send_off(f, m, NULL);
+}
+
+static char *submit_fd(Fixture *f, int fd) {
+        sd_bus_message *m = call_of(f, "SubmitJobFile");
+
+        g_assert_cmpint(sd_bus_message_append(m, "hsa(ss)a{sh}a{sv}", fd, "a.conf", 0, 0, 0), >=, 0);
+        (void) close(fd);
+        return send_off(f, m, NULL);
+}
+
+static char *submit_override(Fixture *f, const char *key, const char *value, unsigned n) {
+        sd_bus_message *m = call_of(f, "SubmitJob");
+
+        g_assert_cmpint(sd_bus_message_append(m, "ss", TEXT, "a.conf"), >=, 0);
+        g_assert_cmpint(sd_bus_message_open_container(m, 'a', "(ss)"), >=, 0);
+        for (unsigned i = 0; i < n; i++)
+                g_assert_cmpint(sd_bus_message_append(m, "(ss)", key, value), >=, 0);
+        g_assert_cmpint(sd_bus_message_close_container(m), >=, 0);
+        g_assert_cmpint(sd_bus_message_append(m, "a{sh}a{sv}", 0, 0), >=, 0);
+        return send_off(f, m, NULL);
+}
+
+static char *submit_file(Fixture *f, const char *environment, const char *key, int fd) {
+        sd_bus_message *m = call_of(f, "SubmitJob");
+
+        g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}a{sv}", TEXT, "a.conf", 1, "Job.Environment",
+                                        environment, 1, key, fd, 0),
+                        >=, 0);
+        (void) close(fd);
+        return send_off(f, m, NULL);
+}
+
+static char *submit_option(
+                Fixture *f, const char *key, const char *type, const char *word, uint64_t number) {
+        sd_bus_message *m = call_of(f, "SubmitJob");
+
+        g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}", TEXT, "a.conf", 0, 0), >=, 0);
+        if (*type == 's')
+                g_assert_cmpint(sd_bus_message_append(m, "a{sv}", 1, key, "s", word), >=, 0);
+        else
+                g_assert_cmpint(sd_bus_message_append(m, "a{sv}", 1, key, "t", number), >=, 0);
+        return send_off(f, m, NULL);
+}
+
+static void expect(char *name, const char *expected) {
+        g_assert_cmpstr(name, ==, expected);
+        g_free(name);
+}
+
+static void test_texts(Fixture *f, const void *userdata) {
+        g_autofree char *longer = g_strnfill(300 * 1024, '#');
+
+        if (!ready(f))
+                return;
+        expect(submit_text(f, TEXT), NULL);
+        expect(submit_text(f, ""), BUS_ERROR(BadJobFile));
+        expect(submit_text(f, longer), BUS_ERROR(BadJobFile));
+        expect(submit_text(f, "[Job]\nEnvironment=CartPole-v1\nSeed=-1\n"), BUS_ERROR(BadJobFile));
+}
+
+static void test_memfds(Fixture *f, const void *userdata) {
+        g_autofree char *longer = g_strnfill(300 * 1024, '#');
+        int pair[2];
+
+        if (!ready(f))
+                return;
+        expect(submit_fd(f, memfd_make_sealed("text", TEXT, strlen(TEXT))), NULL);
+        expect(submit_fd(f, memfd_make_sealed("text", longer, strlen(longer))), BUS_ERROR(BadJobFile));
+        expect(submit_fd(f, memfd_make_sealed("text", TEXT "\0Seed=2\n", strlen(TEXT) + 8)),
+                        BUS_ERROR(BadJobFile));
+        expect(submit_fd(f, memfd_make_sealed("text", "\xff\xfe", 2)), BUS_ERROR(BadJobFile));
+
+        /* What could change while it is read is not read. */
+        expect(submit_fd(f, memfd_make("text", 4096)), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_fd(f, open("/dev/zero", O_RDONLY)), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_fd(f, open("/etc/passwd", O_RDONLY)), SD_BUS_ERROR_INVALID_ARGS);
+        g_assert_cmpint(pipe(pair), ==, 0);
+        expect(submit_fd(f, pair[0]), SD_BUS_ERROR_INVALID_ARGS);
+        (void) close(pair[1]);
+}
+
+static void test_overrides(Fixture *f, const void *userdata) {
+        g_autofree char *longer = g_strnfill(5000, '1');
+
+        if (!ready(f))
+                return;
+        expect(submit_override(f, "Job.Seed", "7", 1), NULL);
+        expect(submit_override(f, "Job.Seed", "7", 256), NULL);
+        expect(submit_override(f, "Job.Seed", "7", 257), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_override(f, "Job.Seed", longer, 1), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_override(f, "Job.Sed", "7", 1), BUS_ERROR(BadJobFile));
+        /* One line of the ledger must not become two. */
+        expect(submit_override(f, "Job.Description", "a\nJob.Budget=1", 1), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_override(f, "Job.Seed=1\nX", "7", 1), SD_BUS_ERROR_INVALID_ARGS);
+}
+
+static void test_files(Fixture *f, const void *userdata) {
+        int pair[2];
+
+        if (!ready(f))
+                return;
+        expect(submit_file(f, "./mine.so", BUS_FILE_ENVIRONMENT, open("/proc/self/exe", O_RDONLY)), NULL);
+        expect(submit_file(f, "./mine.so", "sauce", open("/proc/self/exe", O_RDONLY)),
+                        SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_file(f, "./mine.so", BUS_FILE_STDERR, open("/dev/null", O_WRONLY)),
+                        BUS_ERROR(BadJobFile));
+        expect(submit_file(f, "CartPole-v1", BUS_FILE_ENVIRONMENT, open("/proc/self/exe", O_RDONLY)),
+                        SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_file(f, "CartPole-v1", BUS_FILE_CHECKPOINT, open("/proc/self/exe", O_RDONLY)),
+                        SD_BUS_ERROR_INVALID_ARGS);
+        g_assert_cmpint(pipe(pair), ==, 0);
+        expect(submit_file(f, "./mine.so", BUS_FILE_ENVIRONMENT, pair[0]), SD_BUS_ERROR_INVALID_ARGS);
+        (void) close(pair[1]);
+        expect(submit_file(f, "./mine.so", BUS_FILE_ENVIRONMENT, open("/tmp", O_RDONLY)),
+                        SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_file(f, "./mine.so", BUS_FILE_ENVIRONMENT, open("/etc/passwd", O_PATH)),
+                        SD_BUS_ERROR_INVALID_ARGS);
+}
+
+static void test_options(Fixture *f, const void *userdata) {
+        if (!ready(f))
+                return;
+        expect(submit_option(f, BUS_OPTION_PURPOSE, "s", "verify", 0), NULL);
+        expect(submit_option(f, BUS_OPTION_PURPOSE, "s", "evaluate", 0), BUS_ERROR(NoCheckpoint));
+        expect(submit_option(f, BUS_OPTION_PURPOSE, "s", "", 0), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_option(f, BUS_OPTION_EPISODES, "t", NULL, 5), NULL);
+        expect(submit_option(f, BUS_OPTION_EPISODES, "t", NULL, 0), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_option(f, "colour", "s", "red", 0), SD_BUS_ERROR_INVALID_ARGS);
+        g_free(submit_option(f, BUS_OPTION_PURPOSE, "t", NULL,
+                        1));                /* of another type: refused by whichever name */
+        expect(submit_text(f, TEXT), NULL); /* and the daemon still listens */
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add("/submit/texts", Fixture, NULL, set_up, test_texts, tear_down);
+        g_test_add("/submit/memfds", Fixture, NULL, set_up, test_memfds, tear_down);
+        g_test_add("/submit/overrides", Fixture, NULL, set_up, test_overrides, tear_down);
+        g_test_add("/submit/files", Fixture, NULL, set_up, test_files, tear_down);
+        g_test_add("/submit/options", Fixture, NULL, set_up, test_options, tear_down);
+        return g_test_run();
+}
