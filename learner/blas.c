@@ -3,8 +3,9 @@
 #include "learner/blas.h"
 
 #include <cblas.h>
+#include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "include/sandbox.h"
@@ -16,23 +17,34 @@ extern char *openblas_get_corename(void);
  * take the place of its own (the dynamic linker resolves its calls to the program's first): each thread has a buffer to itself, as
  * large as the library's own are (BUFFER_SIZE in OpenBLAS's common_x86_64.h), of which only what is used becomes memory. */
 #define BLAS_BUFFER_BYTES ((128ul << 20) + (64ul << 10))
+#define BLAS_BUFFER_ALIGN 4096ul
 #define PUBLIC            __attribute__((visibility("default")))
 
 PUBLIC void *blas_memory_alloc(int kind);
 PUBLIC void blas_memory_free(void *buffer);
 
-void *blas_memory_alloc(int kind) {
-        static __thread void *buffer;
+static pthread_key_t buffer_key;
 
-        if (!buffer) {
-                buffer = mmap(NULL, BLAS_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-                if (buffer == MAP_FAILED) {
-                        /* The library has no way to hear of it. */
-                        (void) fprintf(stderr, "actord-learner: no memory for a thread's scratch buffer: "
-                                               "raise MemoryMax= in [Learner], or lower Threads=\n");
-                        _exit(EXIT_LEARNER_SETUP);
-                }
+static void buffer_key_make(void) {
+        if (pthread_key_create(&buffer_key, free) != 0)
+                abort();
+}
+
+void *blas_memory_alloc(int kind) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        void *buffer;
+
+        (void) pthread_once(&once, buffer_key_make);
+        buffer = pthread_getspecific(buffer_key);
+        if (buffer)
+                return buffer;
+
+        buffer = aligned_alloc(BLAS_BUFFER_ALIGN, BLAS_BUFFER_BYTES);
+        if (!buffer || pthread_setspecific(buffer_key, buffer) != 0) {
+                /* The library has no way to hear of it. */
+                (void) fprintf(stderr, "actord-learner: no memory for a thread's scratch buffer: "
+                                       "raise MemoryMax= in [Learner], or lower Threads=\n");
+                _exit(EXIT_LEARNER_SETUP);
         }
         return buffer;
 }

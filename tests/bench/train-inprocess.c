@@ -2,6 +2,7 @@
 /* A whole job in one process, without sandbox, meters or wake-ups: what acting and learning alone take, and whether they learn.
  *
  *     train-inprocess FILE [Section.Key=VALUE]... */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -34,95 +35,107 @@ static void read_settings(int argc, char *argv[], JobSettings *ret) {
                 g_error("%s", message);
 }
 
-int main(int argc, char *argv[]) {
-        double start = now_sec(CLOCK_MONOTONIC), acting = 0, taking = 0, learning = 0, reached = NAN,
-               reported = 0;
-        uint64_t reached_steps = 0, update = 0;
-        const ActordEnv *env;
-        Bed bed = {};
-        ActordEnvSpec spec;
+typedef struct Training {
+        Bed bed;
         ActorContext context;
         Host *host;
-        Answer learned = {};
-        char directory[SIBLING_DIRECTORY_MAX];
-        const char *module;
+        uint64_t update;
+        double start, acting, taking, learning;
+        Answer learned;
+} Training;
 
-        g_assert(argc >= 2);
-        read_settings(argc, argv, &bed.settings);
-        module = getenv("ACTORD_MODULES");
+static void training_open(Training *t) {
+        const char *module = getenv("ACTORD_MODULES");
+        char directory[SIBLING_DIRECTORY_MAX];
+        const JobSettings *s = &t->bed.settings;
+        const ActordEnv *env;
+        ActordEnvSpec spec;
+
         if (!module) {
-                g_assert(sibling_directory(directory) >= 0);
+                g_assert_cmpint(sibling_directory(directory), >=, 0);
                 module = directory;
         }
-        if (environment_load(bed.settings.environment, module, &env) < 0)
-                g_error("%s does not load", bed.settings.environment);
-        g_assert(env->spec(bed.settings.options, bed.settings.n_options, &spec) == 0);
+        if (environment_load(s->environment, module, &env) < 0)
+                g_error("%s does not load", s->environment);
+        g_assert_cmpint(env->spec(s->options, s->n_options, &spec), ==, 0);
 
-        bed_open(&bed, &spec, -1, -1);
-        context = (ActorContext){
-                .settings = &bed.settings,
-                .page = &bed.page,
-                .worker = &bed.worker,
+        bed_open(&t->bed, &spec, -1, -1);
+        t->context = (ActorContext){
+                .settings = s,
+                .page = &t->bed.page,
+                .worker = &t->bed.worker,
                 .env = env,
                 .n_containers = 1,
-                .segments = bed.segments,
-                .policy = bed.policy,
+                .segments = t->bed.segments,
+                .policy = t->bed.policy,
         };
-        g_assert(host_new(&context, env, &host) == 0);
-        bed_restore(&bed);
+        g_assert_cmpint(host_new(&t->context, env, &t->host), ==, 0);
+        bed_restore(&t->bed);
+}
 
-        while (bed.learner->books->n_env_steps < bed.settings.stop_steps) {
-                double t0 = now_sec(CLOCK_MONOTONIC), t1, t2, t3;
+static void training_round(Training *t) {
+        uint32_t n_actors = t->bed.settings.n_actors, bank = t->update & 1;
+        double acted, taken, start = now_sec(CLOCK_MONOTONIC);
 
-                for (uint32_t a = 0; a < bed.settings.n_actors; a++) {
-                        Order order = { .kind = ORDER_ROLLOUT,
-                                .actor = a,
-                                .ordinal = update,
-                                .policy_version = update,
-                                .snapshot_bank = update & 1 };
-                        Answer answer = {};
+        for (uint32_t a = 0; a < n_actors; a++) {
+                Order order = { .kind = ORDER_ROLLOUT,
+                        .actor = a,
+                        .ordinal = t->update,
+                        .policy_version = t->update,
+                        .snapshot_bank = bank };
+                Answer answer = {};
 
-                        invocation_run(host, &order, &answer);
-                        g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
-                }
-                t1 = now_sec(CLOCK_MONOTONIC);
-                for (uint32_t a = 0; a < bed.settings.n_actors; a++)
-                        bed_take(&bed, a, update & 1);
-                t2 = now_sec(CLOCK_MONOTONIC);
-                learned = bed_learn(&bed, update, bed.settings.n_actors);
-                t3 = now_sec(CLOCK_MONOTONIC);
-                acting += t1 - t0;
-                taking += t2 - t1;
-                learning += t3 - t2;
-                update++;
-
-                if (t3 - reported > 5 && getenv("VERBOSE")) {
-                        reported = t3;
-                        printf("  %8lu steps %7.2f s return %9.2f length %7.1f kl %.5f clip %.3f ev %.3f\n",
-                                        (unsigned long) learned.statistics.n_env_steps, t3 - start,
-                                        learned.statistics.return_mean, learned.statistics.episode_steps,
-                                        learned.statistics.kl, learned.statistics.clip_fraction,
-                                        learned.statistics.explained_variance);
-                }
-                if (settings_present(&bed.settings, SETTING_Job_StopReturn) && isnan(reached) &&
-                                learned.statistics.return_mean >= bed.settings.stop_return) {
-                        reached = t3 - start;
-                        reached_steps = learned.statistics.n_env_steps;
-                        break;
-                }
+                invocation_run(t->host, &order, &answer);
+                g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
         }
+        acted = now_sec(CLOCK_MONOTONIC);
+        for (uint32_t a = 0; a < n_actors; a++)
+                bed_take(&t->bed, a, bank);
+        taken = now_sec(CLOCK_MONOTONIC);
+        t->learned = bed_learn(&t->bed, t->update++, n_actors);
 
-        printf("seed %lu: return %.1f at %lu steps, %lu rounds; ", (unsigned long) bed.settings.seed,
-                        learned.statistics.return_mean, (unsigned long) learned.statistics.n_env_steps,
-                        (unsigned long) update);
-        if (!isnan(reached))
-                printf("target at %lu steps in %.3f s; ", (unsigned long) reached_steps, reached);
-        printf("act %.3f take %.3f learn %.3f (%.3f ms a round) wall %.3f s cpu %.3f s\n", acting, taking,
-                        learning, learning / (double) update * 1e3, now_sec(CLOCK_MONOTONIC) - start,
+        t->acting += acted - start;
+        t->taking += taken - acted;
+        t->learning += now_sec(CLOCK_MONOTONIC) - taken;
+}
+
+static bool training_goes_on(const Training *t) {
+        const JobSettings *s = &t->bed.settings;
+
+        return t->learned.statistics.n_env_steps < s->stop_steps &&
+               !(settings_present(s, SETTING_Job_StopReturn) &&
+                               t->learned.statistics.return_mean >= s->stop_return);
+}
+
+static void training_print(const Training *t) {
+        const Statistics *s = &t->learned.statistics;
+
+        printf("seed %" PRIu64 ": return %.1f after %" PRIu64 " steps in %.3f s: ", t->bed.settings.seed,
+                        s->return_mean, s->n_env_steps, now_sec(CLOCK_MONOTONIC) - t->start);
+        printf("act %.3f, take %.3f, learn %.3f (%.3f ms a round), CPU %.3f; policy ", t->acting, t->taking,
+                        t->learning, t->learning / (double) t->update * 1e3,
                         now_sec(CLOCK_PROCESS_CPUTIME_ID));
-        for (unsigned i = 0; i < 32; i++)
-                printf("%02x%s", learned.sha256[i], i == 31 ? " policy_sha256\n" : "");
-        host_free(host);
-        bed_close(&bed);
+        for (unsigned i = 0; i < 8; i++)
+                printf("%02x", t->learned.sha256[i]);
+        printf("\n");
+        (void) fflush(stdout);
+}
+
+int main(int argc, char *argv[]) {
+        Training training = { .start = now_sec(CLOCK_MONOTONIC) };
+
+        if (argc < 2) {
+                (void) fprintf(stderr, "usage: train-inprocess FILE [Section.Key=VALUE]...\n");
+                return 2;
+        }
+        read_settings(argc, argv, &training.bed.settings);
+        training_open(&training);
+        do
+                training_round(&training);
+        while (training_goes_on(&training));
+        training_print(&training);
+
+        host_free(training.host);
+        bed_close(&training.bed);
         return 0;
 }
