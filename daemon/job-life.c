@@ -304,22 +304,30 @@ static void find_answer(Job *job) {
                 job->answer = answer;
 }
 
+/* The scope of the life before may still be going, systemd or the spawner may be busy or just restarted. What the job asked for in vain will not pass. */
+static bool may_pass(const LaunchAnswer *answer) {
+        bool asked_systemd = answer->step == LAUNCH_STEP_SCOPE || answer->step == LAUNCH_STEP_DELEGATION;
+
+        return (asked_systemd && answer->error != -EOPNOTSUPP) || answer->error == -ETIMEDOUT ||
+               answer->error == -EPIPE || answer->error == -EAGAIN;
+}
+
 static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) {
         Job *job = userdata;
         int r;
 
         job->answer = *answer;
         job->launch = launch_call_free(job->launch);
-        if (job->manager->stopping)
-                manager_schedule(job->manager);
-
         if (answer->error < 0) {
                 g_autofree char *sentence = g_strdup_printf("its launch failed at step %s: %s",
                                 launch_step_to_string(answer->step),
                                 *answer->message ? answer->message : g_strerror(-answer->error));
 
                 (void) close_fd(pid_fd);
-                job_give_up(job, sentence);
+                if (may_pass(answer))
+                        job_life_failed(job, sentence);
+                else
+                        job_give_up(job, sentence);
                 return;
         }
 

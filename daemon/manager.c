@@ -328,15 +328,10 @@ int manager_start(Manager *manager) {
         return 0;
 }
 
-/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again. A launch in flight is waited for:
- * its answer would be lost, and the life with it. */
+/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again. A launch in flight is not waited for: scopes are
+ * ordered after our unit, so that systemd starts none of them before we are gone. */
 static bool may_exit(const Manager *manager) {
-        if (manager->mode == DAEMON_RUN)
-                return manager->n_queued + manager->n_running == 0;
-        for (guint i = 0; i < manager->jobs->len; i++)
-                if (((const Job *) manager->jobs->pdata[i])->launch)
-                        return false;
-        return true;
+        return manager->mode != DAEMON_RUN || manager->n_queued + manager->n_running == 0;
 }
 
 static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
