@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# shellcheck finds nothing in our scripts, and Python can read its own.
+# Nothing found by shellcheck in our scripts, and Python can read its own.
 . tests/tap.sh
 . tests/sources.sh
 
