@@ -14,6 +14,7 @@ TESTS_style := $(sort $(wildcard tests/check-*.sh tests/check-*.py))
 TESTS_host  := $(sort $(wildcard tests/integration/test-*.sh tests/integration/test-*.py))
 TESTS_lane  := $(sort $(wildcard tests/integration/lane-*.sh tests/integration/lane-*.py))
 TESTS_vm    := $(sort $(wildcard tests/vm/vm-*.sh tests/vm/vm-*.py))
+PLUGINS := $(patsubst tests/vm/%.c,$(B)/tests/%.so,$(wildcard tests/vm/*-env.c))
 LANE = $(if $(TESTS_lane),--deadline=420 "tests/lane/fast.sh $(TESTS_lane)")
 
 .PHONY: check check-installed check-unit check-host check-lane check-style check-vm check-vm-installed
@@ -38,8 +39,13 @@ check-style: all
 check-vm:
 	@packaging/dependencies.sh build test vm
 	@$(SUBMAKE) check-vm-installed
-check-vm-installed: all
+check-vm-installed: all $(PLUGINS)
 	@VM_DEADLINE=900 $(RUN) --deadline=1500 $(if $(TESTS_vm),"tests/vm/run.sh $(TESTS_vm)")
+
+# Environments that misbehave, for the machine, which has no compiler.
+$(B)/tests/%.so: tests/vm/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O2 -fPIC -shared -Iinclude -o $@ $< -lm
 
 # Without address randomisation: the sanitizers' fixed shadow does not fit below every kernel's choice.
 check-asan:
