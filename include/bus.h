@@ -2,7 +2,8 @@
 /* Names on the bus; the interface itself is units/org.actord1.xml. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #define BUS_NAME "org.actord1"
 #define BUS_PATH "/org/actord1"

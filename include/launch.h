@@ -5,7 +5,8 @@
  * spawner -> invoker, over exec: a sealed memfd with the same record and the same descriptors at fixed numbers (InvokerFd). */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <inttypes.h>

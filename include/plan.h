@@ -4,7 +4,8 @@
  * connects (again after each restart) and the invoker says Hello with the spool's descriptor. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <errno.h>

@@ -3,7 +3,8 @@
  * lib/forward.c (row by row, batch-size invariant) and learner/ (batches, gradients) both walk it, and neither knows a layer by name. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <stdatomic.h>

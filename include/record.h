@@ -3,7 +3,8 @@
  * ledger and acknowledges their sequence number. Quantities are base units; there is no money here. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <errno.h>

@@ -2,7 +2,8 @@
 /* What a sandbox closes, in order; one exit status and one word per step; the three levels; the limits a host may lack. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <errno.h>
 #include <stdint.h>

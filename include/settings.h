@@ -6,7 +6,8 @@
  * metadata and the test of job.conf(5) walk it. An empty value means unset, and an unset key has its default. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <errno.h>
@@ -149,7 +150,7 @@ enum KernelClass_ {
         X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "as 0-3,8")                                                    \
         X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0, "auto: the strongest level that this host allows")          \
         X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0, "each: one systemd scope an actor")               \
-        X(Actor, Retries, u32, n_retries, "3", 0, 1000, "attempts after the first, for each invocation")                     \
+        X(Actor, Retries, u32, n_retries, "3", 0, 1000, "attempts after the first that may fail by themselves")                   \
         X(Actor, TimeoutSec, usec, timeout_usec, "60", 1000, 1e15, "an invocation that takes longer is killed and retried")  \
         X(Learner, LearningRate, f64, learning_rate, "0.0003", 0, 10, "Adam's step size")                                    \
         X(Learner, LearningRateSchedule, choice_schedule, learning_rate_schedule, "constant", 0, 0, "linear: to 0 at StopSteps") \

@@ -7,7 +7,8 @@
  * Raw data only: the learner alone scales, discounts and sums (episode returns too), from rewards and ends. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <stddef.h>

@@ -8,7 +8,8 @@
  */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -17,8 +17,8 @@ static uint32_t containers_needed(const Invoker *i, uint32_t n_actors) {
 /* A container that does not start is no invocation yet; it has as many attempts. */
 static void start_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         report_worker(i, &c->worker, c->index, cpu_nsec, fault, detail);
-        report_fault(i, c->index, c->n_failed_starts, fault, detail);
-        if (c->n_failed_starts++ >= i->settings->n_retries)
+        report_fault(i, c->index, c->starts.n, fault, detail);
+        if (!attempts_fail(&c->starts, i->settings->n_retries, fault, detail))
                 finish_begin(i, PLAN_END_FAILED, fault, detail, c->index);
 }
 
@@ -33,7 +33,7 @@ static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
         Seat *seat = &i->round->seats[actor];
         const Order order = {
                 .kind = ORDER_ROLLOUT,
-                .attempt = seat->attempt,
+                .attempt = seat->attempts.n,
                 .round = i->round->number,
                 .ordinal = seat->ordinal,
                 .policy_version = i->policy_version,
@@ -109,11 +109,11 @@ static void begin_round(Invoker *i) {
 
 /* An attempt came to nothing: its use is waste, and the same order goes out again, from the bank that was not written to. */
 static void attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail) {
-        uint32_t attempt = i->round->seats[actor].attempt;
+        uint32_t attempt = i->round->seats[actor].attempts.n;
 
         report_rollout(i, actor, fault, detail, true);
         report_fault(i, actor, attempt, fault, detail);
-        if (!round_fail(i->round, actor, i->settings->n_retries))
+        if (!round_fail(i->round, actor, i->settings->n_retries, fault, detail))
                 finish_begin(i, PLAN_END_FAILED, fault, detail, actor);
 }
 
@@ -125,7 +125,7 @@ static void container_ready(Invoker *i, Container *c, const Answer *answer) {
 
         c->state = CONTAINER_READY;
         c->doing = ORDER_NONE;
-        c->n_failed_starts = 0;
+        c->starts = (Attempts){};
         report_worker(i, &c->worker, c->index, pool_take(c), FAULT_NONE, 0);
         if (i->phase == PHASE_VERIFYING)
                 finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
@@ -342,7 +342,7 @@ static void start_early(Invoker *i) {
         if (i->policy_read_fd < 0)
                 return;
         for (uint32_t k = 0; k < n && i->phase == PHASE_STARTING; k++)
-                if (i->containers[k].state == CONTAINER_ABSENT && i->containers[k].n_failed_starts == 0)
+                if (i->containers[k].state == CONTAINER_ABSENT && i->containers[k].starts.n == 0)
                         start_container(i, &i->containers[k]);
 }
 

@@ -6,7 +6,7 @@
 static void play(Invoker *i, Container *c) {
         const Order order = {
                 .kind = ORDER_EVALUATE,
-                .attempt = c->episode_attempt,
+                .attempt = c->plays.n,
                 .ordinal = c->episode,
                 .policy_version = i->policy_version,
                 .actor = c->index,
@@ -40,7 +40,7 @@ void evaluate_serve(Invoker *i) {
                 else if (c->state == CONTAINER_READY) {
                         if (!c->has_episode) {
                                 c->episode = i->next_episode++;
-                                c->episode_attempt = 0;
+                                c->plays = (Attempts){};
                         }
                         play(i, c);
                 }
@@ -63,7 +63,7 @@ void evaluate_answered(Invoker *i, Container *c, const Answer *answer) {
 
 void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         report_evaluation(i, c, NULL, cpu_nsec, fault, detail);
-        report_fault(i, i->n_actors + c->index, c->episode_attempt, fault, detail);
-        if (c->episode_attempt++ >= i->settings->n_retries)
+        report_fault(i, i->n_actors + c->index, c->plays.n, fault, detail);
+        if (!attempts_fail(&c->plays, i->settings->n_retries, fault, detail))
                 finish_begin(i, PLAN_END_FAILED, fault, detail, i->n_actors + c->index);
 }

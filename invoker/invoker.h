@@ -43,7 +43,7 @@ typedef struct Container {
         bool has_worker; /* pages and leaf are made when it is first needed */
         bool fresh;      /* has carried out nothing yet: the next invocation is a cold one */
         uint32_t doing; /* OrderKind that is not over: until it has succeeded, or the process that failed is reaped */
-        uint32_t n_failed_starts;
+        Attempts starts;
         uint32_t unread; /* the actor whose last invocation's use was not read yet; ACTOR_NONE */
         uint32_t fault;  /* why it was killed by us; FAULT_NONE: it ends by itself, or nothing was wrong */
         int32_t detail;
@@ -51,7 +51,7 @@ typedef struct Container {
         uint64_t parked_nsec;
         bool has_episode; /* that is being evaluated */
         uint64_t episode;
-        uint32_t episode_attempt;
+        Attempts plays;
 } Container;
 
 typedef enum Phase {

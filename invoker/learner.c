@@ -140,7 +140,7 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
 
         if (kind == ORDER_TAKE) {
                 order.ordinal = i->round->seats[actor].ordinal;
-                order.attempt = i->round->seats[actor].attempt;
+                order.attempt = i->round->seats[actor].attempts.n;
                 order.snapshot_bank = i->round->seats[actor].bank;
         }
         if (kind == ORDER_LEARN) {

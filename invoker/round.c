@@ -3,6 +3,7 @@
 #include "invoker/round.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <string.h>
 
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
@@ -26,7 +27,7 @@ void round_begin(Round *round, uint64_t number, uint32_t n_actors) {
                 Seat *seat = &round->seats[a];
 
                 seat->state = SEAT_WAITING;
-                seat->attempt = 0;
+                seat->attempts = (Attempts){};
                 seat->cold = false;
                 seat->metered = (Metered){};
                 seat->emulated_nsec = 0;
@@ -78,7 +79,14 @@ void round_accept(Round *round, uint32_t actor) {
         round->n_taken++;
 }
 
-bool round_fail(Round *round, uint32_t actor, uint32_t n_retries) {
+bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32_t detail) {
+        attempts->n++;
+        if (fault == FAULT_KILLED && detail == SIGKILL)
+                return ++attempts->n_killed <= KILLS_MAX;
+        return attempts->n - attempts->n_killed <= n_retries;
+}
+
+bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail) {
         Seat *seat = &round->seats[actor];
 
         assert(actor < round->n_actors);
@@ -87,7 +95,7 @@ bool round_fail(Round *round, uint32_t actor, uint32_t n_retries) {
 
         seat->state = SEAT_WAITING;
         seat->metered = (Metered){};
-        return seat->attempt++ < n_retries;
+        return attempts_fail(&seat->attempts, n_retries, fault, detail);
 }
 
 void round_close(Round *round) {

@@ -17,12 +17,23 @@
 
 typedef enum SeatState { SEAT_WAITING, SEAT_ROLLING, SEAT_ROLLED, SEAT_TAKING, SEAT_TAKEN } SeatState;
 
+/* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL says nothing about the actor, which cannot send
+ * one, nor about its memory, which is a fault of its own: it came from outside, and may come as often as KILLS_MAX. */
+#define KILLS_MAX 100u
+typedef struct Attempts {
+        uint32_t n, n_killed; /* that failed; of them, those that were killed from outside */
+} Attempts;
+
+/* One more has failed. False: there is none left. */
+bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32_t detail);
+
 typedef struct Seat { /* of one actor */
         /* Across rounds: */
         uint64_t ordinal; /* invocations that were accepted */
         uint32_t bank;    /* holds its current snapshots */
         /* In this round: */
-        uint32_t state, attempt;
+        uint32_t state;
+        Attempts attempts;
         bool cold;
         Metered metered;        /* of the current attempt */
         uint64_t emulated_nsec; /* of the attempts that failed */
@@ -50,7 +61,7 @@ void round_answer(Round *round, uint32_t actor);
 void round_take(Round *round, uint32_t actor); /* the one that round_rolled() named */
 void round_accept(Round *round, uint32_t actor);
 /* Its attempt failed: it waits again. False: it has no attempt left. */
-bool round_fail(Round *round, uint32_t actor, uint32_t n_retries);
+bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
 
 static inline bool round_is_complete(const Round *round) {
         return round->n_taken == round->n_actors;

@@ -11,7 +11,8 @@
  * -ffp-contract=off and without -ffast-math an environment steps alike on each machine of a kind. */
 #pragma once
 
-/* clang-format off: tables and layouts are aligned by hand */
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The rules of a round, without a process: who is next, what a failure repeats, when it is complete, what is carried on. */
+#include <errno.h>
 #include <glib.h>
+#include <signal.h>
 
 #include "invoker/round.h"
 
@@ -63,20 +65,35 @@ static void test_retries(void) {
 
         round_begin(round, 1, 2);
         round_order(round, 0, true);
-        g_assert_true(round_fail(round, 0, 2));
+        g_assert_true(round_fail(round, 0, 2, FAULT_ENVIRONMENT, EIO));
         g_assert_cmpuint(round_waiting(round, 0), ==, 0);
-        g_assert_cmpuint(round->seats[0].attempt, ==, 1);
+        g_assert_cmpuint(round->seats[0].attempts.n, ==, 1);
         g_assert_cmpuint(round->seats[0].ordinal, ==, 0);
         g_assert_cmpuint(round->seats[0].bank, ==, 0);
 
         /* Refused by the learner counts the same. */
         roll(round, 0);
         round_take(round, 0);
-        g_assert_true(round_fail(round, 0, 2));
+        g_assert_true(round_fail(round, 0, 2, FAULT_ENVIRONMENT, EIO));
         g_assert_cmpuint(round_rolled(round), ==, ACTOR_NONE);
         round_order(round, 0, false);
-        g_assert_false(round_fail(round, 0, 2));
-        g_assert_cmpuint(round->seats[1].attempt, ==, 0);
+        g_assert_false(round_fail(round, 0, 2, FAULT_ENVIRONMENT, EIO));
+        g_assert_cmpuint(round->seats[1].attempts.n, ==, 0);
+}
+
+/* What was killed from outside does not use up an actor's retries, but it has a bound of its own. */
+static void test_kills(void) {
+        Attempts attempts = {};
+
+        for (unsigned i = 0; i < KILLS_MAX; i++)
+                g_assert_true(attempts_fail(&attempts, 1, FAULT_KILLED, SIGKILL));
+        g_assert_true(attempts_fail(&attempts, 1, FAULT_KILLED, SIGSEGV));
+        g_assert_false(attempts_fail(&attempts, 1, FAULT_MEMORY, 1));
+
+        attempts = (Attempts){};
+        for (unsigned i = 0; i < KILLS_MAX; i++)
+                g_assert_true(attempts_fail(&attempts, 0, FAULT_KILLED, SIGKILL));
+        g_assert_false(attempts_fail(&attempts, 0, FAULT_KILLED, SIGKILL));
 }
 
 /* What a round leaves: its actors' banks and ordinals step on, the parked ones' do not. */
@@ -151,7 +168,8 @@ static void test_any_order(void) {
                                         round_order(round, running[c], false);
                         } else {
                                 if (g_test_rand_int_range(0, 5) == 0) {
-                                        g_assert_true(round_fail(round, running[c], UINT32_MAX));
+                                        g_assert_true(round_fail(round, running[c], UINT32_MAX,
+                                                        FAULT_ENVIRONMENT, EIO));
                                         n_failures++;
                                 } else
                                         round_answer(round, running[c]);
@@ -160,7 +178,8 @@ static void test_any_order(void) {
                         if (rolled != ACTOR_NONE && g_test_rand_bit()) {
                                 round_take(round, rolled);
                                 if (g_test_rand_int_range(0, 5) == 0) {
-                                        g_assert_true(round_fail(round, rolled, UINT32_MAX));
+                                        g_assert_true(round_fail(
+                                                        round, rolled, UINT32_MAX, FAULT_ENVIRONMENT, EIO));
                                         n_failures++;
                                 } else
                                         round_accept(round, rolled);
@@ -168,7 +187,7 @@ static void test_any_order(void) {
                 }
                 for (uint32_t a = 0; a < n; a++) {
                         g_assert_cmpuint(round->seats[a].state, ==, SEAT_TAKEN);
-                        n_failures -= round->seats[a].attempt;
+                        n_failures -= round->seats[a].attempts.n;
                 }
                 g_assert_cmpuint(n_failures, ==, 0);
         }
@@ -179,6 +198,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/round/containers", test_containers);
         g_test_add_func("/round/order-of-takes", test_order_of_takes);
         g_test_add_func("/round/retries", test_retries);
+        g_test_add_func("/round/kills", test_kills);
         g_test_add_func("/round/close", test_close);
         g_test_add_func("/round/abandon", test_abandon);
         g_test_add_func("/round/slowest", test_slowest);
