@@ -183,7 +183,8 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         }
 
         round_enter(l, order->n_actors);
-        runtime_begin(l->runtime, order->n_actors, order->ordinal, fmin(progress, 1.0), &l->statistics);
+        /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint left off. */
+        runtime_begin(l->runtime, order->n_actors, l->policy_version, fmin(progress, 1.0), &l->statistics);
         r = l->algorithm->learn(l->runtime);
         if (r < 0) {
                 (void) fprintf(stderr,

@@ -267,6 +267,37 @@ static void test_damage(void) {
         place_close(&place);
 }
 
+/* Other kernels compute other bits: refused, unless the job says that it does not mind. */
+static void test_kernels(void) {
+        g_autofree char *content = NULL, *path = NULL,
+                        *pattern = g_strdup_printf("\"kernels\":\"%s\"", blas_kernel_name());
+        Bed bed = {};
+        Answer written;
+        Place place;
+        gsize n;
+        char *at;
+        int fd;
+
+        place_open(&place);
+        open_bed(&bed, "", place.fd, -1);
+        bed_restore(&bed);
+        play(&bed, 0, 1, 0);
+        (void) close(checkpoint(&bed, &place, 1, &written));
+        path = g_strdup_printf("%s/checkpoint-1.safetensors", place.directory);
+        g_assert_true(g_file_get_contents(path, &content, &n, NULL));
+
+        at = g_strstr_len(content + 8, (gssize) n - 8, pattern);
+        g_assert_nonnull(at);
+        at[strlen("\"kernels\":\"")] = 'X';
+        fd = file_of(content, n);
+        g_assert_cmpuint(restore_from("", fd).fault, ==, FAULT_CHECKPOINT);
+        g_assert_cmpuint(restore_from("[Learner]\nKernelClass=haswell\n", fd).fault, ==, FAULT_NONE);
+
+        (void) close(fd);
+        bed_close(&bed);
+        place_close(&place);
+}
+
 /* Damage of what matters, byte by byte: weights and their statistics are hashed. */
 static void test_weights(void) {
         g_autofree char *content = NULL;
@@ -336,6 +367,7 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/checkpoint/round-trip", test_round_trip);
         g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
+        g_test_add_func("/checkpoint/kernels", test_kernels);
         g_test_add_func("/checkpoint/damage", test_damage);
         g_test_add_func("/checkpoint/weights", test_weights);
         g_test_add_func("/checkpoint/no-place", test_full_disk);
