@@ -3,12 +3,17 @@
  * other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "invoker/invoker.h"
 #include "lib/fd.h"
+
+#define PAGE_BYTES 4096u
 
 static int choose_level(Invoker *i) {
         static const uint32_t levels[] = {
@@ -126,6 +131,29 @@ static int make_memory(Invoker *i) {
         return 0;
 }
 
+static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
+        for (unsigned k = 0; k < object->dlpi_phnum; k++) {
+                const ElfW(Phdr) *part = &object->dlpi_phdr[k];
+                uintptr_t first = object->dlpi_addr + part->p_vaddr, last = first + part->p_memsz;
+
+                /* Only what is the file's own content: everything else would be lost. */
+                if (part->p_type != PT_LOAD || part->p_flags & PF_W)
+                        continue;
+                first = (first + PAGE_BYTES - 1) & ~(uintptr_t) (PAGE_BYTES - 1);
+                last &= ~(uintptr_t) (PAGE_BYTES - 1);
+                if (last > first)
+                        (void) madvise((void *) first, last - first, MADV_DONTNEED);
+        }
+        return 0;
+}
+
+/* Most code ran once, to start. Its pages come back from the page cache if they are needed again; until then this process is as small
+ * as what it does. */
+static void forget_the_start(void) {
+        (void) malloc_trim(0);
+        (void) dl_iterate_phdr(give_back, NULL);
+}
+
 /* From the environment's name to a learner that starts. *ret_fault: what the job ends with when this fails. */
 int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         int r;
@@ -161,5 +189,6 @@ int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         if (r >= 0 && i->invoked->launch.purpose != LAUNCH_VERIFY)
                 r = learner_start(i);
         *ret_detail = -r;
+        forget_the_start();
         return r;
 }

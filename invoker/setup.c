@@ -34,7 +34,8 @@ static bool launch_is_sane(const Invoked *invoked) {
         return l->abi == LAUNCH_ABI && l->struct_bytes == sizeof(*l) && l->purpose <= LAUNCH_EVALUATE &&
                l->sandbox < _SANDBOX_CHOICE_MAX && l->n_mounts <= LAUNCH_MOUNTS_MAX &&
                invoked->level < _SANDBOX_LEVEL_MAX && invoked->cgroup <= INVOKER_CGROUP_SCOPE &&
-               memchr(invoked->directory, 0, sizeof(invoked->directory));
+               memchr(invoked->directory, 0, sizeof(invoked->directory)) &&
+               memchr(invoked->scope_prefix, 0, sizeof(invoked->scope_prefix));
 }
 
 int setup_contracts(Invoker *i) {
