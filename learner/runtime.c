@@ -186,14 +186,17 @@ static uint32_t minibatch_rows(const Runtime *rt, uint32_t n_rows) {
         return n_rows;
 }
 
-/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch. */
-static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows) {
+/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch. One minibatch of all rows has
+ * no order to choose. */
+static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows, uint32_t size) {
         uint32_t *order = rt->batch->order, k = 0;
         ActordRandom random;
 
         for (uint32_t a = 0; a < rt->n_actors; a++)
                 for (uint32_t i = 0; i < rt->batch->step_rows; i++)
                         order[k++] = a * rt->batch->block_rows + i;
+        if (size >= n_rows)
+                return;
 
         random_begin(&random, rt->settings->seed, RANDOM_SHUFFLE, 0, rt->update, epoch);
         for (uint32_t i = n_rows; i > 1; i--) {
@@ -211,7 +214,7 @@ Rows runtime_sample(Runtime *rt, uint32_t epoch, uint32_t minibatch) {
         if (first >= n_rows)
                 return (Rows){};
         if (minibatch == 0)
-                rows_shuffle(rt, epoch, n_rows);
+                rows_shuffle(rt, epoch, n_rows, size);
 
         return (Rows){
                 .order = rt->batch->order + first,
