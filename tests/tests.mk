@@ -27,7 +27,7 @@ check-installed: all $(UNIT_TESTS) $(FUZZERS)
 	@LANE_DEADLINE=400 $(RUN) --deadline=600 $(TESTS_style) --deadline=120 $(UNIT_TESTS) $(FUZZERS) \
                 --jobs=1 --deadline=240 $(TESTS_host) $(LANE)
 
-check-unit: $(UNIT_TESTS)
+check-unit: all $(UNIT_TESTS)
 	@$(RUN) $(UNIT_TESTS)
 check-host: all
 	@$(RUN) --jobs=1 --deadline=240 $(TESTS_host)
