@@ -330,8 +330,7 @@ Invoker *invoker_free(Invoker *i) {
                 (void) close_fd(i->segment_fds[a]);
         free(i->segment_fds);
         free(i->round);
-        i->actor_sandbox = sandbox_free(i->actor_sandbox);
-        i->learner_sandbox = sandbox_free(i->learner_sandbox);
+        pool_free_sandboxes(i);
         if (own)
                 cgroup_leave(&i->cgroup);
 

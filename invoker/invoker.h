@@ -11,15 +11,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "actor/actor.h"
+#include "include/actord/env.h"
 #include "include/launch.h"
+#include "include/sandbox.h"
+#include "include/slot.h"
 #include "invoker/cgroup.h"
 #include "invoker/link.h"
 #include "invoker/meter.h"
 #include "invoker/round.h"
 #include "invoker/spool.h"
 #include "invoker/worker.h"
-#include "sandbox/sandbox.h"
+
+typedef struct Sandbox Sandbox;
 
 #define ACTOR_LEARNER         UINT32_MAX
 #define LEARNER_UID           65533u
@@ -142,7 +145,14 @@ int invoker_seal_policy(Invoker *i); /* the learner has mapped it: from now on n
 int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
 int probe_environment(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
 
-/* pool.c */
+/* pool.c: the only file that knows the rooms which share this program, actor/ and sandbox/. */
+int pool_load_environment(Invoker *i);
+int pool_make_sandboxes(Invoker *i);
+void pool_free_sandboxes(Invoker *i);
+int pool_leave_host(void); /* its file system: nothing of it is needed after the sandboxes are made */
+pid_t pool_fork_learner(Invoker *i);
+void pool_confine_learner(const Invoker *i, const int *keep_fds, size_t n_keep_fds,
+                uint64_t mapped_bytes); /* in the child */
 int pool_init(Invoker *i);
 void pool_done(Invoker *i);
 int pool_fork(Invoker *i, Container *c);

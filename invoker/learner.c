@@ -80,24 +80,20 @@ static _Noreturn void child_run(const Invoker *i) {
         char *argv[] = { (char *) "actord-learner", NULL };
         char *environment[] = { (char *) kernel_class(i->settings), (char *) "OPENBLAS_NUM_THREADS=1",
                 NULL };
-        SandboxEntry entry = {
-                .uid = LEARNER_UID,
-                .keep_fds = targets,
-                .cgroup_fd = worker_leaf_to_enter(&i->learner),
-                .name = "actord-learner",
-        };
+        uint64_t mapped_bytes;
+        size_t n;
         int r;
 
-        r = child_descriptors(i, sources, targets, &entry.n_keep_fds);
+        r = child_descriptors(i, sources, targets, &n);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its descriptors cannot be placed: %s\n",
                                 strerror(-r));
                 _exit(EXIT_LEARNER_SETUP);
         }
 
-        entry.mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
-                             i->n_actors * i->page->segment.segment_bytes;
-        sandbox_enter(i->learner_sandbox, &entry);
+        mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
+                       i->n_actors * i->page->segment.segment_bytes;
+        pool_confine_learner(i, targets, n, mapped_bytes);
         (void) syscall(SYS_execveat, EXECUTABLE_FD, "", argv, environment, AT_EMPTY_PATH);
 
         dprintf(STDERR_FILENO, "actord-learner cannot be started: %s\n", strerror(errno));
@@ -120,7 +116,7 @@ int learner_start(Invoker *i) {
         if (r < 0)
                 return r;
 
-        pid = worker_fork(&i->learner, sandbox_clone_flags(i->learner_sandbox), i->proc_fd);
+        pid = pool_fork_learner(i);
         if (pid == 0)
                 child_run(i);
         if (pid < 0)

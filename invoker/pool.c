@@ -9,14 +9,81 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "actor/actor.h"
 #include "include/turn.h"
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "sandbox/sandbox.h"
 
 /* What a child needs of ours is filled before the fork: after it, it has a stack and these. */
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
+
+int pool_load_environment(Invoker *i) {
+        return environment_load(i->settings->environment, i->invoked->directory, &i->env);
+}
+
+int pool_make_sandboxes(Invoker *i) {
+        const Launch *l = &i->invoked->launch;
+        SandboxSpec spec = {
+                .kind = SANDBOX_ACTOR,
+                .level = i->level,
+                .n_uids = l->n_uids,
+                .settings = i->settings,
+                .mounts = l->mounts,
+                .n_mounts = l->n_mounts,
+                .libraries = !i->env,
+                .memory_limited = i->cgroup.controllers & CONTROLLER_MEMORY,
+                .fd_floor = LEARNER_FD_SEGMENTS + (int) i->n_actors,
+                .executable_fd = -EBADF,
+                .state_fd = -EBADF,
+        };
+        uint32_t missing;
+        int r;
+
+        r = sandbox_new(&spec, &i->actor_sandbox, &missing);
+        if (r < 0)
+                return r;
+        i->missing |= missing;
+
+        spec.kind = SANDBOX_LEARNER;
+        spec.n_mounts = 0;
+        spec.libraries = true;
+        spec.executable_fd = INVOKER_FD_LEARNER;
+        spec.state_fd = INVOKER_FD_STATE;
+        r = sandbox_new(&spec, &i->learner_sandbox, &missing);
+        if (r < 0)
+                return r;
+        i->missing |= missing;
+        return 0;
+}
+
+void pool_free_sandboxes(Invoker *i) {
+        i->actor_sandbox = sandbox_free(i->actor_sandbox);
+        i->learner_sandbox = sandbox_free(i->learner_sandbox);
+}
+
+int pool_leave_host(void) {
+        return sandbox_leave_host();
+}
+
+pid_t pool_fork_learner(Invoker *i) {
+        return worker_fork(&i->learner, sandbox_clone_flags(i->learner_sandbox), i->proc_fd);
+}
+
+void pool_confine_learner(const Invoker *i, const int *keep_fds, size_t n_keep_fds, uint64_t mapped_bytes) {
+        const SandboxEntry entry = {
+                .uid = LEARNER_UID,
+                .keep_fds = keep_fds,
+                .n_keep_fds = n_keep_fds,
+                .cgroup_fd = worker_leaf_to_enter(&i->learner),
+                .mapped_bytes = mapped_bytes,
+                .name = "actord-learner",
+        };
+
+        sandbox_enter(i->learner_sandbox, &entry);
+}
 
 int pool_init(Invoker *i) {
         i->containers = calloc(i->n_containers, sizeof(Container));

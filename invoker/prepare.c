@@ -30,57 +30,21 @@ static int choose_level(Invoker *i) {
         return 0;
 }
 
-static int make_sandboxes(Invoker *i) {
-        const Launch *l = &i->invoked->launch;
-        SandboxSpec spec = {
-                .kind = SANDBOX_ACTOR,
-                .level = i->level,
-                .n_uids = l->n_uids,
-                .settings = i->settings,
-                .mounts = l->mounts,
-                .n_mounts = l->n_mounts,
-                .libraries = !i->env,
-                .memory_limited = i->cgroup.controllers & CONTROLLER_MEMORY,
-                .fd_floor = LEARNER_FD_SEGMENTS + (int) i->n_actors,
-                .executable_fd = -EBADF,
-                .state_fd = -EBADF,
-        };
-        uint32_t missing;
-        int r;
-
-        r = sandbox_new(&spec, &i->actor_sandbox, &missing);
-        if (r < 0)
-                return r;
-        i->missing |= missing;
-
-        spec.kind = SANDBOX_LEARNER;
-        spec.n_mounts = 0;
-        spec.libraries = true;
-        spec.executable_fd = INVOKER_FD_LEARNER;
-        spec.state_fd = INVOKER_FD_STATE;
-        r = sandbox_new(&spec, &i->learner_sandbox, &missing);
-        if (r < 0)
-                return r;
-        i->missing |= missing;
-        return 0;
-}
-
 /* The level that this host allows may still turn out to be too much (a container that forbids some mount). */
 static int choose_sandboxes(Invoker *i) {
         int r;
 
-        r = make_sandboxes(i);
+        r = pool_make_sandboxes(i);
         if (r < 0 && i->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO && i->level > SANDBOX_LEVEL_PROCESS) {
                 (void) invoker_complain(
                                 r, "the full sandbox cannot be built here, actors run at level process");
-                i->actor_sandbox = sandbox_free(i->actor_sandbox);
-                i->learner_sandbox = sandbox_free(i->learner_sandbox);
+                pool_free_sandboxes(i);
                 i->level = SANDBOX_LEVEL_PROCESS;
-                r = make_sandboxes(i);
+                r = pool_make_sandboxes(i);
         }
         if (r < 0)
                 return invoker_complain(r, "no sandbox can be built");
-        return sandbox_leave_host();
+        return pool_leave_host();
 }
 
 int invoker_seal_policy(Invoker *i) {

@@ -81,7 +81,7 @@ int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         int r = 0;
 
         if (!strchr(i->settings->environment, '/'))
-                r = environment_load(i->settings->environment, i->invoked->directory, &i->env);
+                r = pool_load_environment(i);
         else if (i->invoked->launch.n_mounts == 0)
                 r = -ENOENT;
 

@@ -87,7 +87,7 @@ int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing) {
         else {
                 if (spec->level == SANDBOX_LEVEL_PROCESS)
                         missing |= 1u << LIMIT_NAMESPACES;
-                if (spec->n_uids <= 1)
+                if (spec->level < SANDBOX_LEVEL_FULL || spec->n_uids <= 1)
                         missing |= 1u << LIMIT_IDENTITY;
 
                 r = sandbox_close_files(spec, sandbox, &missing);
