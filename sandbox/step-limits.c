@@ -23,6 +23,9 @@ static int limit(int resource, uint64_t value) {
 }
 
 static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
+        /* Each thread of the learner's brings a stack and an allocator's arena, reserved and hardly used. */
+        uint64_t spare_bytes =
+                        SPARE_BYTES * (1 + (sandbox->kind == SANDBOX_LEARNER ? sandbox->n_threads : 0));
         int r;
 
 #ifdef ACTORD_SANITIZE
@@ -34,7 +37,7 @@ static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
         r = limit(RLIMIT_DATA, sandbox->memory_max_bytes);
         if (r < 0)
                 return r;
-        return limit(RLIMIT_AS, sandbox->memory_max_bytes + entry->mapped_bytes + SPARE_BYTES);
+        return limit(RLIMIT_AS, sandbox->memory_max_bytes + entry->mapped_bytes + spare_bytes);
 }
 
 static int limit_tasks(const Sandbox *sandbox) {
