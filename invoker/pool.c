@@ -194,6 +194,14 @@ static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) 
         return 0;
 }
 
+/* ps shows the words that a program was started with, and these were the invoker's. */
+static void take_name(char *words, const char *name) {
+        size_t n = strlen(words);
+
+        for (size_t k = 0; k < n; k++)
+                words[k] = k < strlen(name) ? name[k] : 0;
+}
+
 static _Noreturn void child_run(const Invoker *i, const Container *c) {
         int keep[2], n_keep = 0, plugin_fd = INVOKER_FD_MOUNTS, bell = c->worker.bell_fd;
         SandboxEntry entry = {
@@ -204,6 +212,7 @@ static _Noreturn void child_run(const Invoker *i, const Container *c) {
         };
         int r;
 
+        take_name(program_invocation_name, entry.name);
         r = child_map(i, c, &entry.mapped_bytes);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-actor: its memory cannot be mapped: %s\n", strerror(-r));
