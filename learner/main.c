@@ -50,9 +50,10 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
         return 0;
 }
 
-static int map_context(LearnerContext *ret) {
+static int map_context(LearnerContext *ret, void ***ret_segments) {
         uint32_t n_actors;
-        void **segments, *worker;
+        _cleanup_free_ void **segments = NULL;
+        void *worker;
         int r;
 
         r = map_settings(&ret->settings, &ret->page);
@@ -78,7 +79,7 @@ static int map_context(LearnerContext *ret) {
                 (void) close(LEARNER_FD_SEGMENTS + (int) a);
         }
 
-        ret->segments = segments;
+        ret->segments = *ret_segments = TAKE_PTR(segments);
         ret->worker = worker;
         ret->state_fd = LEARNER_FD_STATE;
         ret->checkpoint_fd = LEARNER_FD_CHECKPOINT;
@@ -86,11 +87,12 @@ static int map_context(LearnerContext *ret) {
 }
 
 static int run(void) {
+        _cleanup_free_ void **segments = NULL;
         _cleanup_(learner_freep) Learner *learner = NULL;
         LearnerContext context = {};
         int r;
 
-        r = map_context(&context);
+        r = map_context(&context, &segments);
         if (r < 0)
                 return r;
         r = learner_new(&context, &learner);
