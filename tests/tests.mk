@@ -47,9 +47,10 @@ $(B)/tests/%.so: tests/vm/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 -fPIC -shared -Iinclude -o $@ $< -lm
 
-# Without address randomisation: the sanitizers' fixed shadow does not fit below every kernel's choice.
+# Without address randomisation: the sanitizers' fixed shadow does not fit below every kernel's choice. And without a
+# stack of its own for returned frames, which GCC before 14 misaligns for vectors of 64 bytes (its bug 110027).
 check-asan:
-	@ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	@ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
                 setarch --addr-no-randomize $(SUBMAKE) B=build-asan SANITIZE=address,undefined OPT=-O1 check-unit
 check-tsan:
 	@TSAN_OPTIONS=halt_on_error=1 \
