@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/submission.h"
 #include "include/bus.h"
 #include "include/launch.h"
 #include "include/sandbox.h"
@@ -25,22 +26,13 @@ const char *job_state_to_string(JobState state) {
 
 DEFINE_CLEANUP(Job *, job_free)
 
-/* "Section.Key=VALUE" lines, as the row keeps them. */
 static int parse_row(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet) {
-        g_auto(GStrv) lines = g_strsplit(row->overrides ? row->overrides : "", "\n", -1);
+        g_autofree char *lines = g_strdup(row->overrides ? row->overrides : "");
         g_autoptr(GArray) overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride));
         g_autofree char *message = NULL;
         int r;
 
-        for (char **l = lines; *l; l++) {
-                char *equals = strchr(*l, '=');
-
-                if (!equals)
-                        continue;
-                *equals = 0;
-                g_array_append_val(overrides, ((SettingOverride){ *l, equals + 1 }));
-        }
-
+        overrides_parse(lines, overrides);
         r = settings_parse(row->text, row->file_name, (const SettingOverride *) (void *) overrides->data,
                         overrides->len, NULL, ret_settings, &message);
         if (r >= 0)

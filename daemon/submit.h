@@ -4,9 +4,6 @@
 
 #include "daemon/job.h"
 
-#define OVERRIDES_MAX      256u
-#define OVERRIDE_BYTES_MAX 4096u
-
 /* from_fd: SubmitJobFile. On success the job is in the ledger and in the manager's list. */
 int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd, Job **ret,
                 sd_bus_error *error);

@@ -239,8 +239,9 @@ static void test_options(Fixture *f, const void *userdata) {
         expect(submit_option(f, BUS_OPTION_EPISODES, "t", NULL, 5), NULL);
         expect(submit_option(f, BUS_OPTION_EPISODES, "t", NULL, 0), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_option(f, "colour", "s", "red", 0), SD_BUS_ERROR_INVALID_ARGS);
-        g_free(submit_option(f, BUS_OPTION_PURPOSE, "t", NULL,
-                        1));                /* of another type: refused by whichever name */
+        /* Of another type: the caller's mistake as well. */
+        expect(submit_option(f, BUS_OPTION_PURPOSE, "t", NULL, 1), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_option(f, BUS_OPTION_EPISODES, "s", "5", 0), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_text(f, TEXT), NULL); /* and the daemon still listens */
 }
 

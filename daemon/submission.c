@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Every list has a limit, every descriptor a rule. The message's descriptors and strings are borrowed from it. */
+#include "daemon/submission.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include "include/bus.h"
+#include "include/launch.h"
+#include "lib/fd.h"
+
+#define EPISODES_DEFAULT 20u
+
+void submission_done(Submission *s) {
+        g_free(s->text);
+        g_free(s->file_name);
+        g_free(s->sheet);
+        g_clear_pointer(&s->overrides, g_array_unref);
+}
+
+static int invalid(sd_bus_error *error, const char *sentence) {
+        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, sentence);
+}
+
+/* A sealed memfd: what is checked now is what is parsed now. */
+static int read_text_fd(int fd, char **ret, sd_bus_error *error) {
+        g_autofree char *text = NULL;
+        uint64_t bytes;
+        int r;
+
+        r = memfd_check_sealed(fd);
+        if (r >= 0)
+                r = fd_size(fd, &bytes);
+        if (r < 0)
+                return invalid(error,
+                                "The job's text must be in a memfd that is sealed against writing, growing and shrinking.");
+        if (bytes > JOB_TEXT_MAX)
+                return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
+
+        text = g_malloc0(bytes + 1);
+        r = pread_full(fd, text, bytes, 0);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "The job's text could not be read.");
+        if (strlen(text) != bytes || !g_utf8_validate(text, (gssize) bytes, NULL))
+                return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "The job file is not UTF-8 text.");
+        *ret = g_steal_pointer(&text);
+        return 0;
+}
+
+static int read_text(sd_bus_message *m, bool from_fd, Submission *s, sd_bus_error *error) {
+        const char *text, *file_name;
+        int r, fd;
+
+        if (from_fd) {
+                r = sd_bus_message_read(m, "hs", &fd, &file_name);
+                if (r >= 0)
+                        r = read_text_fd(fd, &s->text, error);
+        } else {
+                r = sd_bus_message_read(m, "ss", &text, &file_name);
+                if (r >= 0 && strlen(text) > JOB_TEXT_MAX)
+                        return sd_bus_error_set(
+                                        error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
+                if (r >= 0)
+                        s->text = g_strdup(text);
+        }
+        if (r < 0)
+                return r;
+
+        if (strlen(file_name) > OVERRIDE_BYTES_MAX)
+                return invalid(error, "The job file's name is too long.");
+        s->file_name = g_strdup(*file_name ? file_name : "job.conf");
+        return 0;
+}
+
+static int read_overrides(sd_bus_message *m, Submission *s, sd_bus_error *error) {
+        const char *key, *value;
+        int r;
+
+        r = sd_bus_message_enter_container(m, 'a', "(ss)");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(m, "(ss)", &key, &value)) > 0) {
+                if (s->overrides->len >= OVERRIDES_MAX || strlen(key) + strlen(value) > OVERRIDE_BYTES_MAX)
+                        return invalid(error,
+                                        "At most 256 settings of 4096 bytes can be given beside the job file.");
+                if (strchr(key, '=') || strpbrk(key, "\r\n") || strpbrk(value, "\r\n"))
+                        return invalid(error, "A setting given beside the job file has one line.");
+                g_array_append_val(s->overrides, ((SettingOverride){ key, value }));
+        }
+        return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
+static int read_files(sd_bus_message *m, bool may_stderr, Submission *s, sd_bus_error *error) {
+        const char *key;
+        int r, fd;
+
+        r = sd_bus_message_enter_container(m, 'a', "{sh}");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(m, "{sh}", &key, &fd)) > 0)
+                if (g_str_equal(key, BUS_FILE_ENVIRONMENT))
+                        s->environment_fd = fd;
+                else if (g_str_equal(key, BUS_FILE_CHECKPOINT))
+                        s->checkpoint_fd = fd;
+                else if (g_str_equal(key, BUS_FILE_STDERR) && may_stderr)
+                        s->stderr_fd = fd;
+                else
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "A job has no use for a file `%s` here.", key);
+        return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
+static int read_purpose(const char *word, Submission *s, sd_bus_error *error) {
+        static const char *const words[] = { "train", "verify", "evaluate" }; /* in LaunchPurpose's order */
+
+        for (uint32_t i = 0; i < G_N_ELEMENTS(words); i++)
+                if (g_str_equal(word, words[i])) {
+                        s->purpose = i;
+                        return 0;
+                }
+        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                        "There is no purpose `%s`; there are train, verify and evaluate.", word);
+}
+
+/* A value of another type is the caller's mistake as well, and gets a sentence too. */
+static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus_error *error) {
+        const char *word, *type;
+        int r;
+
+        if (g_str_equal(key, BUS_OPTION_PURPOSE)) {
+                r = sd_bus_message_read(m, "v", type = "s", &word);
+                if (r >= 0)
+                        r = read_purpose(word, s, error);
+        } else if (g_str_equal(key, BUS_OPTION_EPISODES))
+                r = sd_bus_message_read(m, "v", type = "t", &s->n_episodes);
+        else
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option `%s`.", key);
+        if (r == -ENXIO)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "The value of option `%s` is of another type than `%s`.", key, type);
+        return r;
+}
+
+static int read_options(sd_bus_message *m, Submission *s, sd_bus_error *error) {
+        const char *key;
+        int r;
+
+        r = sd_bus_message_enter_container(m, 'a', "{sv}");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
+                r = sd_bus_message_read(m, "s", &key);
+                if (r >= 0)
+                        r = read_option(m, key, s, error);
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(m);
+                if (r < 0)
+                        return r;
+        }
+        if (r < 0)
+                return r;
+        if (s->n_episodes == 0 || s->n_episodes > EPISODES_MAX)
+                return invalid(error, "The number of episodes is between 1 and 1000000.");
+        return sd_bus_message_exit_container(m);
+}
+
+int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission *ret, sd_bus_error *error) {
+        int r;
+
+        assert(m);
+        assert(ret);
+
+        *ret = (Submission){
+                .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
+                .environment_fd = -EBADF,
+                .checkpoint_fd = -EBADF,
+                .stderr_fd = -EBADF,
+                .purpose = LAUNCH_TRAIN,
+                .n_episodes = EPISODES_DEFAULT,
+        };
+        r = read_text(m, from_fd, ret, error);
+        if (r >= 0)
+                r = read_overrides(m, ret, error);
+        if (r >= 0)
+                r = read_files(m, may_stderr, ret, error);
+        if (r >= 0)
+                r = read_options(m, ret, error);
+        return r;
+}
+
+char *overrides_print(const GArray *overrides) {
+        GString *lines = g_string_new(NULL);
+
+        for (guint i = 0; i < overrides->len; i++) {
+                const SettingOverride *o = &g_array_index(overrides, SettingOverride, i);
+
+                g_string_append_printf(lines, "%s=%s\n", o->key, o->value);
+        }
+        return g_string_free(lines, FALSE);
+}
+
+void overrides_parse(char *lines, GArray *overrides) {
+        for (char *line = lines, *end; *line; line = end + 1) {
+                char *equals = strchr(line, '=');
+
+                end = strchr(line, '\n');
+                if (!end || !equals || equals > end)
+                        return;
+                *equals = *end = '\0';
+                g_array_append_val(overrides, ((SettingOverride){ line, equals + 1 }));
+        }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a caller's message says, before any of it is believed: a text, settings beside it, files, options. Reading touches nothing but the
+ * message, so that any message at all can be tried on it. */
+#pragma once
+
+#include <glib.h>
+#include <stdint.h>
+#include <systemd/sd-bus.h>
+
+#include "lib/settings.h"
+
+#define OVERRIDES_MAX      256u
+#define OVERRIDE_BYTES_MAX 4096u
+#define EPISODES_MAX       1000000u
+
+typedef struct Submission {
+        char *text, *file_name;
+        GArray *overrides; /* SettingOverride: strings of the message and of the daemon's settings */
+        int environment_fd, checkpoint_fd, stderr_fd; /* borrowed */
+        uint32_t purpose;
+        uint64_t n_episodes;
+
+        JobSettings settings;
+        char *sheet;
+} Submission;
+
+/* from_fd: SubmitJobFile. may_stderr: a file `stderr` is of use. The message must outlive the submission. */
+int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission *ret, sd_bus_error *error);
+void submission_done(Submission *s);
+
+/* "Section.Key=VALUE" lines, as the ledger keeps them; parsing cuts `lines` into the strings that it names. */
+char *overrides_print(const GArray *overrides);
+void overrides_parse(char *lines, GArray *overrides);
