@@ -12,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -36,11 +37,12 @@ typedef enum Hold {
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
         HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
         HOLD_READING,        /* open for reading, create nothing */
-        HOLD_OWN_SIGNALS,    /* to oneself */
-        HOLD_THREADS,        /* clone() of a thread */
-        HOLD_TERMINAL,       /* ioctl(TCGETS): "is this a terminal?" */
-        HOLD_NO_CHANGE,      /* prlimit(): look only */
-        HOLD_ABSENT,         /* answered with ENOSYS, so that libraries take their older way */
+        HOLD_OWN_ABORT, /* SIGABRT to oneself: any other could pass for somebody else's, SIGKILL above all */
+        HOLD_OWN_NUMBERS, /* fcntl(): numbers of descriptors, not what others see of the same open file */
+        HOLD_THREADS,     /* clone() of a thread */
+        HOLD_TERMINAL,    /* ioctl(TCGETS): "is this a terminal?" */
+        HOLD_NO_CHANGE,   /* prlimit(): look only */
+        HOLD_ABSENT,      /* answered with ENOSYS, so that libraries take their older way */
 } Hold;
 
 typedef struct Allowed {
@@ -69,7 +71,7 @@ static const Allowed calls[] = {
         { "fadvise64", LIBRARIES | LEARNER, HOLD_NOTHING, "readers of large files say so" },
         { "fallocate", LEARNER, HOLD_NOTHING, "a full disk is found before a checkpoint is half written" },
         { "fchmod", LEARNER, HOLD_NOTHING, "a checkpoint is readable for the daemon" },
-        { "fcntl", LIBRARIES | LEARNER, HOLD_NOTHING, "flags of descriptors it has" },
+        { "fcntl", LIBRARIES | LEARNER, HOLD_OWN_NUMBERS, "fdopen() asks how a descriptor was opened" },
         { "fdatasync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
         { "fstat", LIBRARIES | LEARNER, HOLD_NOTHING, "sizes of files that are mapped or read" },
         { "fsync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
@@ -123,12 +125,23 @@ static const Allowed calls[] = {
         { "sigaltstack", ALL, HOLD_NOTHING, "a handler for an exhausted stack" },
         { "statx", LIBRARIES | LEARNER, HOLD_NOTHING, "as newfstatat" },
         { "sysinfo", LIBRARIES | LEARNER, HOLD_NOTHING, "qsort() and allocators size buffers by memory" },
-        { "tgkill", ALL, HOLD_OWN_SIGNALS, "abort() signals itself" },
+        { "tgkill", ALL, HOLD_OWN_ABORT, "abort() signals itself" },
         { "uname", LIBRARIES | LEARNER, HOLD_NOTHING, "the kernel's release; the host's name is not there" },
         { "unlinkat", LEARNER, HOLD_NOTHING, "a checkpoint that could not be finished" },
         { "write", ALL, HOLD_NOTHING, "the bell, and stderr" },
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
+
+/* Not F_SETFL: the bell's and stderr's flags are the invoker's too, which must never block on either. Not F_NOTIFY, F_SETOWN and
+ * F_SETSIG: together they send any signal to any process of the same user. */
+static int add_fcntl(scmp_filter_ctx filter, int number) {
+        static const unsigned commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL };
+        int r = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(commands) && r >= 0; i++)
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A1(SCMP_CMP_EQ, commands[i]));
+        return r;
+}
 
 static int add(scmp_filter_ctx filter, const Allowed *call, int number) {
         const uint32_t allow = SCMP_ACT_ALLOW;
@@ -152,8 +165,10 @@ static int add(scmp_filter_ctx filter, const Allowed *call, int number) {
                 return seccomp_rule_add(filter, allow, number, 1,
                                 SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND,
                                                 O_RDONLY));
-        case HOLD_OWN_SIGNALS:
-                return seccomp_rule_add(filter, allow, number, 1, SCMP_A0(SCMP_CMP_EQ, FILTER_PID_LATER));
+        case HOLD_OWN_ABORT:
+                return seccomp_rule_add(filter, allow, number, 2, SCMP_A0(SCMP_CMP_EQ, FILTER_PID_LATER),
+                                SCMP_A2(SCMP_CMP_EQ, SIGABRT));
+        case HOLD_OWN_NUMBERS: return add_fcntl(filter, number);
         case HOLD_THREADS:
                 return seccomp_rule_add(filter, allow, number, 1,
                                 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM,

@@ -256,6 +256,21 @@ static int act_seal(void) {
         return memfd_create("x", 0) >= 0 ? WORKED : REFUSED;
 }
 
+static int act_kill_oneself(void) {
+        (void) syscall(SYS_tgkill, getpid(), getpid(), SIGKILL);
+        return WORKED;
+}
+
+static int act_flags(void) {
+        return fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_notify(void) {
+        return fcntl(STDERR_FILENO, F_SETSIG, SIGKILL) >= 0 && fcntl(STDERR_FILENO, F_SETOWN, 2) >= 0
+                               ? WORKED
+                               : REFUSED;
+}
+
 /* What the filter must end: the same list for every level above none. */
 static const struct {
         const char *name;
@@ -279,6 +294,20 @@ static const struct {
         { "code-later", act_code_later },
         { "memfd", act_seal },
         { "signal-parent", act_signal_parent },
+        { "kill-oneself", act_kill_oneself },
+};
+
+/* What it must end also for actors that may open files. */
+static const struct {
+        const char *name;
+        int (*act)(void);
+} forbidden_to_plugins[] = {
+        { "create", act_create },
+        { "socket-local", act_socket_local },
+        { "signal-parent", act_signal_parent },
+        { "kill-oneself", act_kill_oneself },
+        { "flags", act_flags },
+        { "notify", act_notify },
 };
 
 static const uint32_t levels[] = { SANDBOX_LEVEL_PROCESS, SANDBOX_LEVEL_FULL };
@@ -343,23 +372,24 @@ static void test_library_files(gconstpointer data) {
         g_assert_cmpint(status, ==, REFUSED << 8);
 }
 
-static void test_library_writes(gconstpointer data) {
-        const Case c = { .level = GPOINTER_TO_UINT(data),
-                .libraries = true,
-                .act = act_create,
-                .keep_fd = -1,
-                .cgroup_fd = -1 };
-        int status;
+static void test_library_forbidden(gconstpointer data) {
+        Case c = { .level = GPOINTER_TO_UINT(data), .libraries = true, .keep_fd = -1, .cgroup_fd = -1 };
 
         if (skip_without_filter())
                 return;
-        status = enter_and_act(&c);
+        for (size_t i = 0; i < G_N_ELEMENTS(forbidden_to_plugins); i++) {
+                int status;
 
-        if (status == -1) {
-                g_test_skip("this machine gives no user namespaces here");
-                return;
+                c.act = forbidden_to_plugins[i].act;
+                status = enter_and_act(&c);
+                if (status == -1) {
+                        g_test_skip("this machine gives no user namespaces here");
+                        return;
+                }
+                if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+                        g_error("%s at level %u: wait status %#x instead of SIGSYS",
+                                        forbidden_to_plugins[i].name, c.level, status);
         }
-        g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
 }
 
 static int kept_fd = -1;
@@ -528,8 +558,8 @@ int main(int argc, char **argv) {
                 g_test_add_data_func(path, level, test_forbidden);
                 (void) snprintf(path, sizeof(path), "/sandbox/%s/library-files", names[levels[i]]);
                 g_test_add_data_func(path, level, test_library_files);
-                (void) snprintf(path, sizeof(path), "/sandbox/%s/library-writes", names[levels[i]]);
-                g_test_add_data_func(path, level, test_library_writes);
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/library-forbidden", names[levels[i]]);
+                g_test_add_data_func(path, level, test_library_forbidden);
                 (void) snprintf(path, sizeof(path), "/sandbox/%s/abort", names[levels[i]]);
                 g_test_add_data_func(path, level, test_abort);
                 (void) snprintf(path, sizeof(path), "/sandbox/%s/bell", names[levels[i]]);
