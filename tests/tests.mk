@@ -45,7 +45,7 @@ check-vm-installed: all $(PLUGINS)
 # Environments that misbehave, for the machine, which has no compiler.
 $(B)/tests/%.so: tests/vm/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -O2 -fPIC -shared -Iinclude -o $@ $< -lm
+	$(call say,LINK)$(CC) -std=gnu17 -O2 -fPIC -shared -Iinclude -o $@ $< -lm
 
 # Without address randomisation: the sanitizers' fixed shadow does not fit below every kernel's choice. And without a
 # stack of its own for returned frames, which GCC before 14 misaligns for vectors of 64 bytes (its bug 110027).
@@ -55,17 +55,17 @@ check-asan:
 check-tsan:
 	@TSAN_OPTIONS=halt_on_error=1 \
                 setarch --addr-no-randomize $(SUBMAKE) B=build-tsan SANITIZE=thread OPT=-O1 check-unit
-check-valgrind: all $(UNIT_TESTS)
-	@$(RUN) --deadline=900 $(wildcard tests/valgrind.sh)
+check-valgrind: all $(UNIT_TESTS) $(FUZZERS)
+	@$(RUN) --deadline=900 tests/valgrind.sh
 
 # A fuzzer is a tests/fuzz/fuzz-X.c with LLVMFuzzerTestOneInput(), its seeds are the files of tests/fuzz/fuzz-X/.
 # `check` replays the seeds in the ordinary build; `check-fuzz` searches on from them for a while.
 $(B)/fuzz/%.o: CFLAGS_room = $(CFLAGS_control)
 $(B)/fuzz/%.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -Wno-missing-prototypes -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -Wno-missing-prototypes -MMD -MP -c -o $@ $<
 $(B)/fuzz/%: $(B)/fuzz/%.o $(if $(FUZZING),,$(B)/fuzz/replay.o) $(B)/rooms.a
-	$(CC) $(ALL_LDFLAGS) $(if $(FUZZING),-fsanitize=fuzzer) -o $@ $^ $(LIBS_test)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) $(if $(FUZZING),-fsanitize=fuzzer) -o $@ $^ $(LIBS_test)
 
 FUZZ_SECONDS ?= 10
 check-fuzz:
@@ -78,9 +78,9 @@ check-fuzz-built: $(FUZZERS)
 $(B)/bench/%.o: CFLAGS_room = $(CFLAGS_control)
 $(B)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/bench/%: $(B)/bench/%.o $(B)/rooms.a
-	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
 bench: all $(BENCHES)
 	@for bench in $(sort $(wildcard tests/bench/*.sh)); do echo "== $$bench"; $$bench || exit 1; done
 

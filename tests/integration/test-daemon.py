@@ -9,6 +9,8 @@ from story import *
 MANAGER, JOB = "org.actord1.Manager", "org.actord1.Job"
 JOB_TEXT = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
 LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "120000"), ("Checkpoint.IntervalSec", "0.3")]
+# tests/valgrind.sh puts the daemon under another program, which ends with a status of its own if it found anything.
+WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
 ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
 
 
@@ -47,16 +49,18 @@ class Bus:
                 if row[2] != "ended":
                     self.call("/org/actord1", MANAGER, "StopJob", "t", row[0])
             until(lambda: all(row[2] == "ended" for row in self.jobs()), "jobs end")
-        self.stop()
+        status = self.stop()
+        found = [line for line in open(self.dir + "/log") if line.startswith("==")] if status == WRAP_FAILED else []
         self.broker.kill()
         self.broker.wait()
         shutil.rmtree(self.dir, ignore_errors=True)
+        assert status != WRAP_FAILED, "".join(found[:60])
 
     def start(self, wait=True):
         self.log = open(self.dir + "/log", "a")
-        self.daemon = subprocess.Popen([os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
+        self.daemon = subprocess.Popen([*WRAP, os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
         if wait:
-            until(lambda: self.has_name(), "the daemon has its name")
+            until(lambda: self.has_name(), "the daemon has its name", 60 if WRAP else 20)
 
     def stop(self, how=signal.SIGTERM):
         self.daemon.send_signal(how)

@@ -363,7 +363,7 @@ static void fill_small_disk(const char *at) {
         g_assert_cmpint(r, ==, -ENOSPC);
         g_assert_cmpuint(ledger_n_pending(ledger), ==, 64);
 
-        g_assert_cmpint(mount(NULL, at, NULL, MS_REMOUNT, "size=64m"), ==, 0);
+        g_assert_cmpint(mount("small", at, "tmpfs", MS_REMOUNT, "size=64m"), ==, 0);
         assert_ok(ledger_commit(ledger));
         ledger = ledger_close(ledger);
         assert_ok(ledger_open(path, &ledger));
@@ -384,7 +384,7 @@ static void test_small_disk(void) {
         g_assert_cmpint(g_mkdir(at, 0700), ==, 0);
         pid = fork();
         if (pid == 0) {
-                if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+                if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
                                 mount("small", at, "tmpfs", 0, "size=512k") < 0)
                         _exit(77);
                 fill_small_disk(at);
