@@ -119,7 +119,7 @@ static void attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t d
 
 static void container_ready(Invoker *i, Container *c, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
-                pool_end(c, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+                pool_end(c, answer_claim(answer), answer->detail);
                 return;
         }
 
@@ -143,7 +143,7 @@ static void rollout_answered(Invoker *i, Container *c, const Answer *answer) {
         }
         /* What failed once in a process may have left something there: the retry gets a new one. The attempt is over when this one
          * is reaped and nothing can write any more. */
-        pool_end(c, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+        pool_end(c, answer_claim(answer), answer->detail);
 }
 
 void conduct_container_answered(Invoker *i, Container *c, const Answer *answer) {

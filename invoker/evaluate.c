@@ -51,7 +51,7 @@ void evaluate_serve(Invoker *i) {
 
 void evaluate_answered(Invoker *i, Container *c, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
-                pool_end(c, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+                pool_end(c, answer_claim(answer), answer->detail);
                 return;
         }
 

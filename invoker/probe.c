@@ -70,7 +70,7 @@ static int probe_plugin(Invoker *i, ActordEnvSpec *ret, uint32_t *ret_fault, int
                 return r;
         }
         if (answer.fault != FAULT_NONE) {
-                *ret_fault = answer.fault < _FAULT_MAX ? answer.fault : FAULT_ANSWER;
+                *ret_fault = answer_claim(&answer);
                 *ret_detail = answer.detail;
                 return -EINVAL;
         }

@@ -175,6 +175,17 @@ static int step_of_status(int status) {
         return -EINVAL;
 }
 
+uint32_t answer_claim(const Answer *answer) {
+        switch (answer->fault) {
+        case FAULT_NONE:
+        case FAULT_LOAD:
+        case FAULT_SPEC:
+        case FAULT_ENVIRONMENT:
+        case FAULT_INTERNAL: return answer->fault;
+        default: return FAULT_ANSWER;
+        }
+}
+
 void ended_classify(int code, int status, uint64_t n_oom_kills, uint32_t *ret_fault, int32_t *ret_detail) {
         int step = step_of_status(status);
 
@@ -213,6 +224,12 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
 
         ended_classify(info.si_code, info.si_status, leaf_oom_kills(&worker->leaf) - worker->oom_kills,
                         &ended.fault, &ended.detail);
+        /* Whoever has got to another order than the first has got past its sandbox: these are words of what runs in it. */
+        if (ended.fault == FAULT_SANDBOX && worker->order.kind != ORDER_PROBE &&
+                        worker->order.kind != ORDER_RESTORE) {
+                ended.fault = FAULT_EXITED;
+                ended.detail = info.si_status;
+        }
         if (worker->late) {
                 ended.fault = FAULT_TIMEOUT;
                 ended.detail = (int32_t) ((worker->deadline_nsec - worker->ordered_nsec) / 1000000000u);

@@ -52,5 +52,9 @@ void worker_kill(const Worker *worker);
 /* Reaps a process that has ended, or does within this time; reads its last use and why it ended. -EAGAIN: it has not. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
+/* What an actor says went wrong: pure. It may speak of its environment and of itself, not of how processes end, which we see, nor of
+ * what the learner finds. */
+uint32_t answer_claim(const Answer *answer);
+
 /* Why a process ended: pure. info: as of waitid(). */
 void ended_classify(int code, int status, uint64_t n_oom_kills, uint32_t *ret_fault, int32_t *ret_detail);

@@ -66,6 +66,10 @@ static int misbehave(const Hostile *h, float *o) {
                 abort();
         if (strcmp(h->how, "exit") == 0)
                 _exit(0);
+        if (strcmp(h->how, "pretend") == 0)
+                _exit(205); /* a sandbox that could not be closed says that */
+        if (strcmp(h->how, "flags") == 0)
+                return fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
         if (strcmp(h->how, "hang") == 0)
                 for (volatile int forever = 1; forever;)
                         ;

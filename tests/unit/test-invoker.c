@@ -445,6 +445,8 @@ static const struct {
         { "crash", FAULT_KILLED },
         { "abort", FAULT_KILLED },
         { "exit", FAULT_EXITED },
+        { "pretend", FAULT_EXITED },
+        { "flags", FAULT_SYSCALL },
         { "hang", FAULT_TIMEOUT },
         { "nan", FAULT_OBSERVATION },
         { "range", FAULT_OBSERVATION },

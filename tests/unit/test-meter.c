@@ -145,6 +145,17 @@ static void check_ended(int code, int status, uint64_t n_oom, uint32_t fault, in
         g_assert_cmpint(got_detail, ==, detail);
 }
 
+/* A claim to have been killed from outside would not use up retries. */
+static void test_claims(void) {
+        for (uint32_t fault = 0; fault <= _FAULT_MAX; fault++) {
+                const Answer answer = { .fault = fault };
+                bool own = fault == FAULT_NONE || fault == FAULT_LOAD || fault == FAULT_SPEC ||
+                           fault == FAULT_ENVIRONMENT || fault == FAULT_INTERNAL;
+
+                g_assert_cmpuint(answer_claim(&answer), ==, own ? fault : FAULT_ANSWER);
+        }
+}
+
 static void test_ended(void) {
         check_ended(CLD_EXITED, 0, 0, FAULT_EXITED, 0);
         check_ended(CLD_EXITED, 3, 0, FAULT_EXITED, 3);
@@ -167,5 +178,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/meter/peak", test_peak);
         g_test_add_func("/cgroup/cpuset", test_cpuset);
         g_test_add_func("/worker/ended", test_ended);
+        g_test_add_func("/worker/claims", test_claims);
         return g_test_run();
 }
