@@ -4,6 +4,7 @@
 # make demo       installs what is missing, builds, trains CartPole and Hopper
 # make check      installs what the tests need, runs every test of this machine
 # make check-vm   the tests that need every cgroup controller, in a virtual machine
+# make V=1        the same with every command shown
 # make check-asan check-tsan check-valgrind check-style check-fuzz bench
 # make install    DESTDIR= PREFIX=/usr
 #
@@ -26,6 +27,11 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. -I$(B) $(CFLAGS) -ffp-contract=off -fn
         -Wno-unused-parameter -Wno-missing-field-initializers -Wno-format-nonliteral -Werror=implicit -Werror=return-type \
         $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -DACTORD_SANITIZE=1) \
         -DACTORD_VERSION='"$(VERSION)"' -DACTORD_LIBEXECDIR='"$(LIBEXECDIR)"' -DACTORD_DATADIR='"$(DATADIR)"'
+# One short line for each file that is made; none with -s, the whole command with V=1.
+V ?= 0
+silent = $(findstring s,$(filter-out -%,$(firstword $(MAKEFLAGS))))
+say = $(if $(filter 0,$(V)),@$(if $(silent),,printf '  %-4s %s\n' $(1) $@;))
+
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
@@ -60,10 +66,11 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-
 
 .PHONY: all
 all: $(PROGRAMS) $(B)/share
+	@:
 
 $(B)/o/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
 
 $(call objects,$(SRC_control) $(SRC_daemon) $(SRC_actorctl)): CFLAGS_room = $(CFLAGS_control)
 $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
@@ -71,36 +78,36 @@ $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
 $(call objects,lib/forward.c $(wildcard learner/kernels*.c)): CFLAGS_room = -O3
 
 $(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_daemon)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_daemon)
 $(B)/actorctl: $(call objects,$(SRC_actorctl) $(SRC_control) $(SRC_lib))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_actorctl)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_actorctl)
 $(B)/actord-spawn: $(call objects,$(SRC_spawner) $(SRC_lib))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_spawner)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_spawner)
 # Plugins resolve actord_random_*() in the program that loads them: only these are exported.
 $(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
-	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
 $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 
 # Environments on libmujoco are a module that only an administrator installs: actors without physics do not carry it.
 $(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*)
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
 
 $(B)/share: $(wildcard packaging/price/*)
 	@mkdir -p $@
-	cp -r packaging/price $@/
+	@cp -r packaging/price $@/
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
 $(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_actorctl) $(SRC_lib)))
 	@rm -f $@
-	$(AR) rcsP $@ $^
+	$(call say,AR)$(AR) rcsP $@ $^
 $(B)/tests/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/tests/%: $(B)/tests/%.o $(B)/rooms.a
-	$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $< $(B)/rooms.a $(LIBS_test)
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $< $(B)/rooms.a $(LIBS_test)
 
 .SECONDARY:
 -include $(shell find $(B) -path $(B)/lane -prune -o -name '*.d' -type f -print 2>/dev/null)
