@@ -12,12 +12,13 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-#define LIVE_USEC   100000
-#define CURVE_USEC  500000
-#define PLAIN_USEC  10000000
-#define RATE_USEC   1000000
-#define ROUNDS_MOST 400u
-#define CURVE_ROWS  8u
+#define LIVE_USEC    100000
+#define CURVE_USEC   500000
+#define PLAIN_USEC   10000000
+#define RATE_USEC    1000000
+#define ROUNDS_MOST  400u
+#define CURVE_ROWS   8u
+#define WIDE_COLUMNS 100u
 
 struct Display {
         FILE *to;
@@ -71,7 +72,12 @@ static void measure_rate(Display *display, const JobStatus *status, gint64 now) 
         }
 }
 
-/* What matters most comes first: a narrow screen cuts the end. */
+static void append_round(GString *text, const JobStatus *status) {
+        g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", %u actor%s", status->round,
+                        status->n_actors, status->n_actors == 1 ? "" : "s");
+}
+
+/* What matters most comes first: a narrow screen leaves out the end. */
 static char *describe(const Display *display, const JobStatus *status) {
         GString *text = g_string_new(NULL);
         char number[32], money[48];
@@ -90,26 +96,48 @@ static char *describe(const Display *display, const JobStatus *status) {
                 g_string_append_printf(text, ", %s steps", format_count(status->n_env_steps, number));
         if (status->round > 0 && isfinite(display->rate))
                 g_string_append_printf(text, ", %s/s", format_count((uint64_t) display->rate, number));
-        if (status->round > 0)
-                g_string_append_printf(text, ", round %" G_GUINT64_FORMAT ", %u actor%s", status->round,
-                                status->n_actors, status->n_actors == 1 ? "" : "s");
+        if (status->round > 0 && !display->curve)
+                append_round(text, status);
         return g_string_free(text, FALSE);
 }
 
+/* A target that was reached is all there was to do, however few steps it took. */
 static double fraction_done(const JobStatus *status) {
-        return status->stop_steps > 0 ? (double) status->n_env_steps / (double) status->stop_steps : 0;
+        if (strcmp(status->result, "target-reached") == 0)
+                return 1;
+        return status->stop_steps > 0 ? MIN((double) status->n_env_steps / (double) status->stop_steps, 1)
+                                      : 0;
 }
 
-/* Bar and words, cut at the screen's edge. */
-static char *status_line(const Display *display, const JobStatus *status) {
-        g_autofree char *bar = bar_draw(fraction_done(status), 20, display->utf8);
-        g_autofree char *words = describe(display, status);
-        g_autofree char *line =
-                        g_strdup_printf("%s %3.0f%% %s", bar, 100 * MIN(fraction_done(status), 1.0), words);
+/* Leaves out what does not fit, a whole item at a time: half a number would be a wrong one. */
+static char *fit(const Display *display, const char *line) {
         g_autofree char *valid = g_utf8_make_valid(line, -1);
+        glong room = (glong) screen_columns(display) - 1;
+        char *comma;
 
-        return g_utf8_substring(
-                        valid, 0, MIN(g_utf8_strlen(valid, -1), (glong) screen_columns(display) - 1));
+        while (g_utf8_strlen(valid, -1) > room && (comma = g_strrstr(valid, ", ")))
+                *comma = '\0';
+        return g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), room));
+}
+
+/* Bar and words. */
+static char *status_line(const Display *display, const JobStatus *status) {
+        unsigned width = screen_columns(display) >= WIDE_COLUMNS ? 20 : 10;
+        g_autofree char *bar = bar_draw(fraction_done(status), width, display->utf8);
+        g_autofree char *words = describe(display, status);
+        g_autofree char *line = g_strdup_printf("%s %3.0f%% %s", bar, 100 * fraction_done(status), words);
+
+        return fit(display, line);
+}
+
+static char *title_line(const Display *display, const JobStatus *status) {
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        g_string_printf(line, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT, status->id,
+                        status->environment, status->algorithm, status->seed);
+        if (status->round > 0)
+                append_round(line, status);
+        return fit(display, line->str);
 }
 
 /* The curve's points: environment steps and mean return; before 100 episodes, the round's own. */
@@ -166,10 +194,9 @@ static void append_curve(const Display *display, GString *block) {
 
 static void draw_block(Display *display, const JobStatus *status) {
         g_autoptr(GString) block = g_string_new(NULL);
-        g_autofree char *line = status_line(display, status);
+        g_autofree char *title = title_line(display, status), *line = status_line(display, status);
 
-        g_string_append_printf(block, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT "\n%s\n",
-                        status->id, status->environment, status->algorithm, status->seed, line);
+        g_string_append_printf(block, "%s\n%s\n", title, line);
         append_curve(display, block);
         if (display->n_lines > 0)
                 fprintf(display->to, "\033[%uA\r", display->n_lines);
