@@ -55,11 +55,11 @@ static void say_limits(Follower *f) {
         if (f->limits_said || !f->status->limits[0])
                 return;
         f->limits_said = true;
+        fprintf(stderr, "actorctl: what this host cannot enforce:\n");
         for (char **word = f->status->limits; *word; word++)
                 for (uint32_t i = 0; limit_to_string(i); i++)
                         if (strcmp(limit_to_string(i), *word) == 0)
-                                fprintf(stderr, "actorctl: not enforced here: %s: %s\n", *word,
-                                                limit_sentence(i));
+                                fprintf(stderr, "  %s\n", limit_sentence(i));
 }
 
 static void show(Follower *f) {

@@ -33,16 +33,16 @@ typedef enum SandboxLevel {
 } SandboxLevel;
 
 /* X(name, word, sentence): bits of Record.limits_missing and words of LimitsNotEnforced. */
-#define LIMITS(X)                                                                                                   \
-        X(NAMESPACES, "namespaces", "actors share the host's namespaces: this host forbids unshare and clone3")     \
-        X(IDENTITY, "identity", "actors share one user id: no range of user ids could be reserved")                 \
-        X(LANDLOCK, "landlock", "the kernel has no Landlock: file access is closed by the mount namespace alone")   \
-        X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")                  \
-        X(CGROUP, "cgroup", "no cgroup is writable: CPU time is read from process clocks, idle actors cannot be frozen") \
-        X(MEMORY, "memory", "MemoryMax= is not enforced by a memory controller, only by RLIMIT_AS and RLIMIT_DATA") \
-        X(TASKS, "tasks", "TasksMax= is not enforced by a pids controller, only by the system call filter")         \
-        X(CPU_QUOTA, "cpu-quota", "CPUQuota= is not enforced: there is no cpu controller")                          \
-        X(CPUS, "cpus", "AllowedCPUs= is set by sched_setaffinity: there is no cpuset controller")
+#define LIMITS(X)                                                                                               \
+        X(NAMESPACES, "namespaces", "actors share the host's namespaces: this host forbids unshare and clone3") \
+        X(IDENTITY, "identity", "actors share one user id: no range of user ids could be reserved")             \
+        X(LANDLOCK, "landlock", "no Landlock in this kernel: the mount namespace alone closes file access")     \
+        X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")              \
+        X(CGROUP, "cgroup", "no writable cgroup: process clocks meter, idle actors are not frozen")             \
+        X(MEMORY, "memory", "no memory controller: MemoryMax= holds as RLIMIT_AS and RLIMIT_DATA only")         \
+        X(TASKS, "tasks", "no pids controller: TasksMax= holds by the system call filter only")                 \
+        X(CPU_QUOTA, "cpu-quota", "no cpu controller: CPUQuota= is not enforced")                               \
+        X(CPUS, "cpus", "no cpuset controller: AllowedCPUs= holds by sched_setaffinity only")
 
 typedef enum Limit {
 #define X(name, word, sentence) LIMIT_##name,
