@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* run: a daemon, one job, one result. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "actorctl/display.h"
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
+#include "include/launch.h"
+
+/* Where the policy is, since what comes next is `actorctl eval` of it. */
+static void print_places(const Connection *connection, const JobStatus *status) {
+        g_autofree char *checkpoint = g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME,
+                        connection->state_directory, status->id, status->round);
+
+        if (access(checkpoint, R_OK) == 0)
+                printf("checkpoint %s\n", checkpoint);
+        else
+                printf("state in %s\n", connection->state_directory);
+}
 
 static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
                 const JobBill *bill) {
@@ -18,7 +32,7 @@ static void print_result(const Connection *connection, const Options *options, c
         }
         job_result_print(status, bill, options);
         if (!options->quiet)
-                printf("state in %s\n", connection->state_directory);
+                print_places(connection, status);
 }
 
 static ExitStatus finish(Connection *connection, const char *path, const Options *options,
