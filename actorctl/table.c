@@ -109,7 +109,9 @@ static struct libscols_table *table_to_scols(const Table *table, const Options *
                 const Column *column = &g_array_index(table->columns, Column, i);
 
                 (void) scols_table_new_column(scols, column->heading, 0,
-                                column->kind == COLUMN_NUMBER ? SCOLS_FL_RIGHT : 0);
+                                column->kind == COLUMN_NUMBER ? SCOLS_FL_RIGHT
+                                : column->kind == COLUMN_JSON ? SCOLS_FL_HIDDEN
+                                                              : 0);
         }
         for (size_t row = 0; row < table_rows(table); row++) {
                 struct libscols_line *line = scols_table_new_line(scols, NULL);

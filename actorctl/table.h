@@ -8,7 +8,8 @@
 
 typedef struct Table Table;
 
-typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER } ColumnKind;
+/* COLUMN_JSON: too long for a screen, so only programs see it. */
+typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_JSON } ColumnKind;
 
 /* heading: upper case, for people; name: for programs. */
 Table *table_new(void);

@@ -37,7 +37,7 @@ static ExitStatus price_list(const Options *options, Connection *connection) {
         table_column(table, "CURRENCY", "currency", COLUMN_TEXT);
         table_column(table, "DATE", "date", COLUMN_TEXT);
         table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
-        table_column(table, "SOURCE", "source", COLUMN_TEXT);
+        table_column(table, "SOURCE", "source", COLUMN_JSON);
         if (read_sheets(reply, table) < 0) {
                 complain("the list of price sheets cannot be read");
                 return STATUS_FAILED;
