@@ -56,7 +56,10 @@ int connection_open(const Options *options, Connection **ret) {
 
         if (options->system || options->user) {
                 r = try_bus(options->system ? sd_bus_open_system : sd_bus_open_user, true, ret);
-                if (r < 0)
+                if (r == -ENOMEDIUM)
+                        complain("there is no user's bus here: DBUS_SESSION_BUS_ADDRESS= and XDG_RUNTIME_DIR= are "
+                                 "not set, as they are after a login");
+                else if (r < 0)
                         complain("the %s bus cannot be reached: %s", options->system ? "system" : "user's",
                                         g_strerror(-r));
                 return r;

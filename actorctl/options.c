@@ -216,6 +216,7 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
         if (!prepare(words))
                 return STATUS_USAGE;
         if (!g_option_context_parse_strv(context, &words, &error)) {
+                error->message[0] = g_ascii_tolower(error->message[0]);
                 if (error->message[0])
                         complain("%s; `actorctl --help` lists the options", error->message);
                 return STATUS_USAGE;

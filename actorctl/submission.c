@@ -102,9 +102,9 @@ static ExitStatus open_environment(Submission *submission) {
         path = plugin_path(submission);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0)
-                reason = g_strdup_printf("%s cannot be opened: %s", path, g_strerror(errno));
+                reason = g_strdup_printf("the plugin cannot be opened: %s", g_strerror(errno));
         else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-                reason = g_strdup_printf("%s is not a regular file", path);
+                reason = g_strdup("the plugin is not a regular file");
         if (reason) {
                 submission_complain_environment(submission, reason);
                 return STATUS_USAGE;

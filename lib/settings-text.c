@@ -165,7 +165,11 @@ static char *bound_print(const Unit *units, double bound) {
         for (; units->name; units++)
                 if (units->scale > best->scale && fmod(bound, (double) units->scale) == 0 && bound != 0)
                         best = units;
-        return g_strconcat(g_ascii_formatd(number, sizeof(number), "%.15g", bound / (double) best->scale),
+        bound /= (double) best->scale;
+        /* Whole numbers are written out, however large. */
+        return g_strconcat(g_ascii_formatd(number, sizeof(number),
+                                           bound == floor(bound) && fabs(bound) < 1e20 ? "%.0f" : "%.15g",
+                                           bound),
                         best->name, NULL);
 }
 
