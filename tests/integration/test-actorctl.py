@@ -51,6 +51,9 @@ def listings():
     full, rows = ctl("env", "list").out, ctl("env", "list", "--no-legend").out
     assert "ENVIRONMENT" in full and "listed." in full and "ENVIRONMENT" not in rows and "listed" not in rows
     equal(len(rows.splitlines()), len(ctl("env", "list", "--json=short").json), "rows")
+    for words in ["env", "list"], ["price", "list"]:
+        assert max(map(len, ctl(*words).out.splitlines())) <= 80, words
+    assert all(sheet["source"] for sheet in ctl("price", "list", "--json").json), "sources are for programs"
 
 
 @story("verify loads the environment and names the line when it cannot")
@@ -71,11 +74,13 @@ def verify():
 
 @story("--json prints one object and nothing else; without it there are a summary and a bill")
 def outputs():
-    r = run("cartpole", "Job.StopSteps=4096", "Job.StopReturn=")
+    r = run("cartpole", "Job.StopSteps=8192", "Job.StopReturn=")
     assert r.json["return_mean"] is not None and r.out.count("\n{") == 0 and r.err, r.out
     assert os.path.isdir(r.state_directory)
     r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopSteps=4096", "--set=Job.StopReturn=")
     assert r.status == 0 and "paper total" in r.out and "full total" in r.out and "learner-execution" in r.out, r.out
+    checkpoint = r.out.splitlines()[-1].removeprefix("checkpoint ")
+    assert ctl("eval", checkpoint, "--episodes=2", "--json").json["episodes"] == 2, r.out
     r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "-q", "--json=short", "--set", "Job.StopSteps=512", "--set", "Job.StopReturn=")
     equal(r.json["return_mean"], None, "the mean of fewer than 100 episodes")
     equal(len(r.out.splitlines()), 1, "lines")
@@ -127,7 +132,9 @@ def live():
     equal(t.status(), 0, "status: " + t.seen.decode(errors="replace"))
     lines = [l for l in re.split(r"[\r\n]+", t.seen.decode()) if l.startswith("[")]
     assert lines and any("steps" in l for l in lines), t.seen
-    assert all(len(re.sub(r"\033\[[0-9;]*[A-Za-z]", "", l)) <= 72 for l in lines), lines
+    lines = [re.sub(r"\033\[[0-9;]*[A-Za-z]", "", l) for l in lines]
+    assert all(len(l) <= 72 for l in lines), lines
+    assert all(re.search(r"( USD| steps|/s| actors?)$", l) for l in lines), ("half an item", lines)
     assert "100%" in lines[-1], lines[-1]
 
 
