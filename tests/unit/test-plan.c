@@ -86,24 +86,28 @@ static void turn(Fixture *f) {
                 ;
 }
 
-static void say(Fixture *f, const void *message, size_t n, int fd) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+static void say_with(Fixture *f, const void *message, size_t n, const int fds[], size_t n_fds) {
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
         struct iovec iov = { (void *) message, n };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-        if (fd >= 0) {
+        if (n_fds > 0) {
                 struct cmsghdr *c;
 
                 msg.msg_control = control;
-                msg.msg_controllen = sizeof(control);
+                msg.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
                 c = CMSG_FIRSTHDR(&msg);
                 c->cmsg_level = SOL_SOCKET;
                 c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
         }
         g_assert_cmpint(sendmsg(f->invoker_fd, &msg, 0), ==, n);
         turn(f);
+}
+
+static void say(Fixture *f, const void *message, size_t n, int fd) {
+        say_with(f, message, n, &fd, fd >= 0);
 }
 
 static void say_hello(Fixture *f) {
@@ -251,6 +255,26 @@ static void test_two_hellos(Fixture *f, const void *userdata) {
         expect_end(f, -EBADMSG);
 }
 
+static unsigned count_descriptors(void) {
+        unsigned n = 0;
+
+        for (int fd = 0; fd < 1024; fd++)
+                n += fcntl(fd, F_GETFD) >= 0;
+        return n;
+}
+
+/* The room for one descriptor is, by alignment, room for two. */
+static void test_surplus_descriptors(Fixture *f, const void *userdata) {
+        const Written written = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_WRITTEN };
+        unsigned n_before;
+
+        say_hello(f);
+        n_before = count_descriptors();
+        for (unsigned i = 0; i < 8; i++)
+                say_with(f, &written, sizeof(written), (const int[]){ f->spool_fd, f->invoker_fd }, 2);
+        g_assert_cmpuint(count_descriptors(), <=, n_before);
+}
+
 static void test_spool_of_lies(Fixture *f, const void *userdata) {
         f->head->n_records = 1 << 30;
         say_hello(f);
@@ -288,6 +312,7 @@ int main(int argc, char **argv) {
                 { "/plan/written-before-hello", test_written_before_hello },
                 { "/plan/hello-without-spool", test_hello_without_spool },
                 { "/plan/two-hellos", test_two_hellos },
+                { "/plan/surplus-descriptors", test_surplus_descriptors },
                 { "/plan/spool-of-lies", test_spool_of_lies },
                 { "/plan/spool-that-shrinks", test_spool_that_shrinks },
                 { "/plan/refused", test_refused },
