@@ -134,7 +134,7 @@ def live():
     assert lines and any("steps" in l for l in lines), t.seen
     lines = [re.sub(r"\033\[[0-9;]*[A-Za-z]", "", l) for l in lines]
     assert all(len(l) <= 72 for l in lines), lines
-    assert all(re.search(r"( USD| steps|/s| actors?)$", l) for l in lines), ("half an item", lines)
+    assert all(re.search(r"( USD| steps|/s|round \d+| actors?)$", l) for l in lines), ("half an item", lines)
     assert "100%" in lines[-1], lines[-1]
 
 
