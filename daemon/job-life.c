@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <systemd/sd-journal.h>
 #include <time.h>
 #include <unistd.h>
 #include "daemon/files.h"
@@ -62,20 +61,9 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
+/* The caller's in run mode; elsewhere the job's own journal stream (Launch.journal), or where our own words go. */
 static int open_stderr(const Job *job) {
-        g_autofree char *identifier = NULL;
-        int fd;
-
-        if (job->stderr_fd >= 0)
-                return fcntl(job->stderr_fd, F_DUPFD_CLOEXEC, 3);
-
-        if (job->manager->mode != DAEMON_RUN) {
-                identifier = g_strdup_printf("actord-actor-job-%" PRIu64, job->row.id);
-                fd = sd_journal_stream_fd(identifier, LOG_INFO, false);
-                if (fd >= 0)
-                        return fd;
-        }
-        return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        return fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 }
 
 /* What this life begins with: the file of an evaluation, the newest checkpoint that counts, or nothing. */
@@ -133,6 +121,7 @@ static void fill_launch(Job *job, Launch *launch) {
                                               ? settings_processes(&job->settings)
                                               : 0,
                 .exit_with_daemon = m->mode == DAEMON_RUN,
+                .journal = m->mode != DAEMON_RUN && m->launch_manager != LAUNCH_MANAGER_NONE,
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,
                 .stop_timeout_usec = STOP_TIMEOUT_USEC,

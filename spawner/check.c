@@ -83,7 +83,7 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                 return refuse(answer, "jobs and lives count from 1");
         if (launch->purpose > LAUNCH_EVALUATE || launch->manager > LAUNCH_MANAGER_NONE ||
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
-                        launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->reserved != 0)
+                        launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1)
                 return refuse(answer, "a field holds a value that has no meaning");
         if (launch->stop_timeout_usec > STOP_TIMEOUT_MAX_USEC)
                 return refuse(answer, "the stop timeout is longer than an hour");

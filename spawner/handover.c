@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <syslog.h>
+#include <systemd/sd-journal.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
 #include "lib/fd.h"
@@ -182,9 +185,23 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-_Noreturn void handover_run(const Request *request, const Programs *programs, const Child *child) {
+/* Here, since the journal counts words by the unit of who connects: a noisy job is limited, and the daemon goes on being heard. */
+static void open_journal(Request *request) {
+        char identifier[64];
+        int fd;
+
+        (void) snprintf(identifier, sizeof(identifier), "actord-actor-job-%" PRIu64, request->launch.job);
+        fd = sd_journal_stream_fd(identifier, LOG_INFO, false);
+        if (fd < 0)
+                return;
+        (void) close_fd(request->fds[LAUNCH_FD_STDERR]);
+        request->fds[LAUNCH_FD_STDERR] = fd;
+}
+
+_Noreturn void handover_run(const Request *from_parent, const Programs *programs, const Child *child) {
         char *argv[] = { (char *) "actord-invoker", NULL };
         int received[2 + LAUNCH_MOUNTS_MAX], channel, invoker_fd = -EBADF, r;
+        Request ours = *from_parent, *request = &ours;
         size_t n, n_fds;
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char **environment;
@@ -216,6 +233,8 @@ _Noreturn void handover_run(const Request *request, const Programs *programs, co
         r = clone_mounts(request, child, &go, received, &n_fds);
         if (r < 0)
                 fail(channel, LAUNCH_STEP_MOUNTS, r, "a file of the job cannot become a mount");
+        if (request->launch.journal)
+                open_journal(request);
         r = place_all(request, programs, child, &go, received, &invoker_fd);
         if (r < 0)
                 fail(channel, LAUNCH_STEP_EXEC, r, "the job's descriptors cannot be handed over");

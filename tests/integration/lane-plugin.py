@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A user's own environment in system mode: from a home directory that nobody else may enter, through three programs, into a sandbox."""
-import os, re, subprocess, sys
+import json, os, re, subprocess, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from story import *
@@ -16,6 +16,20 @@ def as_tester(*words, check=True):
                        cwd=HOME, stdin=subprocess.DEVNULL)
     assert not check or r.returncode == 0, f"{words}: {r.stdout} {r.stderr}"
     return r
+
+
+# Prints before anything else of the environment runs: in the actor, after its sandbox has closed.
+NOISE = """#include <stdio.h>
+__attribute__((constructor)) static void talk(void) {
+        for (int i = 0; i < 30000; i++)
+                fprintf(stderr, "noise %d\\n", i);
+}
+"""
+
+
+def journal(*matches):
+    r = subprocess.run(["journalctl", "-o", "json", "--no-pager", *matches], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in r.stdout.splitlines()]
 
 
 def settle():
@@ -52,6 +66,24 @@ def user():
     found = train("--user")
     assert found["Result"] == "finished" and found["SandboxLevel"] == "userns", found
     assert found["PolicySHA256"] == system.policy, (found, system.policy)
+
+
+@story("an actor that talks without end uses up its own share of the journal, and the daemon goes on being heard")
+def noisy():
+    os.makedirs("/etc/systemd/journald.conf.d", exist_ok=True)
+    with open("/etc/systemd/journald.conf.d/share.conf", "w") as f:
+        f.write("[Journal]\nRateLimitIntervalSec=30s\nRateLimitBurst=200\n")
+    subprocess.run(["systemctl", "restart", "systemd-journald"], check=True)
+    with open(HOME + "/noise.c", "w") as f:
+        f.write(NOISE)
+    as_tester("cc", "-O2", "-fPIC", "-shared", "-o", "line.so", "/usr/share/doc/actord/examples/env-template/line.c", "noise.c", "-lm")
+    job = re.search(r"\d+", as_tester("actorctl", "--system", "submit", "line.conf").stdout).group()
+    wait_for("the end", lambda: "ended" in state("--system", job), 40)
+    wait_for("the daemon's word about the end",
+             lambda: any("ended" in e["MESSAGE"] for e in journal(f"ACTORD_JOB={job}", "_SYSTEMD_UNIT=actord.service")), 5)
+    words = journal(f"SYSLOG_IDENTIFIER=actord-actor-job-{job}")
+    assert 100 < len(words) < 10000, len(words)
+    equal({e["_SYSTEMD_UNIT"] for e in words}, {f"actord-job-{job}.scope"}, "units")
 
 
 tell()

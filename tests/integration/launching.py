@@ -65,7 +65,7 @@ def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
              exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0, stop=10_000_000,
-             n_mounts=len(mounts), reserved=0)
+             n_mounts=len(mounts), journal=0)
     f.update(fields)
     places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]
     return LAUNCH.pack(*f.values()) + b"".join(places) + bytes(MOUNT.size * (32 - len(places)))

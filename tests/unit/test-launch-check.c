@@ -60,6 +60,7 @@ static void test_fields(void) {
         REFUSED(launch.scope_each = ACTORS_MAX + 1);
         REFUSED(launch.exit_with_daemon = 2);
         REFUSED(launch.has_checkpoint = 2);
+        REFUSED(launch.journal = 2);
         REFUSED(launch.stop_timeout_usec = UINT64_MAX);
         REFUSED(launch.n_mounts = 1);
         REFUSED(launch.n_mounts = UINT32_MAX);
