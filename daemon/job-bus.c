@@ -446,12 +446,16 @@ static int on_changes(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* Nobody has heard of a job that is not in the list yet. */
+static bool is_heard_of(const Job *job) {
+        return job->manager->bus && manager_job(job->manager, job->row.id);
+}
+
 void job_changed(Job *job, unsigned changes) {
         assert(job);
 
         job->changes |= changes;
-        /* Nobody has heard of a job that is not in the list yet. */
-        if (!manager_job(job->manager, job->row.id) || !job->manager->bus || job->changes_timer)
+        if (!is_heard_of(job) || job->changes_timer)
                 return;
         if (sd_event_add_time_relative(job->manager->event, &job->changes_timer, CLOCK_BOOTTIME,
                             CHANGES_INTERVAL_USEC, CHANGES_INTERVAL_USEC / 10, on_changes, job) >= 0)
@@ -462,5 +466,6 @@ void job_emit_now(Job *job) {
         assert(job);
 
         job->changes_timer = sd_event_source_disable_unref(job->changes_timer);
-        emit_changes(job);
+        if (is_heard_of(job))
+                emit_changes(job);
 }

@@ -119,6 +119,9 @@ void job_set_state(Job *job, JobState state) {
         free(job->row.state);
         job->row.state = strdup(rows[state]);
         job_changed(job, JOB_CHANGE_STATE);
+        /* The end is said by who has written it down. */
+        if (state != JOB_ENDED)
+                job_emit_now(job);
         manager_emit_counts(job->manager);
 }
 

@@ -173,6 +173,63 @@ def interface():
         assert f"/org/actord1/job/{job}" in tree, list(tree)
 
 
+class Monitor:
+    """What the daemon says on its bus by itself."""
+
+    def __init__(self, bus):
+        self.signals, self.bus = [], bus
+        self.process = subprocess.Popen(["stdbuf", "-oL", "busctl", "--user", "--json=short", "monitor", "org.actord1"], env=bus.env,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert "Monitoring" in self.process.stderr.readline()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            m = json.loads(line)
+            if m["type"] == "signal":
+                self.signals.append((m["member"], m["path"], m["payload"]["data"]))
+
+    def said(self, member, path):
+        return [data for m, p, data in list(self.signals) if (m, p) == (member, path)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+@story("what changes is said: jobs that come, change, end and leave, each with the properties that the interface announces")
+def signals():
+    contract = ElementTree.parse(os.path.join(ROOT, "units/org.actord1.xml")).getroot()
+    announced = {name: emits for kind, name, _, _, emits, _ in members(contract, JOB) if kind == "property"}
+    with Bus("KeepJobs=1\n") as bus, Monitor(bus) as monitor:
+        job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "60000")])
+        path, manager = f"/org/actord1/job/{job}", "/org/actord1"
+        assert bus.ended(job) == "finished"
+        until(lambda: monitor.said("JobRemoved", manager), "the end is said")
+        equal(monitor.said("JobNew", manager), [[job, path]], "new jobs")
+        equal(monitor.said("JobRemoved", manager), [[job, path, "finished"]], "ends")
+        added = monitor.said("InterfacesAdded", manager)
+        assert len(added) == 1 and added[0][0] == path and JOB in added[0][1], added
+        changes = [(names, gone) for interface, names, gone in monitor.said("PropertiesChanged", path) if interface == JOB]
+        states = [names["State"]["data"] for names, _ in changes if "State" in names]
+        assert [s for i, s in enumerate(states) if states[i - 1:i] != [s]] == ["starting", "running", "ending", "ended"], states
+        rounds = [names["Round"]["data"] for names, _ in changes if "Round" in names]
+        assert rounds == sorted(rounds) and rounds[-1] == bus.get(job, "Round"), rounds
+        # A timer gathers what moves: 30 rounds in a moment are a few signals.
+        assert len(rounds) <= 10 + 10 * (bus.get(job, "WallNSec") / 1e9), rounds
+        for names, gone in changes:
+            assert not gone and all(announced[name] == ("true",) for name in names), (names, gone)
+        assert any("NRunning" in names for _, names, _ in monitor.said("PropertiesChanged", manager))
+        second = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "1")])
+        bus.ended(second)
+        until(lambda: monitor.said("InterfacesRemoved", manager), "the first job leaves")
+        equal(monitor.said("InterfacesRemoved", manager)[0][0], path, "objects that left")
+        assert [row[0] for row in bus.jobs()] == [second]
+
+
 @story("a bad job is refused before anything starts, with file, line, key and the nearest word")
 def refusals():
     with Bus() as bus:
