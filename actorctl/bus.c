@@ -140,8 +140,13 @@ static bool connection_lost(int r) {
         return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE || r == -ESHUTDOWN;
 }
 
-static void complain_error(const Connection *connection, const sd_bus_error *error, int r) {
-        if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile))) {
+static void complain_error(
+                const Connection *connection, const char *path, const sd_bus_error *error, int r) {
+        /* What a bus knows of a job that is not there is only that its object is not. */
+        if (sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
+                        g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/"))
+                complain("There is no job %s.", path + strlen(BUS_PATH_JOB_PREFIX "/"));
+        else if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile))) {
                 /* Its sentences begin with the file's name. */
                 (void) fflush(stdout);
                 fprintf(stderr, "%s\n", error->message);
@@ -159,7 +164,7 @@ int connection_send(Connection *connection, sd_bus_message *message, sd_bus_mess
 
         r = sd_bus_call(connection->bus, message, 0, &error, ret_reply);
         if (r < 0)
-                complain_error(connection, &error, r);
+                complain_error(connection, sd_bus_message_get_path(message), &error, r);
         return MIN(r, 0);
 }
 

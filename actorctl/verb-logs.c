@@ -52,12 +52,21 @@ static void print_entry(sd_journal *journal) {
         printf("%s %s: %s\n", text, who, message);
 }
 
+/* How many there were. */
 static int print_all(sd_journal *journal) {
-        int r;
+        int n = 0, r;
 
-        while ((r = sd_journal_next(journal)) > 0)
+        for (; (r = sd_journal_next(journal)) > 0; n++)
                 print_entry(journal);
-        return r;
+        return r < 0 ? r : n;
+}
+
+/* An empty journal and one that only others may read look the same. */
+static void say_nothing_found(uint64_t id) {
+        complain("the journal holds nothing of job %" G_GUINT64_FORMAT
+                 " that you may read; root and the groups "
+                 "systemd-journal and adm may read all of it",
+                        id);
 }
 
 /* Stands before the first entry to print. */
@@ -92,6 +101,7 @@ static int follow(sd_journal *journal) {
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n) {
         g_autofree char *path = NULL;
         sd_journal *journal = NULL;
+        bool found = false;
         uint64_t id;
         int r;
 
@@ -104,11 +114,15 @@ ExitStatus verb_logs(const Options *options, char **arguments, size_t n) {
                 pager_open(options);
         if (r >= 0)
                 r = seek(journal, options);
+        /* seek() may have printed one entry already. */
+        found = r > 0;
         if (r >= 0)
                 r = print_all(journal);
+        pager_close();
+        if (r == 0 && !found && !options->quiet)
+                say_nothing_found(id);
         if (r >= 0 && options->follow)
                 r = follow(journal);
-        pager_close();
         sd_journal_close(journal);
         if (r < 0) {
                 complain("the journal cannot be read: %s", g_strerror(-r));
