@@ -296,8 +296,8 @@ static void say_ready(const Manager *manager) {
         log_field(&entry, "ACTORD_JOBS=%u", n);
         log_field(&entry, "ACTORD_MODE=%s", daemon_mode_to_string(manager->mode));
         log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
-        log_send(&entry, LOG_INFO, "actord %s is ready (%s mode); %u jobs have not ended.", ACTORD_VERSION,
-                        daemon_mode_to_string(manager->mode), n);
+        log_send(&entry, LOG_INFO, "actord %s is ready (%s mode); %u job%s not ended.", ACTORD_VERSION,
+                        daemon_mode_to_string(manager->mode), n, n == 1 ? " has" : "s have");
 }
 
 int manager_start(Manager *manager) {
