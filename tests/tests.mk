@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc)
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 RUN = tests/run --jobs=$(JOBS)
 export B
+export ACTORD_BUILD := $(abspath $(B))
 
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
