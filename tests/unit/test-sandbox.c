@@ -508,7 +508,8 @@ static void test_step_status_by_hand(void) {
                 .ruleset_fd = -EBADF,
                 .parent = getpid(),
                 .memory_limited = true };
-        Sandbox namespaces = none, root = none, parent = none, affinity = none, filter = none;
+        Sandbox namespaces = none, root = none, parent = none, landlock = none, affinity = none,
+                filter = none;
 
         g_assert_cmpint(status_of(&none), ==, 0);
         namespaces.level = SANDBOX_LEVEL_USERNS;
@@ -517,10 +518,73 @@ static void test_step_status_by_hand(void) {
         g_assert_cmpint(status_of(&root), ==, 203);
         parent.parent = getpid() + 1;
         g_assert_cmpint(status_of(&parent), ==, 206);
+        landlock.ruleset_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FD_FLOOR);
+        g_assert_cmpint(status_of(&landlock), ==, 207);
         affinity.has_cpus = true;
         g_assert_cmpint(status_of(&affinity), ==, 208);
         filter.filter = (struct sock_fprog){ .len = 1, .filter = &nonsense };
         g_assert_cmpint(status_of(&filter), ==, 209);
+}
+
+static int errno_of_open(const char *path, int flags) {
+        int fd = open(path, flags | O_CLOEXEC, 0600);
+
+        return fd < 0 ? errno : 0;
+}
+
+/* 0, or the number of the first of these that is not as it should be. */
+static int look_around(bool libraries) {
+        char *none[] = { NULL };
+
+        if (errno_of_open("/etc/passwd", O_RDONLY) != EACCES)
+                return 1;
+        if (errno_of_open("/", O_RDONLY | O_DIRECTORY) != EACCES)
+                return 2;
+        if (errno_of_open("/tmp", O_WRONLY | O_TMPFILE) != EACCES)
+                return 3;
+        if (errno_of_open("/usr/lib", O_RDONLY | O_DIRECTORY) != (libraries ? 0 : EACCES))
+                return 4;
+        if (errno_of_open("/dev/null", O_RDWR) != (libraries ? 0 : EACCES))
+                return 5;
+        if (execve("/bin/true", none, none) == 0 || errno != EACCES)
+                return 6;
+        return 0;
+}
+
+/* Landlock alone, without the filter that would end the process before it is asked. */
+static void test_landlock(void) {
+        for (int libraries = 0; libraries < 2; libraries++) {
+                SandboxSpec spec = { .kind = SANDBOX_ACTOR,
+                        .level = SANDBOX_LEVEL_PROCESS,
+                        .n_uids = 1,
+                        .settings = &settings,
+                        .libraries = libraries,
+                        .fd_floor = FD_FLOOR,
+                        .executable_fd = -EBADF,
+                        .state_fd = -EBADF };
+                const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
+                Sandbox *sandbox = NULL;
+                uint32_t missing;
+                int status;
+                pid_t pid;
+
+                g_assert_cmpint(sandbox_new(&spec, &sandbox, &missing), ==, 0);
+                if (missing & 1u << LIMIT_LANDLOCK) {
+                        g_test_skip("no Landlock in this kernel");
+                        (void) sandbox_free(sandbox);
+                        return;
+                }
+                g_clear_pointer(&sandbox->filter.filter, free);
+                sandbox->filter.len = 0;
+                pid = fork();
+                if (pid == 0) {
+                        sandbox_enter(sandbox, &entry);
+                        _exit(look_around(libraries));
+                }
+                g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+                g_assert_cmpint(status, ==, 0);
+                (void) sandbox_free(sandbox);
+        }
 }
 
 /* The lists are looked up by name and read by people: sorted, no name twice in a list. */
@@ -568,6 +632,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/sandbox/full/identity", test_identity);
         g_test_add_func("/sandbox/step-status", test_step_status);
         g_test_add_func("/sandbox/step-status-by-hand", test_step_status_by_hand);
+        g_test_add_func("/sandbox/landlock", test_landlock);
         g_test_add_func("/sandbox/filters", test_filters);
         return g_test_run();
 }
