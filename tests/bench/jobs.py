@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Whole jobs, measured from outside: learning, wall time, start-up, memory, what the sandbox costs. Medians; A and B alternate. Prints a table; never fails.
 
-jobs.py [cartpole] [hopper] [sandbox] [start] [memory] [--seeds N]; all but hopper by default (hopper takes ten minutes)."""
+jobs.py [cartpole] [hopper] [sandbox] [start] [clock] [memory] [--seeds N]; all but hopper by default (hopper takes ten minutes)."""
 import os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
@@ -55,6 +55,13 @@ def sandbox():
         line(f"{name}: actor steps per CPU second, full sandbox / none, median", f"{median(ratios):.3f}", "0.98")
 
 
+def clock():
+    """The emulated clock against the wall where cores suffice: one actor, one thread, no start-up of a fleet."""
+    for name, sets in (("hopper", ("Job.StopSteps=100000",)), ("cartpole", ("Job.StopSteps=60000", "Job.StopReturn="))):
+        runs = [run(name, "Learner.Threads=1", "Billing.ColdStartSec=0", *sets, seed=s) for s in range(1, 6)]
+        line(f"{name}: emulated clock / wall clock, median", f"{median([r.emulated_s / r.wall_s for r in runs]):.3f}", "0.95 .. 1.05")
+
+
 def ledger(r):
     return sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
 
@@ -96,6 +103,6 @@ def memory():
         line(f"resident memory of {comm} (of it not backed by a file)", f"{rss / 1024:.1f} ({own / 1024:.1f}) MiB", bar)
 
 
-wanted = [a for a in sys.argv[1:] if a in ("cartpole", "hopper", "sandbox", "start", "memory")] or ["cartpole", "start", "memory", "sandbox"]
+wanted = [a for a in sys.argv[1:] if a in ("cartpole", "hopper", "sandbox", "start", "clock", "memory")] or ["cartpole", "start", "clock", "memory", "sandbox"]
 for name in wanted:
     globals()[name]()

@@ -105,6 +105,18 @@ def books():
     assert abs(metered - scope) <= 0.01 * scope, (r.cpu_s, metered, scope)
 
 
+@story("the emulated clock of one actor and one thread is what both used of a CPU, and never runs ahead of the wall")
+def emulated():
+    one = ("Job.StopSteps=30000", "Learner.Threads=1")
+    r = run("hopper", *one, "Billing.ColdStartSec=0")
+    assert abs(r.emulated_s - r.cpu_s["actors"] - r.cpu_s["learner"]) < 0.03 * r.emulated_s, (r.emulated_s, r.cpu_s)
+    assert r.emulated_s < 1.02 * r.wall_s, (r.emulated_s, r.wall_s)
+    # Half a CPU takes twice as long, a cold start what the sheet's fleet takes: once, in the first round.
+    half = run("hopper", *one, "Actor.CPUQuota=50%", "Billing.ColdStartSec=10")
+    want = 2 * half.cpu_s["actors"] + half.cpu_s["learner"] + 10
+    assert abs(half.emulated_s - want) < 0.03 * want, (half.emulated_s, want, half.cpu_s)
+
+
 @story("eval plays a checkpoint that was exported, and gives the same episodes each time")
 def evaluate():
     r = run("cartpole", seed=3)
