@@ -184,6 +184,40 @@ def invoker_dies():
     assert prop(job, "Life") >= 2
 
 
+@story("what was metered is what the job's scope says, within 1 %, in a job's scope and in those of each actor")
+def books():
+    for scope in ("job", "each"):
+        job = submit(example("hopper"), "--set", "Scaling.Actors=2", "--set", "Job.StopSteps=24000", "--set", "Actor.ActorScope=" + scope)
+        equal(ended(job), "finished", f"results ({prop(job, 'Fault')})")
+        parts = {k: prop(job, f"CPU{k}NSec") / 1e9 for k in ("Actors", "Learner", "Control", "Startup")}
+        total = prop(job, "CPUScopeNSec") / 1e9
+        assert total > 0.1 and abs(sum(parts.values()) - total) <= 0.01 * total, (scope, parts, total)
+
+
+@story("a daemon that hangs is noticed, and its next life adopts the job")
+def watchdog():
+    os.makedirs("/run/systemd/system/actord.service.d", exist_ok=True)
+    with open("/run/systemd/system/actord.service.d/watchdog.conf", "w") as f:
+        f.write("[Service]\nWatchdogSec=1s\n")
+    sh("systemctl", "daemon-reload")
+    sh("systemctl", "restart", "actord.service")
+    job = submit(example("hopper"), "--set", "Job.StopSteps=100000000")
+    wait_for("a round", lambda: prop(job, "Round") > 0, 20)
+    pid = sh("systemctl", "show", "-P", "MainPID", "actord.service").stdout.strip()
+    time.sleep(2.5)
+    equal(sh("systemctl", "show", "-P", "MainPID", "actord.service").stdout.strip(), pid, "a busy daemon keeps its watchdog quiet: pid")
+    os.kill(int(pid), signal.SIGSTOP)
+    wait_for("another daemon", lambda: sh("systemctl", "show", "-P", "MainPID", "actord.service").stdout.strip() not in (pid, "0"), 20)
+    before = wait_for("the job", lambda: prop(job, "Round"), 10)
+    wait_for("the next round", lambda: prop(job, "Round") > before, 20)
+    equal(prop(job, "Life"), 1, "lives")
+    sh("actorctl", "stop", str(job))
+    ended(job, 20)
+    os.unlink("/run/systemd/system/actord.service.d/watchdog.conf")
+    sh("systemctl", "daemon-reload")
+    sh("systemctl", "restart", "actord.service")
+
+
 @story("ActorScope=each puts each actor into a scope that systemctl shows")
 def scope_each():
     job = submit(example("hopper"), "--set", "Actor.ActorScope=each", "--set", "Scaling.Actors=2")
