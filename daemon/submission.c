@@ -68,6 +68,10 @@ static int read_text(sd_bus_message *m, bool from_fd, Submission *s, sd_bus_erro
 
         if (strlen(file_name) > OVERRIDE_BYTES_MAX)
                 return invalid(error, "The job file's name is too long.");
+        /* It begins sentences that reach terminals and the journal. */
+        for (const char *p = file_name; *p; p++)
+                if (g_ascii_iscntrl(*p))
+                        return invalid(error, "The job file's name holds a control character.");
         s->file_name = g_strdup(*file_name ? file_name : "job.conf");
         return 0;
 }
