@@ -11,6 +11,7 @@
 #include <systemd/sd-id128.h>
 #include <time.h>
 #include "daemon/access.h"
+#include "daemon/copies.h"
 #include "daemon/job.h"
 #include "daemon/price.h"
 #include "daemon/sheets.h"
@@ -49,13 +50,14 @@ static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_mess
         r = access_uid(manager, m, &uid, error);
         if (r < 0)
                 return r;
-        r = access_check(manager, m, ACTION_SUBMIT, uid, again, error);
+        /* Whose files have been copied was allowed to submit before that. */
+        r = copies_has(manager, m) ? 1 : access_check(manager, m, ACTION_SUBMIT, uid, again, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
 
-        r = submit_job(manager, m, uid, from_fd, &job, error);
-        if (r < 0)
-                return r;
+        r = submit_job(manager, m, uid, from_fd, again, &job, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
         manager_emit_job_new(manager, job);
         manager_schedule(manager);
         return sd_bus_reply_method_return(m, "to", job->row.id, job->path);
@@ -381,8 +383,13 @@ void manager_emit_counts(Manager *manager) {
                         manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "NQueued", "NRunning", NULL);
 }
 
+static bool is_busy(const Manager *manager) {
+        return manager->n_queued + manager->n_running > 0 || g_hash_table_size(manager->queries) > 0 ||
+               g_hash_table_size(manager->copies) > 0;
+}
+
 static bool is_idle(const Manager *manager) {
-        return manager->n_queued + manager->n_running == 0 && g_hash_table_size(manager->queries) == 0 &&
+        return !is_busy(manager) &&
                now_usec() - manager->traffic_usec >= (uint64_t) manager->config.idle_exit_sec * 1000000;
 }
 
@@ -391,7 +398,7 @@ static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 
         manager->name_released = false;
-        if (manager->n_queued + manager->n_running == 0 && g_hash_table_size(manager->queries) == 0)
+        if (!is_busy(manager))
                 return sd_event_exit(manager->event, 0);
 
         (void) sd_bus_request_name_async(manager->bus, NULL, BUS_NAME, 0, on_name, manager);

@@ -14,6 +14,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "daemon/access.h"
+#include "daemon/copies.h"
 #include "daemon/files.h"
 #include "daemon/job.h"
 #include "daemon/queue.h"
@@ -201,6 +202,7 @@ int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manage
         manager->state_directory = state_directory ? g_strdup(state_directory) : default_state(mode);
         manager->runtime_directory = default_runtime(mode, manager->state_directory);
         access_queries_init(manager);
+        copies_init(manager);
 
         r = sd_event_default(&manager->event);
         if (r < 0)
@@ -234,6 +236,7 @@ Manager *manager_free(Manager *manager) {
         (void) sd_event_source_disable_unref(manager->sigint_source);
         (void) sd_event_source_disable_unref(manager->stop_timer);
         g_hash_table_unref(manager->queries);
+        g_hash_table_unref(manager->copies);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
         g_ptr_array_unref(manager->jobs);

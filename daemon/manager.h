@@ -42,6 +42,7 @@ typedef struct Manager {
         uint32_t n_queued, n_running;
 
         GHashTable *queries; /* message → AccessQuery */
+        GHashTable *copies;  /* message → Copy */
         sd_event_source *commit_timer, *schedule_source, *idle_timer;
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */

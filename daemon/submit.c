@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "daemon/copies.h"
 #include "daemon/files.h"
 #include "daemon/sheets.h"
 #include "daemon/submission.h"
@@ -110,26 +111,6 @@ static int check_limits(Manager *manager, uint32_t uid, sd_bus_error *error) {
         return 0;
 }
 
-static int copy_file(int directory_fd, const char *key, int fd, sd_bus_error *error) {
-        int r;
-
-        if (fd < 0)
-                return 0;
-        r = job_file_add(directory_fd, key, fd);
-        if (r == -EMEDIUMTYPE)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The %s must be a regular file, open for reading, on a file system that no user serves.",
-                                key);
-        if (r == -EFBIG)
-                return sd_bus_error_setf(
-                                error, SD_BUS_ERROR_INVALID_ARGS, "The %s is larger than 512 MiB.", key);
-        if (r < 0)
-                return sd_bus_error_set_errnof(error, r,
-                                "The %s could not be copied into the state directory: %s.", key,
-                                g_strerror(-r));
-        return 0;
-}
-
 static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
         struct timespec now;
 
@@ -154,25 +135,31 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
         };
 }
 
-/* Its directory first, under a name of its own; then the ledger, which gives it a number; then the directory gets that name. */
-static int write_down(Manager *manager, Submission *s, uint32_t uid, Job **ret, sd_bus_error *error) {
-        bool shared = manager_reserves_ids(manager);
-        _cleanup_close_ int directory_fd = -EBADF;
+static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error) {
+        int fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), ret_name);
+
+        if (fd < 0)
+                return sd_bus_error_set_errnof(error, fd, "No directory could be made in %s: %s.",
+                                manager->state_directory, g_strerror(-fd));
+        (void) close_fd(fd);
+        return 1;
+}
+
+/* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number; then the directory gets that
+ * name. 1: all is written; 0: the files are still being copied. */
+static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
+                sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         g_autofree char *name = NULL;
         LedgerJob row;
         int r;
 
-        directory_fd = job_directory_new(manager->jobs_fd, shared, &name);
-        if (directory_fd < 0)
-                return sd_bus_error_set_errnof(error, directory_fd, "No directory could be made in %s: %s.",
-                                manager->state_directory, g_strerror(-directory_fd));
-        r = copy_file(directory_fd, BUS_FILE_ENVIRONMENT, s->environment_fd, error);
-        if (r >= 0)
-                r = copy_file(directory_fd, BUS_FILE_CHECKPOINT, s->checkpoint_fd, error);
-        if (r < 0) {
-                job_directory_discard(manager->jobs_fd, name);
+        if (s->environment_fd >= 0 || s->checkpoint_fd >= 0)
+                r = copies_fetch(manager, message, handler, uid, s->environment_fd, s->checkpoint_fd, &name,
+                                error);
+        else
+                r = make_directory(manager, &name, error);
+        if (r <= 0)
                 return r;
-        }
 
         fill_row(s, uid, &row);
         r = ledger_job_add(manager->ledger, &row);
@@ -187,11 +174,11 @@ static int write_down(Manager *manager, Submission *s, uint32_t uid, Job **ret, 
                 return sd_bus_error_set_errnof(error, r, "The job could not be written into %s: %s.",
                                 manager->state_directory, g_strerror(-r));
         }
-        return 0;
+        return 1;
 }
 
-int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd, Job **ret,
-                sd_bus_error *error) {
+int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd,
+                sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         _cleanup_(submission_done) Submission s = {};
         int r;
 
@@ -209,13 +196,13 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         if (r >= 0)
                 r = check_limits(manager, uid, error);
         if (r >= 0)
-                r = write_down(manager, &s, uid, ret, error);
-        if (r < 0)
+                r = write_down(manager, message, &s, uid, handler, ret, error);
+        if (r <= 0)
                 return r;
 
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
         r = manager_add(manager, *ret);
         assert(r >= 0);
-        return 0;
+        return 1;
 }

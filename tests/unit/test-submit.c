@@ -230,6 +230,79 @@ static void test_files(Fixture *f, const void *userdata) {
                         SD_BUS_ERROR_INVALID_ARGS);
 }
 
+static char *submit_named(Fixture *f, const char *file_name) {
+        sd_bus_message *m = call_of(f, "SubmitJob");
+
+        g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}a{sv}", TEXT, file_name, 0, 0, 0), >=, 0);
+        return send_off(f, m, NULL);
+}
+
+static void test_names(Fixture *f, const void *userdata) {
+        g_autofree char *longer = g_strnfill(5000, 'a');
+
+        if (!ready(f))
+                return;
+        expect(submit_named(f, "jäb.conf"), NULL);
+        expect(submit_named(f, longer), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_named(f, "a.conf\nb"), SD_BUS_ERROR_INVALID_ARGS);
+        expect(submit_named(f, "\033[2Ja.conf"), SD_BUS_ERROR_INVALID_ARGS);
+}
+
+typedef struct Race {
+        const char *first;
+        unsigned n;
+} Race;
+
+static int on_submitted(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Race *race = userdata;
+
+        g_assert_false(sd_bus_message_is_method_error(m, NULL));
+        if (race->n++ == 0)
+                race->first = "submit";
+        return 0;
+}
+
+static int on_version(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Race *race = userdata;
+
+        g_assert_false(sd_bus_message_is_method_error(m, NULL));
+        if (race->n++ == 0)
+                race->first = "version";
+        return 0;
+}
+
+/* Whoever has a large file, or one that is slow to read, waits for it alone. */
+static void test_others_do_not_wait(Fixture *f, const void *userdata) {
+        int fd = memfd_make("large", 512ull << 20);
+        sd_bus_message *submit, *get = NULL;
+        Race race = {};
+
+        if (!ready(f))
+                return;
+        submit = call_of(f, "SubmitJob");
+        g_assert_cmpint(sd_bus_message_append(submit, "ssa(ss)a{sh}a{sv}", TEXT, "a.conf", 1,
+                                        "Job.Environment", "./large.so", 1, BUS_FILE_ENVIRONMENT, fd, 0),
+                        >=, 0);
+        (void) close(fd);
+        g_assert_cmpint(sd_bus_message_new_method_call(f->bus, &get, NULL, BUS_PATH,
+                                        "org.freedesktop.DBus.Properties", "Get"),
+                        >=, 0);
+        g_assert_cmpint(sd_bus_message_append(get, "ss", BUS_INTERFACE_MANAGER, "Version"), >=, 0);
+
+        g_assert_cmpint(sd_bus_call_async(f->bus, NULL, submit, on_submitted, &race, 0), >=, 0);
+        g_assert_cmpint(sd_bus_call_async(f->bus, NULL, get, on_version, &race, 0), >=, 0);
+        (void) sd_bus_message_unref(submit);
+        (void) sd_bus_message_unref(get);
+        while (race.n < 2) {
+                int r = sd_bus_process(f->bus, NULL);
+
+                g_assert_cmpint(r, >=, 0);
+                if (r == 0)
+                        (void) sd_bus_wait(f->bus, UINT64_MAX);
+        }
+        g_assert_cmpstr(race.first, ==, "version");
+}
+
 static void test_options(Fixture *f, const void *userdata) {
         if (!ready(f))
                 return;
@@ -251,6 +324,8 @@ int main(int argc, char **argv) {
         g_test_add("/submit/memfds", Fixture, NULL, set_up, test_memfds, tear_down);
         g_test_add("/submit/overrides", Fixture, NULL, set_up, test_overrides, tear_down);
         g_test_add("/submit/files", Fixture, NULL, set_up, test_files, tear_down);
+        g_test_add("/submit/names", Fixture, NULL, set_up, test_names, tear_down);
+        g_test_add("/submit/others-do-not-wait", Fixture, NULL, set_up, test_others_do_not_wait, tear_down);
         g_test_add("/submit/options", Fixture, NULL, set_up, test_options, tear_down);
         return g_test_run();
 }
