@@ -11,6 +11,7 @@
 #include "include/bus.h"
 
 #define QUERIES_MAX        64u
+#define QUERIES_USER_MAX   8u /* an agent that never answers holds up its own user only */
 #define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
 
 typedef struct AccessQuery {
@@ -115,13 +116,24 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
         return 1;
 }
 
+static unsigned count_of(Manager *manager, uint32_t uid) {
+        GHashTableIter iter;
+        unsigned n = 0;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, manager->queries);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                n += ((const AccessQuery *) value)->uid == uid;
+        return n;
+}
+
 static int ask(Manager *manager, sd_bus_message *message, const char *action, uint32_t uid, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error) {
         AccessQuery *query;
         sd_bus_message *m = NULL;
         int r, interactive;
 
-        if (g_hash_table_size(manager->queries) >= QUERIES_MAX)
+        if (g_hash_table_size(manager->queries) >= QUERIES_MAX || count_of(manager, uid) >= QUERIES_USER_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                 "Too many authorizations are being asked for; try again later.");
 
