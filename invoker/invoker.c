@@ -124,7 +124,10 @@ static void begin(Invoker *i) {
         int32_t detail;
 
         if (prepare_job(i, &fault, &detail) < 0) {
-                finish_begin(i, PLAN_END_FAILED, fault, detail, ACTOR_NONE);
+                /* The one process there was is the actor that was asked for its environment's spec. */
+                bool asked = i->plugin_path && !i->page && fault != FAULT_INTERNAL;
+
+                finish_begin(i, PLAN_END_FAILED, fault, detail, asked ? 0 : ACTOR_NONE);
                 return;
         }
         if (i->invoked->launch.purpose == LAUNCH_VERIFY) {

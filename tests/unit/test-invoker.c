@@ -488,6 +488,7 @@ static void test_hostile(gconstpointer data) {
                 g_test_message("%s: %s (%d)", wrongs[i].how, fault_to_string(ended->fault), ended->detail);
                 g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
                 g_assert_cmpuint(ended->fault, ==, wrongs[i].fault);
+                g_assert_cmpuint(ended->actor, ==, 0);
                 if (wrongs[i].fault != FAULT_SPEC && wrongs[i].fault != FAULT_LOAD) {
                         g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, 2);
                         g_assert_cmpuint(count(&job, RECORD_ROLLOUT, true), ==, 2);
