@@ -55,7 +55,9 @@ static void say_limits(Follower *f) {
         if (f->limits_said || !f->status->limits[0])
                 return;
         f->limits_said = true;
-        fprintf(stderr, "actorctl: what this host cannot enforce:\n");
+        if (g_strcmp0(f->status->sandbox_level, "none") == 0)
+                complain("THIS JOB HAS NO SANDBOX: its environment can do whatever this user can (Sandbox=none)");
+        fprintf(stderr, "actorctl: what is not enforced:\n");
         for (char **word = f->status->limits; *word; word++)
                 for (uint32_t i = 0; limit_to_string(i); i++)
                         if (strcmp(limit_to_string(i), *word) == 0)

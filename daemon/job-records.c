@@ -8,8 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "daemon/files.h"
 #include "daemon/lease.h"
+#include "include/sandbox.h"
 #include "lib/words.h"
 
 /* A part of the spool's length: a commit comes before the invoker has to wait for one. */
@@ -25,7 +27,13 @@ static void say_started(Job *job) {
         log_field(&entry, "ACTORD_SANDBOX=%s", level);
         log_field(&entry, "ACTORD_LIMITS_NOT_ENFORCED=%s", words);
         log_field(&entry, "ACTORD_UNIT=%s", job->answer.unit);
-        log_send(&entry, LOG_INFO, "Job %" PRIu64 " runs in sandbox level %s.", job->row.id, level);
+        if (job->progress.level == SANDBOX_LEVEL_NONE)
+                log_send(&entry, LOG_WARNING,
+                                "Job %" PRIu64
+                                " runs WITHOUT A SANDBOX: its environment can do whatever user %u can.",
+                                job->row.id, (unsigned) geteuid());
+        else
+                log_send(&entry, LOG_INFO, "Job %" PRIu64 " runs in sandbox level %s.", job->row.id, level);
 }
 
 static void say_fault(Job *job, const Record *record) {

@@ -177,6 +177,14 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
         return 1;
 }
 
+static void say_queued(const Job *job) {
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_JOB_QUEUED);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " (%s) of user %u is queued.", job->row.id,
+                        job->settings.environment, job->row.uid);
+}
+
 int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         _cleanup_(submission_done) Submission s = {};
@@ -204,5 +212,6 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
         r = manager_add(manager, *ret);
         assert(r >= 0);
+        say_queued(*ret);
         return 1;
 }

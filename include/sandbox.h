@@ -34,9 +34,9 @@ typedef enum SandboxLevel {
 
 /* X(name, word, sentence): bits of Record.limits_missing and words of LimitsNotEnforced. */
 #define LIMITS(X)                                                                                               \
-        X(NAMESPACES, "namespaces", "actors share the host's namespaces: this host forbids unshare and clone3") \
-        X(IDENTITY, "identity", "actors share one user id: no range of user ids could be reserved")             \
-        X(LANDLOCK, "landlock", "no Landlock in this kernel: the mount namespace alone closes file access")     \
+        X(NAMESPACES, "namespaces", "actors share the host's namespaces: by Sandbox=, or this host forbids them") \
+        X(IDENTITY, "identity", "actors share one user id: no range of user ids is reserved for them")          \
+        X(LANDLOCK, "landlock", "Landlock does not close files: Sandbox=none, or a kernel without it")          \
         X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")              \
         X(CGROUP, "cgroup", "no writable cgroup: process clocks meter, idle actors are not frozen")             \
         X(MEMORY, "memory", "no memory controller: MemoryMax= holds as RLIMIT_AS and RLIMIT_DATA only")         \

@@ -74,6 +74,18 @@ def interrupt():
     assert any(f.endswith(".safetensors") for _, _, fs in os.walk(STATE) for f in fs), "no checkpoint was written"
 
 
+@story("what is not enforced is said once, in words; Sandbox=none is said loudly")
+def limits():
+    few = ("Job.StopSteps=512", "Job.StopReturn=")
+    r = run("cartpole", *few)
+    words = len(r.limits_not_enforced)
+    equal(len(re.findall(r"(?m)^  \S.*$", r.err.partition("not enforced:")[2])), words, f"sentences for {r.limits_not_enforced}: {r.err}")
+    assert "NO SANDBOX" not in r.err, r.err
+    r = run("cartpole", *few, "Actor.Sandbox=none")
+    equal(r.err.count("NO SANDBOX"), 1, "warnings")
+    assert {"namespaces", "identity", "landlock", "seccomp"} <= set(r.limits_not_enforced), r.limits_not_enforced
+
+
 @story("kill -9 of actorctl, or of its daemon, leaves no process")
 def orphans():
     for comm in ("actorctl", "actord"):

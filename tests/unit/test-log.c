@@ -45,12 +45,9 @@ static void test_catalog(void) {
         }
 }
 
-/* What the catalog's texts refer to is sent by somebody. */
-static void test_fields(void) {
-        g_autofree char *catalog = NULL, *sources = g_strdup("");
+static char *daemon_sources(void) {
+        g_autofree char *sources = g_strdup("");
         g_autoptr(GDir) dir = g_dir_open("daemon", 0, NULL);
-        g_autoptr(GRegex) field = g_regex_new("@(ACTORD_[A-Z_]+)@", 0, 0, NULL);
-        g_autoptr(GMatchInfo) match = NULL;
         const char *name;
 
         g_assert_nonnull(dir);
@@ -64,7 +61,26 @@ static void test_fields(void) {
                 g_free(sources);
                 sources = g_steal_pointer(&all);
         }
+        return g_steal_pointer(&sources);
+}
 
+/* What the catalog explains, and what its texts refer to, is sent by somebody. */
+static void test_fields(void) {
+        static const char *const names[] = {
+#define X(name, id) "MESSAGE_" #name,
+                MESSAGES(X)
+#undef X
+        };
+        g_autofree char *catalog = NULL, *sources = daemon_sources();
+        g_autoptr(GRegex) field = g_regex_new("@(ACTORD_[A-Z_]+)@", 0, 0, NULL);
+        g_autoptr(GMatchInfo) match = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *pattern = g_strdup_printf("\\b%s\\b", names[i]);
+
+                if (!g_regex_match_simple(pattern, sources, 0, 0))
+                        g_error("%s stands in the catalog, but nobody sends it", names[i]);
+        }
         g_assert_true(g_file_get_contents("units/actord.catalog", &catalog, NULL, NULL));
         for (gboolean more = g_regex_match(field, catalog, 0, &match); more;
                         more = g_match_info_next(match, NULL)) {
