@@ -117,10 +117,12 @@ def bus_page_lists_the_interface():
         assert found == want, f"only in the manual: {sorted(found - want)}; only in the interface: {sorted(want - found)}"
 
 
-def bus_errors_are_described():
+def bus_errors_are_described_and_given():
     text = page("org.actord1.5")
+    daemon = "".join(read("daemon/" + name) for name in os.listdir("daemon") if name.endswith(".c"))
     for name in re.findall(r"X\((\w+), E\w+\)", read("include/bus.h")):
         assert re.search(rf"\b{name}\b", text), f"error {name} is missing"
+        assert f"BUS_ERROR({name})" in daemon, f"nobody gives the error {name}"
 
 
 def pages_are_clean_roff():
@@ -142,7 +144,7 @@ def examples_are_accepted():
 
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
-              daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described,
+              daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted]
     failed = 0
     print(f"1..{len(checks)}")
