@@ -138,6 +138,16 @@ def need_root():
         raise Skip("needs root")
 
 
+def namespaces():
+    """Whether this host gives us user and mount namespaces: a chroot and many containers do not."""
+    return subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "true"], capture_output=True).returncode == 0
+
+
+def need_namespaces():
+    if not namespaces():
+        raise Skip("this host forbids namespaces")
+
+
 def plugin(mode=0o644, directory_mode=0o755):
     directory = tempfile.mkdtemp(prefix="actord-plugin-")
     path = directory + "/mine.so"

@@ -8,7 +8,7 @@ from story import *
 
 MANAGER, JOB = "org.actord1.Manager", "org.actord1.Job"
 JOB_TEXT = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
-LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "120000"), ("Checkpoint.IntervalSec", "0.3")]
+LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "240000"), ("Checkpoint.IntervalSec", "0.3")]
 # tests/valgrind.sh puts the daemon under another program, which ends with a status of its own if it found anything.
 WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
 ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
@@ -103,7 +103,8 @@ class Bus:
         return sqlite3.connect(f"file:{self.dir}/state/actord/ledger.sqlite?mode=ro", uri=True)
 
     def processes(self, *comms):
-        """Of this daemon's jobs: what descends from spawners that have our environment."""
+        """Of this daemon's jobs: what descends from spawners that have our environment, or has our log as standard error; where there
+        are no namespaces a job's spawner does not stay."""
         parents, names, ours = {}, {}, set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
@@ -111,6 +112,8 @@ class Bus:
                 names[pid] = stat[stat.index("(") + 1:stat.rindex(")")]
                 parents[pid] = int(stat[stat.rindex(")") + 2:].split()[1])
                 if names[pid] == "actord-spawn" and self.dir in open(f"/proc/{pid}/environ").read():
+                    ours.add(pid)
+                elif names[pid] == "actord-invoker" and os.readlink(f"/proc/{pid}/fd/2").startswith(self.dir + "/"):
                     ours.add(pid)
             except OSError:
                 pass
