@@ -38,11 +38,12 @@ typedef enum Hold {
         HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
         HOLD_READING,        /* open for reading, create nothing */
         HOLD_OWN_ABORT, /* SIGABRT to oneself: any other could pass for somebody else's, SIGKILL above all */
-        HOLD_OWN_NUMBERS, /* fcntl(): numbers of descriptors, not what others see of the same open file */
-        HOLD_THREADS,     /* clone() of a thread */
-        HOLD_TERMINAL,    /* ioctl(TCGETS): "is this a terminal?" */
-        HOLD_NO_CHANGE,   /* prlimit(): look only */
-        HOLD_ABSENT,      /* answered with ENOSYS, so that libraries take their older way */
+        HOLD_OWN_FLAGS, /* fcntl(): flags of a number, not what others see of the same open file */
+        HOLD_OWN_FILES, /* not from standard output and error: a terminal is open for reading, too */
+        HOLD_THREADS,   /* clone() of a thread */
+        HOLD_TERMINAL,  /* ioctl(TCGETS): "is this a terminal?" */
+        HOLD_NO_CHANGE, /* prlimit(): look only */
+        HOLD_ABSENT,    /* answered with ENOSYS, so that libraries take their older way */
 } Hold;
 
 typedef struct Allowed {
@@ -71,7 +72,7 @@ static const Allowed calls[] = {
         { "fadvise64", LIBRARIES | LEARNER, HOLD_NOTHING, "readers of large files say so" },
         { "fallocate", LEARNER, HOLD_NOTHING, "a full disk is found before a checkpoint is half written" },
         { "fchmod", LEARNER, HOLD_NOTHING, "a checkpoint is readable for the daemon" },
-        { "fcntl", LIBRARIES | LEARNER, HOLD_OWN_NUMBERS, "fdopen() asks how a descriptor was opened" },
+        { "fcntl", LIBRARIES | LEARNER, HOLD_OWN_FLAGS, "fdopen() asks how a descriptor was opened" },
         { "fdatasync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
         { "fstat", LIBRARIES | LEARNER, HOLD_NOTHING, "sizes of files that are mapped or read" },
         { "fsync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
@@ -104,11 +105,11 @@ static const Allowed calls[] = {
         { "openat", LIBRARIES, HOLD_READING, "libraries and models of its read-only root" },
         { "openat", LEARNER, HOLD_NOTHING, "libraries; checkpoints in its state directory" },
         { "prctl", LEARNER, HOLD_NOTHING, "names itself; no privilege is left that it could touch" },
-        { "pread64", LIBRARIES | LEARNER, HOLD_NOTHING, "linkers read headers" },
+        { "pread64", LIBRARIES | LEARNER, HOLD_OWN_FILES, "linkers read headers" },
         { "prlimit64", LIBRARIES | LEARNER, HOLD_NO_CHANGE, "threads ask how large a stack is" },
         { "pwrite64", LEARNER, HOLD_NOTHING, "a checkpoint's header, after its tensors" },
         { "pwritev", LEARNER, HOLD_NOTHING, "a checkpoint's tensors" },
-        { "read", LIBRARIES | LEARNER, HOLD_NOTHING, "files it could open" },
+        { "read", LIBRARIES | LEARNER, HOLD_OWN_FILES, "files it could open" },
         { "readlink", LIBRARIES | LEARNER, HOLD_NOTHING, "linkers resolve $ORIGIN" },
         { "readlinkat", LIBRARIES | LEARNER, HOLD_NOTHING, "as readlink" },
         { "renameat", LEARNER, HOLD_NOTHING, "a checkpoint appears whole or not at all" },
@@ -133,13 +134,27 @@ static const Allowed calls[] = {
 };
 
 /* Not F_SETFL: the bell's and stderr's flags are the invoker's too, which must never block on either. Not F_NOTIFY, F_SETOWN and
- * F_SETSIG: together they send any signal to any process of the same user. */
+ * F_SETSIG: together they send any signal to any process of the same user. Not F_DUPFD: add_read() goes by numbers. */
 static int add_fcntl(scmp_filter_ctx filter, int number) {
-        static const unsigned commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL };
+        static const unsigned commands[] = { F_GETFD, F_SETFD, F_GETFL };
         int r = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(commands) && r >= 0; i++)
                 r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A1(SCMP_CMP_EQ, commands[i]));
+        return r;
+}
+
+/* 0, 3 and each number below 2^16 with a bit above the second. The kernel looks at 32 bits of a number and a filter at 64, so that "above
+ * 2" would let 2^32 + 2 pass for another file. */
+static int add_read(scmp_filter_ctx filter, int number) {
+        const uint64_t above = ~UINT64_C(0xffff);
+        int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, STDIN_FILENO));
+
+        if (r >= 0)
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, 3));
+        for (unsigned bit = 2; bit < 16 && r >= 0; bit++)
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
+                                SCMP_A0(SCMP_CMP_MASKED_EQ, above | UINT64_C(1) << bit, UINT64_C(1) << bit));
         return r;
 }
 
@@ -168,7 +183,8 @@ static int add(scmp_filter_ctx filter, const Allowed *call, int number) {
         case HOLD_OWN_ABORT:
                 return seccomp_rule_add(filter, allow, number, 2, SCMP_A0(SCMP_CMP_EQ, FILTER_PID_LATER),
                                 SCMP_A2(SCMP_CMP_EQ, SIGABRT));
-        case HOLD_OWN_NUMBERS: return add_fcntl(filter, number);
+        case HOLD_OWN_FLAGS: return add_fcntl(filter, number);
+        case HOLD_OWN_FILES: return add_read(filter, number);
         case HOLD_THREADS:
                 return seccomp_rule_add(filter, allow, number, 1,
                                 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM,

@@ -265,6 +265,25 @@ static int act_flags(void) {
         return fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK) >= 0 ? WORKED : REFUSED;
 }
 
+static int act_listen(void) {
+        char c;
+
+        (void) syscall(SYS_read, STDERR_FILENO, &c, 1);
+        return WORKED;
+}
+
+/* The kernel ignores the upper half of a descriptor's number. */
+static int act_listen_by_another_number(void) {
+        char c;
+
+        (void) syscall(SYS_read, (1L << 32) + STDERR_FILENO, &c, 1);
+        return WORKED;
+}
+
+static int act_duplicate(void) {
+        return fcntl(STDERR_FILENO, F_DUPFD, 5) >= 0 ? WORKED : REFUSED;
+}
+
 static int act_notify(void) {
         return fcntl(STDERR_FILENO, F_SETSIG, SIGKILL) >= 0 && fcntl(STDERR_FILENO, F_SETOWN, 2) >= 0
                                ? WORKED
@@ -308,6 +327,9 @@ static const struct {
         { "kill-oneself", act_kill_oneself },
         { "flags", act_flags },
         { "notify", act_notify },
+        { "listen", act_listen },
+        { "listen-by-another-number", act_listen_by_another_number },
+        { "duplicate", act_duplicate },
 };
 
 static const uint32_t levels[] = { SANDBOX_LEVEL_PROCESS, SANDBOX_LEVEL_FULL };
@@ -347,6 +369,7 @@ static void test_forbidden(gconstpointer data) {
 static int act_library_files(void) {
         static const char *const closed[] = { "/etc/passwd", "/proc/self/status", "/sys", "/root", "/home",
                 "/tmp/x" };
+        char c;
         int fd;
 
         for (size_t i = 0; i < G_N_ELEMENTS(closed); i++)
@@ -354,7 +377,13 @@ static int act_library_files(void) {
                         return WORKED;
 
         fd = open("/etc/ld.so.cache", O_RDONLY);
-        return fd < 0 && errno != ENOENT ? WORKED : REFUSED;
+        if (fd < 0)
+                return errno != ENOENT ? WORKED : REFUSED;
+        /* Every number that a file may have can be read. */
+        for (; fd >= 0 && fd < 40; fd = open("/etc/ld.so.cache", O_RDONLY))
+                if (read(fd, &c, 1) != 1 || pread(fd, &c, 1, 1) != 1)
+                        return WORKED;
+        return REFUSED;
 }
 
 static void test_library_files(gconstpointer data) {
