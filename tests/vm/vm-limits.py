@@ -28,6 +28,28 @@ def memory():
     assert "memory" in r.json["fault"], r.json["fault"]
 
 
+@story("each actor's leaf has the limits of its job: memory, tasks, CPU time, CPUs")
+def leaves():
+    seen = set()
+
+    def look(p):
+        while p.poll() is None and not seen:
+            for pid in descendants(1, "actord-actor"):
+                try:
+                    leaf = "/sys/fs/cgroup" + open(f"/proc/{pid}/cgroup").read().strip().split("::")[-1]
+                    seen.add(tuple(open(f"{leaf}/{name}").read().strip() for name in ("memory.max", "pids.max", "cpu.max", "cpuset.cpus")))
+                except OSError:
+                    pass
+            time.sleep(0.02)
+
+    run(conf("MemoryMax=96M", "TasksMax=7", "CPUQuota=50%", "AllowedCPUs=1"), "Environment.Spin=500", during=look, timeout=240)
+    assert len(seen) == 1, seen
+    memory, tasks, cpu, cpus = seen.pop()
+    equal((memory, tasks, cpus), (str(96 << 20), "7", "1"), "limits")
+    quota, period = map(int, cpu.split())
+    equal(quota * 2, period, "quota and period")
+
+
 @story("CPUQuota= halves what an actor gets of a CPU")
 def quota():
     fast = run(conf(), "Environment.Spin=2000", timeout=240)
