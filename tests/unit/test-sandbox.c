@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,147 +21,7 @@
 
 #include "lib/cleanup.h"
 #include "sandbox/step.h"
-
-enum { REFUSED = 0, WORKED = 1, CANNOT_PREPARE = 99, TEST_UID = 7, FD_FLOOR = 32 };
-
-typedef struct Case {
-        uint32_t level, kind;
-        bool libraries;
-        int (*act)(void);
-        int keep_fd;
-        int cgroup_fd;
-        bool bad_keep; /* a list that does not ascend */
-} Case;
-
-static JobSettings settings;
-
-static int write_text(const char *path, const char *text) {
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-        if (fd < 0)
-                return -errno;
-        return write(fd, text, strlen(text)) < 0 ? -errno : 0;
-}
-
-/* What the spawner does before it starts an invoker. As root a range of users is mapped, else only the own one. */
-static int enter_namespaces(uint32_t *ret_n_uids) {
-        uid_t uid = getuid();
-        char map[64];
-        int to_child[2], status;
-        pid_t helper;
-
-        if (uid != 0) {
-                if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
-                        return -errno;
-                (void) snprintf(map, sizeof(map), "0 %u 1", uid);
-                if (write_text("/proc/self/setgroups", "deny") < 0 ||
-                                write_text("/proc/self/uid_map", map) < 0)
-                        return -EPERM;
-                (void) snprintf(map, sizeof(map), "0 %u 1", getgid());
-                *ret_n_uids = 1;
-                return write_text("/proc/self/gid_map", map);
-        }
-
-        /* A range can only be mapped by somebody outside. */
-        if (pipe2(to_child, O_CLOEXEC) < 0)
-                return -errno;
-        helper = fork();
-        if (helper == 0) {
-                char path[64], byte;
-
-                if (read(to_child[0], &byte, 1) != 1)
-                        _exit(1);
-                (void) snprintf(path, sizeof(path), "/proc/%d/uid_map", getppid());
-                if (write_text(path, "0 300000 65536") < 0)
-                        _exit(1);
-                (void) snprintf(path, sizeof(path), "/proc/%d/gid_map", getppid());
-                _exit(write_text(path, "0 300000 65536") < 0);
-        }
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
-                return -errno;
-        (void) !write(to_child[1], "x", 1);
-        if (waitpid(helper, &status, 0) != helper || status != 0)
-                return -EPERM;
-        if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-                return -errno;
-        *ret_n_uids = 65536;
-        return 0;
-}
-
-static pid_t clone_child(uint64_t flags) {
-        struct clone_args args = { .flags = flags, .exit_signal = SIGCHLD };
-
-        return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
-}
-
-static _Noreturn void play_actor(const Case *c, const Sandbox *sandbox) {
-        int bad[2] = { 9, 8 };
-        SandboxEntry entry = {
-                .uid = TEST_UID,
-                .keep_fds = c->bad_keep ? bad : &c->keep_fd,
-                .n_keep_fds = c->bad_keep ? 2 : c->keep_fd >= 0,
-                .cgroup_fd = c->cgroup_fd,
-                .name = "actord-actor",
-        };
-
-        sandbox_enter(sandbox, &entry);
-        syscall(SYS_exit_group, c->act());
-        abort();
-}
-
-static _Noreturn void play_invoker(const Case *c) {
-        SandboxSpec spec = {
-                .kind = c->kind,
-                .level = c->level,
-                .n_uids = 1,
-                .settings = &settings,
-                .libraries = c->libraries,
-                .fd_floor = FD_FLOOR,
-                .executable_fd = -EBADF,
-                .state_fd = -EBADF,
-        };
-        Sandbox *sandbox = NULL;
-        uint32_t missing;
-        int status;
-        pid_t pid;
-
-        /* Nothing of a child's complaints belongs into the test's output. */
-        if (freopen("/dev/null", "w", stderr) == NULL)
-                _exit(CANNOT_PREPARE);
-        if (c->level >= SANDBOX_LEVEL_USERNS && enter_namespaces(&spec.n_uids) < 0)
-                _exit(CANNOT_PREPARE);
-        if (sandbox_new(&spec, &sandbox, &missing) < 0 || sandbox_leave_host() < 0)
-                _exit(CANNOT_PREPARE);
-
-        pid = clone_child(sandbox_clone_flags(sandbox));
-        if (pid < 0)
-                _exit(CANNOT_PREPARE);
-        if (pid == 0)
-                play_actor(c, sandbox);
-
-        if (waitpid(pid, &status, 0) != pid)
-                _exit(CANNOT_PREPARE);
-        if (WIFSIGNALED(status)) {
-                /* Passed on as it is, but without a second core dump; SIGKILL cannot be told from an accident otherwise. */
-                (void) signal(WTERMSIG(status), SIG_DFL);
-                (void) raise(WTERMSIG(status));
-        }
-        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : CANNOT_PREPARE);
-}
-
-/* The wait status of a child that entered the sandbox and acted; -1: this machine cannot give this level. */
-static int enter_and_act(const Case *c) {
-        pid_t pid = fork();
-        int status;
-
-        g_assert_cmpint(pid, >=, 0);
-        if (pid == 0)
-                play_invoker(c);
-        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_PREPARE)
-                return -1;
-        return status;
-}
+#include "tests/unit/sandbox-fixture.h"
 
 static int act_nothing(void) {
         return REFUSED;
@@ -515,107 +374,6 @@ static void test_step_status(void) {
         g_assert_cmpint(enter_and_act(&keep), ==, 201 << 8);
 }
 
-/* The same for steps that only fail when the sandbox lies: one is made by hand. */
-static int status_of(const Sandbox *sandbox) {
-        const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
-        pid_t pid = fork();
-        int status;
-
-        if (pid == 0) {
-                (void) !freopen("/dev/null", "w", stderr);
-                sandbox_enter(sandbox, &entry);
-                _exit(0);
-        }
-        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-        g_assert_true(WIFEXITED(status));
-        return WEXITSTATUS(status);
-}
-
-static void test_step_status_by_hand(void) {
-        struct sock_filter nonsense = { .code = 0xffff };
-        Sandbox none = { .level = SANDBOX_LEVEL_PROCESS,
-                .ruleset_fd = -EBADF,
-                .parent = getpid(),
-                .memory_limited = true };
-        Sandbox namespaces = none, root = none, parent = none, landlock = none, affinity = none,
-                filter = none;
-
-        g_assert_cmpint(status_of(&none), ==, 0);
-        namespaces.level = SANDBOX_LEVEL_USERNS;
-        g_assert_cmpint(status_of(&namespaces), ==, 202);
-        (void) strcpy(root.root, "/no/such/root");
-        g_assert_cmpint(status_of(&root), ==, 203);
-        parent.parent = getpid() + 1;
-        g_assert_cmpint(status_of(&parent), ==, 206);
-        landlock.ruleset_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FD_FLOOR);
-        g_assert_cmpint(status_of(&landlock), ==, 207);
-        affinity.has_cpus = true;
-        g_assert_cmpint(status_of(&affinity), ==, 208);
-        filter.filter = (struct sock_fprog){ .len = 1, .filter = &nonsense };
-        g_assert_cmpint(status_of(&filter), ==, 209);
-}
-
-static int errno_of_open(const char *path, int flags) {
-        int fd = open(path, flags | O_CLOEXEC, 0600);
-
-        return fd < 0 ? errno : 0;
-}
-
-/* 0, or the number of the first of these that is not as it should be. */
-static int look_around(bool libraries) {
-        char *none[] = { NULL };
-
-        if (errno_of_open("/etc/passwd", O_RDONLY) != EACCES)
-                return 1;
-        if (errno_of_open("/", O_RDONLY | O_DIRECTORY) != EACCES)
-                return 2;
-        if (errno_of_open("/tmp", O_WRONLY | O_TMPFILE) != EACCES)
-                return 3;
-        if (errno_of_open("/usr/lib", O_RDONLY | O_DIRECTORY) != (libraries ? 0 : EACCES))
-                return 4;
-        if (errno_of_open("/dev/null", O_RDWR) != (libraries ? 0 : EACCES))
-                return 5;
-        if (execve("/bin/true", none, none) == 0 || errno != EACCES)
-                return 6;
-        return 0;
-}
-
-/* Landlock alone, without the filter that would end the process before it is asked. */
-static void test_landlock(void) {
-        for (int libraries = 0; libraries < 2; libraries++) {
-                SandboxSpec spec = { .kind = SANDBOX_ACTOR,
-                        .level = SANDBOX_LEVEL_PROCESS,
-                        .n_uids = 1,
-                        .settings = &settings,
-                        .libraries = libraries,
-                        .fd_floor = FD_FLOOR,
-                        .executable_fd = -EBADF,
-                        .state_fd = -EBADF };
-                const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
-                Sandbox *sandbox = NULL;
-                uint32_t missing;
-                int status;
-                pid_t pid;
-
-                g_assert_cmpint(sandbox_new(&spec, &sandbox, &missing), ==, 0);
-                if (missing & 1u << LIMIT_LANDLOCK) {
-                        g_test_skip("no Landlock in this kernel");
-                        (void) sandbox_free(sandbox);
-                        return;
-                }
-                g_clear_pointer(&sandbox->filter.filter, free);
-                sandbox->filter.len = 0;
-                pid = fork();
-                if (pid == 0) {
-                        sandbox_enter(sandbox, &entry);
-                        _exit(look_around(libraries));
-                }
-                g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-                g_assert_cmpint(status, ==, 0);
-                (void) sandbox_free(sandbox);
-        }
-}
-
 /* The lists are looked up by name and read by people: sorted, no name twice in a list. */
 static void test_filters(void) {
         for (int libraries = 0; libraries < 2; libraries++)
@@ -660,8 +418,6 @@ int main(int argc, char **argv) {
         }
         g_test_add_func("/sandbox/full/identity", test_identity);
         g_test_add_func("/sandbox/step-status", test_step_status);
-        g_test_add_func("/sandbox/step-status-by-hand", test_step_status_by_hand);
-        g_test_add_func("/sandbox/landlock", test_landlock);
         g_test_add_func("/sandbox/filters", test_filters);
         return g_test_run();
 }
