@@ -15,7 +15,9 @@ void submission_done(Submission *s) {
         g_free(s->text);
         g_free(s->file_name);
         g_free(s->sheet);
-        g_clear_pointer(&s->overrides, g_array_unref);
+        if (s->overrides)
+                g_array_unref(s->overrides);
+        s->overrides = NULL;
 }
 
 static int invalid(sd_bus_error *error, const char *sentence) {
