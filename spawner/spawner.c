@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -277,7 +278,8 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
-        if (answer.error < 0)
+        /* Whoever asked is told and says it; from us only a journal hears it too. */
+        if (answer.error < 0 && getenv("JOURNAL_STREAM"))
                 (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) request.launch.job,
                                 answer.message);
         return r;
