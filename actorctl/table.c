@@ -137,7 +137,8 @@ void table_print(const Table *table, const Options *options, const char *noun) {
         (void) scols_print_table(scols);
         scols_unref_table(scols);
         if (noun && !options->no_legend)
-                printf("%s%zu %s listed.\n", table_rows(table) > 0 ? "\n" : "", table_rows(table), noun);
+                printf("%s%zu %s%s listed.\n", table_rows(table) > 0 ? "\n" : "", table_rows(table), noun,
+                                table_rows(table) == 1 ? "" : "s");
 }
 
 void json_print(JsonNode *node, JsonMode mode) {

@@ -23,7 +23,7 @@ void table_real(Table *table, double value, const char *format);
 void table_bool(Table *table, bool value);
 size_t table_rows(const Table *table);
 
-/* To standard output; noun ("jobs") goes into the footer, NULL: none. */
+/* To standard output; noun ("job") goes into the footer, NULL: none. */
 void table_print(const Table *table, const Options *options, const char *noun);
 
 /* A node to standard output, with a newline. */

@@ -29,7 +29,7 @@ static ExitStatus env_list(const Options *options) {
                 table_string(table, row->description);
         }
         pager_open(options);
-        table_print(table, options, "environments");
+        table_print(table, options, "environment");
         pager_close();
         return STATUS_OK;
 }

@@ -60,7 +60,7 @@ ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
                 return STATUS_FAILED;
         }
         pager_open(options);
-        table_print(table, options, "jobs");
+        table_print(table, options, "job");
         pager_close();
         return STATUS_OK;
 }

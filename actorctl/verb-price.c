@@ -43,7 +43,7 @@ static ExitStatus price_list(const Options *options, Connection *connection) {
                 return STATUS_FAILED;
         }
         pager_open(options);
-        table_print(table, options, "price sheets");
+        table_print(table, options, "price sheet");
         pager_close();
         return STATUS_OK;
 }
