@@ -122,7 +122,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                 end(f, STATUS_INTERRUPTED);
                 return 0;
         }
-        fprintf(stderr, "\nactorctl: stopping: the job writes its checkpoint and its books; Ctrl-C again leaves at once\n");
+        fprintf(stderr, "\nactorctl: stopping, with checkpoint and books; Ctrl-C again leaves at once\n");
         return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
                         BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
 }

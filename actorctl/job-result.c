@@ -138,7 +138,7 @@ void job_result_print(const JobStatus *status, const JobBill *bill, const Option
                         format_duration(status->wall_nsec, wall),
                         format_duration(status->emulated_nsec, emulated));
         if (status->policy_sha256[0])
-                printf("policy        sha256 %s\n", status->policy_sha256);
+                printf("policy sha256 %s\n", status->policy_sha256);
         printf("\n");
         job_bill_print(bill, options);
 }

@@ -63,7 +63,7 @@ static void print_progress(const JobStatus *job) {
         row("cost", "%s paper, %s full (prices: %s)", format_money(job->cost_paper, job->currency, paper),
                         format_money(job->cost_full, job->currency, full), job->price_sheet);
         if (job->policy_sha256[0])
-                row("policy", "sha256 %s", job->policy_sha256);
+                row("policy sha256", "%s", job->policy_sha256);
 }
 
 static void print_job(const JobStatus *job) {
