@@ -113,7 +113,7 @@ void job_bill_print(const JobBill *bill, const Options *options) {
                 table_string(table, line->paper ? "paper, full" : "full");
         }
         table_print(table, &text, NULL);
-        printf("\npaper total %s, full total %s (prices: %s)\n",
+        printf("%spaper total %s, full total %s (prices: %s)\n", bill->lines->len > 0 ? "\n" : "",
                         format_money(bill->paper, bill->currency, paper),
                         format_money(bill->full, bill->currency, full), bill->price_sheet);
 }
