@@ -280,22 +280,26 @@ static void dispatch(Invoker *i, uint64_t data) {
         }
 }
 
-void invoker_wait_for_room(Invoker *i) {
+int invoker_wait_outside(Invoker *i, const Worker *worker, uint64_t until_nsec) {
         struct pollfd fds[] = {
                 { .fd = i->link.listen_fd, .events = POLLIN },
                 { .fd = i->link.fd, .events = POLLIN },
                 { .fd = i->signal_fd, .events = POLLIN },
+                { .fd = worker ? worker->bell_fd : -EBADF, .events = POLLIN },
+                { .fd = worker ? worker->pid_fd : -EBADF, .events = POLLIN },
         };
+        uint64_t now = clock_boottime(), msec = until_nsec > now ? (until_nsec - now) / 1000000u + 1 : 0;
 
         link_tell(&i->link, &i->spool);
-        if (poll(fds, ELEMENTSOF(fds), -1) < 0)
-                return;
+        if (poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec) < 0)
+                return errno == EINTR ? 0 : -errno;
         if (fds[2].revents)
                 finish_kill(i);
         else if (fds[0].revents)
                 listen_event(i);
-        else
+        else if (fds[1].revents)
                 link_event(i);
+        return fds[4].revents ? -ECHILD : 0;
 }
 
 int invoker_run(Invoker *i) {

@@ -125,7 +125,9 @@ Invoker *invoker_free(Invoker *i);
 int invoker_watch(Invoker *i, const Worker *worker, uint32_t index);         /* its bell */
 int invoker_watch_process(Invoker *i, const Worker *worker, uint32_t index); /* its end */
 void invoker_want_timer(Invoker *i, uint64_t nsec);                          /* CLOCK_BOOTTIME */
-void invoker_wait_for_room(Invoker *i);        /* until the spool takes a record, or the job stops */
+/* Waits outside the loop, and serves the daemon and the signals meanwhile: until something happens, or until a time (UINT64_MAX:
+ * for ever). With a worker also until it rings or, -ECHILD, ends. Without one it is what a full spool waits with. */
+int invoker_wait_outside(Invoker *i, const Worker *worker, uint64_t until_nsec);
 int invoker_complain(int r, const char *what); /* on stderr; returns r */
 
 /* setup.c */

@@ -3,7 +3,6 @@
  * says of itself is believed as far as a check goes. From the spec follow all sizes, once. */
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,30 +12,47 @@
 #include "lib/fd.h"
 #include "lib/slot.h"
 
-/* The only wait outside the loop: nothing else can be done before the spec is there. A daemon that connects waits a moment. */
+static bool stop_wanted(const Invoker *i) {
+        return i->stop || (i->link.has_plan && i->link.plan.end != PLAN_END_NOT);
+}
+
+/* Nothing else can be done before the spec is there, but a plugin that hangs must not make a stop wait for its deadline. */
 static int wait_for_probe(Invoker *i, Container *c, Answer *ret) {
-        struct pollfd fds[] = {
-                { .fd = c->worker.bell_fd, .events = POLLIN },
-                { .fd = c->worker.pid_fd, .events = POLLIN },
-                { .fd = i->signal_fd, .events = POLLIN },
-        };
+        int ended = 0;
 
         for (;;) {
-                uint64_t now = clock_boottime(), rings;
+                bool alone = i->invoked->launch.exit_with_daemon && !i->link.was_connected;
+                uint64_t now = clock_boottime(), until = i->started_nsec + FIRST_CONNECTION_NSEC, rings;
 
                 (void) !read(c->worker.bell_fd, &rings, sizeof(rings));
                 if (worker_answered(&c->worker, ret))
                         return 0;
-                if (fds[1].revents || fds[2].revents)
-                        return fds[2].revents ? -EINTR : -ECHILD;
+                if (ended < 0)
+                        return ended;
+                if (alone && now >= until)
+                        finish_kill(i);
+                if (stop_wanted(i))
+                        return -EINTR;
                 if (now >= c->worker.deadline_nsec)
                         return -ETIMEDOUT;
 
-                now = (c->worker.deadline_nsec - now) / 1000000u + 1;
-                if (poll(fds, ELEMENTSOF(fds), now > INT32_MAX ? INT32_MAX : (int) now) < 0 &&
-                                errno != EINTR)
-                        return -errno;
+                if (!alone || until > c->worker.deadline_nsec)
+                        until = c->worker.deadline_nsec;
+                ended = invoker_wait_outside(i, &c->worker, until);
         }
+}
+
+static int end_probe(Container *c, Ended *ret) {
+        int r;
+
+        worker_kill(&c->worker);
+        r = worker_reap(&c->worker, REAP_MSEC, ret);
+        if (r < 0)
+                return r;
+        c->state = CONTAINER_ABSENT;
+        c->doing = ORDER_NONE;
+        c->spare_nsec += ret->cpu_nsec;
+        return 0;
 }
 
 static int probe_plugin(Invoker *i, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t *ret_detail) {
@@ -55,26 +71,25 @@ static int probe_plugin(Invoker *i, ActordEnvSpec *ret, uint32_t *ret_fault, int
         r = wait_for_probe(i, c, &answer);
         if (r == 0)
                 *ret = c->worker.page->spec;
-        if (r == -ETIMEDOUT)
-                c->worker.late = true;
-        worker_kill(&c->worker);
-        if (worker_reap(&c->worker, REAP_MSEC, &ended) < 0)
+        c->worker.late = r == -ETIMEDOUT;
+        if (end_probe(c, &ended) < 0)
                 return -ECHILD;
-        c->state = CONTAINER_ABSENT;
-        c->doing = ORDER_NONE;
-        c->spare_nsec += ended.cpu_nsec;
 
-        if (r < 0) {
-                *ret_fault = ended.fault;
-                *ret_detail = ended.detail;
-                return r;
-        }
-        if (answer.fault != FAULT_NONE) {
-                *ret_fault = answer_claim(&answer);
-                *ret_detail = answer.detail;
-                return -EINVAL;
-        }
-        return 0;
+        if (r == 0 && answer.fault == FAULT_NONE)
+                return 0; /* what it used is in the record of the actor that starts next */
+        if (r == 0) {
+                ended.fault = answer_claim(&answer);
+                ended.detail = answer.detail;
+        } else if (r == -EINTR)
+                ended.fault = FAULT_NONE;
+        report_worker(i, &c->worker, c->index, pool_take(c), ended.fault,
+                        ended.fault == FAULT_NONE ? 0 : ended.detail);
+        if (r == -EINTR && !i->stop)
+                finish_begin(i, i->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
+
+        *ret_fault = ended.fault;
+        *ret_detail = ended.detail;
+        return r < 0 ? r : -EINVAL;
 }
 
 int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {

@@ -13,7 +13,7 @@ void report_append(Invoker *i, Record *record) {
                 record->round = i->number;
         /* A full spool pauses the job: nobody would know what it costs. */
         while (spool_append(&i->spool, record) < 0 && !i->stop)
-                invoker_wait_for_room(i);
+                (void) invoker_wait_outside(i, NULL, UINT64_MAX);
 }
 
 static uint64_t invocation_nsec(const Invoker *i, uint64_t cpu_nsec, uint64_t n_steps, bool cold) {

@@ -26,6 +26,9 @@ static int hostile_spec(const ActordOption *options, uint32_t n_options, ActordE
 
         if (strcmp(how, "load") == 0)
                 return -EINVAL;
+        if (strcmp(how, "stall") == 0)
+                for (volatile int forever = 1; forever;)
+                        ;
         *ret = (ActordEnvSpec){
                 .name = "hostile",
                 .observation = { ACTORD_BOX, ACTORD_F32, 1, 0, { 2 }, -10, 10 },

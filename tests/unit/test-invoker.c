@@ -415,6 +415,51 @@ static void test_deadline(void) {
         job_done(&job);
 }
 
+/* A plugin that hangs when it is asked for its spec: a stop, a daemon that goes and a SIGTERM do not wait for its deadline, and what it
+ * used is in a record of its own. */
+static void test_stalled(void) {
+        enum { STOP, DAEMON_GOES, TERMINATED, N_WAYS };
+
+        if (!hostile) {
+                g_test_skip("no compiler for the hostile environment");
+                return;
+        }
+        for (unsigned way = 0; way < N_WAYS; way++) {
+                uint64_t begin;
+                Job job;
+
+                job_init(&job, SANDBOX_LEVEL_PROCESS,
+                                "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=stall\n[Actor]\nTimeoutSec=20\n");
+                job.plugin = hostile;
+                job.invoked.launch.n_mounts = 1;
+                job.invoked.launch.mounts[0] =
+                                (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+                g_assert_true(job_start(&job));
+                (void) job_connect(&job);
+                job_send_plan(&job);
+                g_usleep(300000);
+
+                begin = boottime();
+                if (way == STOP) {
+                        const Record *ended;
+
+                        job.plan.end = PLAN_END_INTERRUPTED;
+                        ended = job_finish(&job);
+                        g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
+                        g_assert_cmpuint(count(&job, RECORD_WORKER, false), ==, 1);
+                        g_assert_cmpuint(find(&job, RECORD_WORKER)->metered.cpu_nsec, >, 10000000);
+                } else {
+                        if (way == DAEMON_GOES)
+                                job.link = close_fd(job.link);
+                        else
+                                g_assert_cmpint(kill(job.pid, SIGTERM), ==, 0);
+                        job_reap(&job);
+                }
+                g_assert_cmpuint(boottime() - begin, <, 5000000000u);
+                job_done(&job);
+        }
+}
+
 /* A learner that dies ends the life; what it was is in the last record. */
 static void test_learner_killed(void) {
         g_autofree char *children = NULL, *path = NULL;
@@ -454,6 +499,7 @@ static const struct {
         { "fork", FAULT_SYSCALL },
         { "spec", FAULT_SPEC },
         { "load", FAULT_LOAD },
+        { "stall", FAULT_TIMEOUT },
 };
 
 static void test_hostile(gconstpointer data) {
@@ -489,7 +535,10 @@ static void test_hostile(gconstpointer data) {
                 g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
                 g_assert_cmpuint(ended->fault, ==, wrongs[i].fault);
                 g_assert_cmpuint(ended->actor, ==, 0);
-                if (wrongs[i].fault != FAULT_SPEC && wrongs[i].fault != FAULT_LOAD) {
+                if (strcmp(wrongs[i].how, "stall") == 0) {
+                        g_assert_cmpuint(count(&job, RECORD_WORKER, true), ==, 1);
+                        g_assert_cmpuint(find(&job, RECORD_WORKER)->metered.cpu_nsec, >, 10000000);
+                } else if (wrongs[i].fault != FAULT_SPEC && wrongs[i].fault != FAULT_LOAD) {
                         g_assert_cmpuint(count(&job, RECORD_FAULT, false), ==, 2);
                         g_assert_cmpuint(count(&job, RECORD_ROLLOUT, true), ==, 2);
                 }
@@ -498,7 +547,8 @@ static void test_hostile(gconstpointer data) {
 }
 
 static void compile_hostile(void) {
-        char *out = g_strdup_printf("%s/actord-hostile-%d.so", g_get_tmp_dir(), (int) getpid());
+        /* Beside the programs: a test that was killed leaves nothing where nobody clears up. */
+        char *out = g_strdup_printf("%s/tests/hostile-env-%d.so", programs, (int) getpid());
         const char *argv[] = { "cc", "-shared", "-fPIC", "-O1", "-Iinclude", "-o", out,
                 "tests/integration/hostile-env.c", "-lm", NULL };
         int status = 1;
@@ -542,6 +592,7 @@ int main(int argc, char **argv) {
         g_test_add_data_func("/invoker/process/pool", process, test_pool);
         g_test_add_data_func("/invoker/full/pool", full, test_pool);
         g_test_add_func("/invoker/deadline", test_deadline);
+        g_test_add_func("/invoker/stalled", test_stalled);
         g_test_add_func("/invoker/learner-killed", test_learner_killed);
         g_test_add_data_func("/invoker/process/hostile", process, test_hostile);
         g_test_add_data_func("/invoker/full/hostile", full, test_hostile);
