@@ -79,8 +79,8 @@ static void wasted_add(Usage *usage, Stretch stretch, uint64_t cpu_nsec, bool le
 
 /* An invocation's emulated time begins with its start-up, which is initialisation and no execution. The two parts are rounded so that
  * they add up to the rounded whole. */
-static void rollout_add(
-                Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+static void invocation_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
+                const Record *record, uint64_t *billed_nsec, uint64_t *mib_usec, uint64_t *cpu_nsec) {
         uint64_t permille = allocation_permille(sheet, settings, false);
         uint64_t bytes = reserved_bytes(settings, record, false);
         uint64_t start_usec = record->cold ? settings->cold_usec : settings->warm_usec;
@@ -88,10 +88,6 @@ static void rollout_add(
         uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                  execution_nsec;
 
-        add(&usage->n_invocations, 1);
-        add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
-        if (record->attempt > 0)
-                add(&usage->n_retried, 1);
         if (record->wasted) {
                 wasted_add(usage, stretch_make(whole_nsec, permille, bytes), record->metered.cpu_nsec,
                                 false);
@@ -101,11 +97,20 @@ static void rollout_add(
         if (start_nsec > record->metered.emulated_nsec)
                 start_nsec = record->metered.emulated_nsec;
         execution_nsec = round_up(record->metered.emulated_nsec - start_nsec, sheet->granularity_msec);
-        stretch_add(stretch_make(execution_nsec, permille, bytes), &usage->actor_billed_nsec,
-                        &usage->actor_mib_usec);
+        stretch_add(stretch_make(execution_nsec, permille, bytes), billed_nsec, mib_usec);
         stretch_add(stretch_make(whole_nsec - execution_nsec, permille, bytes), &usage->startup_billed_nsec,
                         &usage->startup_mib_usec);
-        add(&usage->actor_cpu_nsec, record->metered.cpu_nsec);
+        add(cpu_nsec, record->metered.cpu_nsec);
+}
+
+static void rollout_add(
+                Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        add(&usage->n_invocations, 1);
+        add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
+        if (record->attempt > 0)
+                add(&usage->n_retried, 1);
+        invocation_add(usage, sheet, settings, record, &usage->actor_billed_nsec, &usage->actor_mib_usec,
+                        &usage->actor_cpu_nsec);
 }
 
 static void update_add(
@@ -124,17 +129,9 @@ static void update_add(
 
 static void evaluation_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
-                        allocation_permille(sheet, settings, false),
-                        reserved_bytes(settings, record, false));
-
         add(&usage->n_evaluations, 1);
-        if (record->wasted) {
-                wasted_add(usage, stretch, record->metered.cpu_nsec, false);
-                return;
-        }
-        stretch_add(stretch, &usage->evaluation_billed_nsec, &usage->evaluation_mib_usec);
-        add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
+        invocation_add(usage, sheet, settings, record, &usage->evaluation_billed_nsec,
+                        &usage->evaluation_mib_usec, &usage->evaluation_cpu_nsec);
 }
 
 static void worker_add(

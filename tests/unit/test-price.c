@@ -104,7 +104,8 @@ static void test_lambda_rules(void) {
         usage_add(&usage, sheet, &settings, &record);
         record = record_new(RECORD_UPDATE, 4 * 1000000, 2048 * MIB);
         usage_add(&usage, sheet, &settings, &record);
-        record = record_new(RECORD_EVALUATION, 5 * 1000000, 1024 * MIB);
+        record = record_new(RECORD_EVALUATION, 300 * 1000000 + 4200001, 1024 * MIB);
+        record.cold = 1;
         usage_add(&usage, sheet, &settings, &record);
         record = record_new(RECORD_POOL, 0, 1024 * MIB);
         usage_add(&usage, sheet, &settings, &record);
@@ -117,7 +118,7 @@ static void test_lambda_rules(void) {
         bill_make(&usage, sheet, &settings, &bill);
         assert_line(&bill, "actor-execution", "GB-s", 0.002 + 0.010, 0.012 * 0.0000166667);
         assert_line(&bill, "learner-execution", "GB-s", 0.008, 0.008 * 0.0000166667);
-        assert_line(&bill, "initialisation", "GB-s", 0.300, 0.3 * 0.0000166667);
+        assert_line(&bill, "initialisation", "GB-s", 0.600, 0.6 * 0.0000166667);
         assert_line(&bill, "retries", "GB-s", 0.010, 0.01 * 0.0000166667);
         assert_line(&bill, "evaluation", "GB-s", 0.005, 0.005 * 0.0000166667);
         assert_line(&bill, "provisioned", "GB-s", 1, 0.0000041667);
