@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plays the daemon for tests of the spawner: sends a launch record and looks, through a stand-in for the invoker, at what a job is started with."""
-import array, ctypes, fcntl, os, select, shutil, signal, socket, struct, subprocess, tempfile
+import array, atexit, ctypes, fcntl, os, select, shutil, signal, socket, struct, subprocess, tempfile
 
 from story import ROOT, Skip, tell
 
@@ -148,13 +148,20 @@ def need_namespaces():
         raise Skip("this host forbids namespaces")
 
 
+def place(mode=0o755):
+    """A directory that is gone when the tests are over."""
+    directory = tempfile.mkdtemp(prefix="actord-place-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    os.chmod(directory, mode)
+    return directory
+
+
 def plugin(mode=0o644, directory_mode=0o755):
-    directory = tempfile.mkdtemp(prefix="actord-plugin-")
+    directory = place(directory_mode)
     path = directory + "/mine.so"
     with open(path, "w") as f:
         f.write("content of a plugin")
     os.chmod(path, mode)
-    os.chmod(directory, directory_mode)
     return path
 
 

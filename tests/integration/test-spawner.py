@@ -101,8 +101,7 @@ def own_cgroup():
 def mounts():
     need_namespaces()
     path = plugin(directory_mode=0o700)
-    directory = tempfile.mkdtemp(prefix="actord-dir-")
-    os.chmod(directory, 0o755)
+    directory = place()
     places = [("/plugin/mine.so", path, 1), ("/data", directory, 1), ("/scratch", directory, 0)]
     with launch(mounts=places) as l:
         check_common(l)
