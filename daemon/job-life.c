@@ -21,9 +21,7 @@
 #include "lib/fd.h"
 #include "lib/words.h"
 
-#define UIDS_FIRST  0x40000000u
-#define UIDS_OF_JOB 65536u
-#define UID_RANGES  1024u
+enum { UID_RANGES = (UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX };
 
 static uint64_t now_nsec(clockid_t clock) {
         struct timespec t;
@@ -113,9 +111,9 @@ static void fill_launch(Job *job, Launch *launch) {
                 .life = job->row.life,
                 .purpose = job->row.purpose,
                 .manager = m->launch_manager,
-                .uid_first = ranges ? UIDS_FIRST + (uint32_t) (range % UID_RANGES) * UIDS_OF_JOB
+                .uid_first = ranges ? UID_RANGE_FIRST + (uint32_t) (range % UID_RANGES) * UIDS_MAX
                                     : (uint32_t) getuid(),
-                .n_uids = ranges ? UIDS_OF_JOB : 1,
+                .n_uids = ranges ? UIDS_MAX : 1,
                 .sandbox = job->settings.sandbox,
                 .scope_each = job->settings.actor_scope == ACTOR_SCOPE_EACH
                                               ? settings_processes(&job->settings)
@@ -209,7 +207,7 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
                 return -EBADMSG;
         /* Only the job's own ids, ours and root's can be: anybody else has no business at this socket. */
         if (peer->uid != 0 && peer->uid != getuid() &&
-                        (peer->uid < UIDS_FIRST || peer->uid - UIDS_FIRST >= UID_RANGES * UIDS_OF_JOB))
+                        (peer->uid < UID_RANGE_FIRST || peer->uid >= UID_RANGE_END))
                 return -EPERM;
 
         r = ledger_last_seq(job->manager->ledger, job->row.id, job->row.life, &seq);

@@ -18,6 +18,10 @@
 /* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside, synced and renamed to this before
  * its RECORD_CHECKPOINT; the daemon alone removes old ones. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
+/* Ids of the host that are reserved for jobs, beyond what users, containers and DynamicUser= are given; and how many one job gets. */
+#define UID_RANGE_FIRST 0x40000000u
+#define UID_RANGE_END 0x44000000u
+#define UIDS_MAX 65536u
 /* Where the plugin of Environment=./mine.so is mounted: this and the file's own name. */
 #define PLUGIN_DIRECTORY "/plugin/"
 
@@ -119,7 +123,6 @@ typedef struct Invoked {
         Launch launch;
         uint32_t level;                         /* SandboxLevel that is possible: namespaces are already entered */
         uint32_t cgroup;                        /* InvokerCgroup */
-        uint32_t is_pid1, reserved;             /* of a PID namespace */
         char directory[240];                    /* where our programs and modules lie (env-mujoco.so) */
         char scope_prefix[120];                 /* of ACTOR_SCOPE_NAME */
 } Invoked;

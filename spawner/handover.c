@@ -64,7 +64,6 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 .launch = request->launch,
                 .level = child->level,
                 .cgroup = go->cgroup,
-                .is_pid1 = getpid() == 1,
         };
 
         if (child->level < SANDBOX_LEVEL_FULL)

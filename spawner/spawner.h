@@ -17,11 +17,6 @@
 #include "include/sandbox.h"
 #include "include/settings.h"
 
-#define UID_RANGE_FIRST \
-        0x40000000u /* reserved for jobs: beyond what users, containers and DynamicUser= are given */
-#define UID_RANGE_END 0x44000000u
-#define UIDS_MAX      65536u
-
 #define LAUNCH_FDS_MAX    (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 #define STEP_TIMEOUT_MSEC 10000
 

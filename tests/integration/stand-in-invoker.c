@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
                 return 3;
         printf("argv %d %s\n", argc, argv[0]);
         say_fds();
-        printf("level %u\ncgroup %u\npid1 %u\njob %d\n", invoked.level, invoked.cgroup, invoked.is_pid1,
+        printf("level %u\ncgroup %u\npid1 %u\njob %d\n", invoked.level, invoked.cgroup, getpid() == 1,
                         (int) invoked.launch.job);
         printf("uid %d %d\ngid %d\n", (int) getuid(), (int) geteuid(), (int) getgid());
         n = getgroups(64, groups);

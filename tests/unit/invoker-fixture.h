@@ -202,7 +202,6 @@ static G_GNUC_UNUSED bool job_start(Job *job) {
         g_autofree char *log_path = g_build_filename(job->directory, "log", NULL);
         int go[2], fds[8];
 
-        job->invoked.is_pid1 = namespaces;
         log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (job->cgroup)
                 cgroup = open(job->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
