@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What runs inside an actor's sandbox: a container hosts the actors a with a % n_containers == container, and carries out orders on their segments
+/* What runs inside an actor's sandbox: a container hosts the actors a with the same a % n_containers, and carries out orders on their segments
  * until it is told to end. Pure from invocation to invocation: all that lasts is in the slots. */
 #pragma once
 
@@ -16,7 +16,7 @@ typedef struct ActorContext {
         const ActordEnv *
                         env; /* loaded before the fork; NULL: load plugin_path after the sandbox has closed */
         const char *plugin_path; /* inside the root: /plugin/mine.so */
-        uint32_t container, n_containers;
+        uint32_t n_containers;
         void *const *segments; /* [actors]: mapped where the actor is ours, NULL elsewhere */
         const void *policy;    /* read-only */
         int bell_fd;

@@ -75,7 +75,7 @@ void table_bool(Table *table, bool value) {
         table_cell(table, g_strdup(value ? "yes" : "no"), json_node_init_boolean(json_node_alloc(), value));
 }
 
-size_t table_rows(const Table *table) {
+static size_t table_rows(const Table *table) {
         return table->columns->len > 0 ? table->cells->len / table->columns->len : 0;
 }
 

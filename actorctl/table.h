@@ -21,7 +21,6 @@ void table_string(Table *table, const char *value);
 void table_unsigned(Table *table, uint64_t value);
 void table_real(Table *table, double value, const char *format);
 void table_bool(Table *table, bool value);
-size_t table_rows(const Table *table);
 
 /* To standard output; noun ("job") goes into the footer, NULL: none. */
 void table_print(const Table *table, const Options *options, const char *noun);

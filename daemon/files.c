@@ -105,13 +105,9 @@ static int open_below(int jobs_fd, uint64_t job, const char *name, int flags) {
         char path[320];
         int fd;
 
-        (void) snprintf(path, sizeof(path), "%" PRIu64 "%s%s", job, name ? "/" : "", name ? name : "");
+        (void) snprintf(path, sizeof(path), "%" PRIu64 "/%s", job, name);
         fd = openat(jobs_fd, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
         return fd < 0 ? -errno : fd;
-}
-
-int job_directory_open(int jobs_fd, uint64_t job) {
-        return open_below(jobs_fd, job, NULL, O_RDONLY | O_DIRECTORY);
 }
 
 int job_state_open(int jobs_fd, uint64_t job) {

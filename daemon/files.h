@@ -23,7 +23,6 @@ void job_directory_discard(int jobs_fd, const char *name);
 /* Directories of submissions that a crash cut short. */
 void job_directories_sweep(int jobs_fd);
 
-int job_directory_open(int jobs_fd, uint64_t job);
 int job_state_open(int jobs_fd, uint64_t job);
 
 /* Copies a regular file of a local file system into the directory. -EMEDIUMTYPE: it is neither; -EFBIG. */

@@ -38,6 +38,13 @@ static int get_version(sd_bus *bus, const char *path, const char *interface, con
         return sd_bus_message_append(reply, "s", ACTORD_VERSION);
 }
 
+static void emit_job_new(Manager *manager, const Job *job) {
+        (void) sd_bus_emit_object_added(manager->bus, job->path);
+        (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobNew", "to", job->row.id,
+                        job->path);
+        manager_emit_counts(manager);
+}
+
 static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_message_handler_t again,
                 sd_bus_error *error) {
         uint32_t uid;
@@ -58,7 +65,7 @@ static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_mess
         r = submit_job(manager, m, uid, from_fd, again, &job, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
-        manager_emit_job_new(manager, job);
+        emit_job_new(manager, job);
         manager_schedule(manager);
         return sd_bus_reply_method_return(m, "to", job->row.id, job->path);
 }
@@ -364,13 +371,6 @@ int manager_bus_start(Manager *manager) {
                 log_line(LOG_ERR, "The bus cannot be served: %s.", g_strerror(-r));
         manager->traffic_usec = now_usec();
         return r;
-}
-
-void manager_emit_job_new(Manager *manager, const Job *job) {
-        (void) sd_bus_emit_object_added(manager->bus, job->path);
-        (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobNew", "to", job->row.id,
-                        job->path);
-        manager_emit_counts(manager);
 }
 
 void manager_emit_job_removed(Manager *manager, const Job *job, const char *result) {

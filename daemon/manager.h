@@ -79,7 +79,6 @@ void manager_ledger_blocked(Manager *manager, int error);
 /* manager-bus.c */
 int manager_bus_new(Manager *manager, int run_fd);
 int manager_bus_start(Manager *manager);
-void manager_emit_job_new(Manager *manager, const Job *job);
 void manager_emit_job_removed(Manager *manager, const Job *job, const char *result);
 void manager_emit_counts(Manager *manager);
 void manager_idle_arm(Manager *manager);

@@ -282,9 +282,8 @@ uint64_t plan_link_position(const PlanLink *link) {
         return link->position;
 }
 
-bool record_is_sane(const Record *record, uint64_t life, uint64_t seq) {
-        assert(record);
-
+/* The fields of a record that index something are in range. */
+static bool record_is_sane(const Record *record, uint64_t life, uint64_t seq) {
         return record->seq == seq && record->life == life && record->kind < _RECORD_KIND_MAX &&
                record->fault < _FAULT_MAX && record->level < _SANDBOX_LEVEL_MAX &&
                record->limits_missing < 1u << _LIMIT_MAX && record->end < _PLAN_END_MAX &&

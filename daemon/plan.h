@@ -35,6 +35,3 @@ uint64_t plan_link_position(const PlanLink *link);
 /* 1 and the next record; 0: there is none yet; -EBADMSG: what stands there is no such record; -EOVERFLOW: records were overwritten unread. Works
  * after the invoker is gone, too: the spool outlives it. */
 int plan_link_next(PlanLink *link, Record *ret);
-
-/* The fields of a record that index something are in range. */
-bool record_is_sane(const Record *record, uint64_t life, uint64_t seq);

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define POLICY_ABI 1u
 #define LAYERS_MAX 48u
 #define POLICY_BANKS 4u
 

@@ -18,8 +18,6 @@
 #include "include/record.h"
 #include "include/settings.h"
 
-#define TURN_ABI 1u
-
 typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */

@@ -92,7 +92,6 @@ typedef struct Invoker {
 
         Container *containers;
         Worker learner;
-        bool has_learner;
         Round *round;
 
         uint32_t phase;
@@ -188,7 +187,6 @@ void finish_advance(Invoker *i);
 void finish_kill(Invoker *i); /* at once, without records */
 
 /* report.c */
-void report_append(Invoker *i, Record *record);
 void report_started(Invoker *i);
 void report_worker(Invoker *i, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);

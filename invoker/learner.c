@@ -111,7 +111,6 @@ int learner_start(Invoker *i) {
         r = worker_init("learner", &i->cgroup, &limits, &i->learner);
         if (r < 0)
                 return r;
-        i->has_learner = true;
         r = invoker_watch(i, &i->learner, ACTOR_LEARNER);
         if (r < 0)
                 return r;

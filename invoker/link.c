@@ -30,7 +30,7 @@ int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {
         return 0;
 }
 
-void link_close(Link *link) {
+static void link_close(Link *link) {
         link->fd = close_fd(link->fd);
 }
 

@@ -28,4 +28,3 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool);
 int link_receive(Link *link, Spool *spool);
 /* Tells of new records, once for all of them. Whatever goes wrong shows in link_receive(). */
 void link_tell(Link *link, const Spool *spool);
-void link_close(Link *link);

@@ -169,7 +169,6 @@ static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) 
                 .worker = page,
                 .env = i->env,
                 .plugin_path = i->plugin_path,
-                .container = c->index,
                 .n_containers = i->n_containers,
                 .segments = child_segments,
                 .bell_fd = c->worker.bell_fd,

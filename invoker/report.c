@@ -8,7 +8,7 @@
 #include "invoker/invoker.h"
 #include "lib/clock.h"
 
-void report_append(Invoker *i, Record *record) {
+static void report_append(Invoker *i, Record *record) {
         if (record->round == 0)
                 record->round = i->number;
         /* A full spool pauses the job: nobody would know what it costs. */

@@ -59,12 +59,6 @@ static const char *const sandbox_steps[] = {
 #undef X
 };
 
-static const int sandbox_statuses[] = {
-#define X(name, status) [SANDBOX_STEP_##name] = status,
-        SANDBOX_STEPS(X)
-#undef X
-};
-
 static const char *const limits[] = {
 #define X(name, word, sentence) [LIMIT_##name] = word,
         LIMITS(X)
@@ -109,17 +103,6 @@ const char *sandbox_level_to_string(uint32_t level) {
 
 const char *sandbox_step_to_string(uint32_t step) {
         return LOOKUP(sandbox_steps, step);
-}
-
-const char *sandbox_step_of_status(int exit_status) {
-        for (size_t i = 0; i < ELEMENTSOF(sandbox_statuses); i++)
-                if (sandbox_statuses[i] == exit_status)
-                        return sandbox_steps[i];
-        return NULL;
-}
-
-int sandbox_step_status(uint32_t step) {
-        return step < ELEMENTSOF(sandbox_statuses) ? sandbox_statuses[step] : -EINVAL;
 }
 
 const char *limit_to_string(uint32_t limit) {

@@ -10,8 +10,6 @@ const char *fault_to_string(uint32_t fault); /* out-of-memory */
 const char *fault_sentence(uint32_t fault);  /* a printf format for Record.detail */
 const char *sandbox_level_to_string(uint32_t level);
 const char *sandbox_step_to_string(uint32_t step);
-const char *sandbox_step_of_status(int exit_status); /* NULL: not a step's */
-int sandbox_step_status(uint32_t step);
 const char *limit_to_string(uint32_t limit);
 const char *limit_sentence(uint32_t limit);
 const char *launch_step_to_string(uint32_t step);

@@ -160,7 +160,6 @@ static void job_start_host(Job *job, uint32_t i) {
                 .page = &job->page,
                 .worker = job->worker,
                 .env = job->env,
-                .container = i,
                 .n_containers = job->n_containers,
                 .segments = (void *const *) job->segments,
                 .policy = job->policy,
