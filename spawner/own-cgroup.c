@@ -4,13 +4,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000 };
+#define OWN_NAME "actord-%d-%llu" /* the invoker's process, its job */
+
+enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000, REMOVE_DEPTH = 4 };
 
 int cgroup_mount(char ret[256]) {
         _cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -74,6 +78,61 @@ static int move_in(int cgroup_fd, pid_t pid) {
         return write(fd, text, (size_t) n) < 0 ? -errno : 0;
 }
 
+/* Leaves first. What still dies there keeps its directory busy for a moment. */
+static bool remove_below(int parent_fd, const char *name, int depth) {
+        _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_closedir_ DIR *directory = NULL;
+        struct dirent *entry;
+        int copy;
+
+        if (fd < 0)
+                return errno == ENOENT;
+        copy = depth > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+        directory = copy >= 0 ? fdopendir(copy) : NULL;
+        while (directory && (entry = readdir(directory)))
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void) remove_below(fd, entry->d_name, depth - 1);
+        return unlinkat(parent_fd, name, AT_REMOVEDIR) >= 0 || errno == ENOENT;
+}
+
+static bool is_populated(int parent_fd, const char *name) {
+        _cleanup_close_ int fd = -EBADF;
+        char path[NAME_MAX + 16], text[256];
+        ssize_t n;
+
+        (void) snprintf(path, sizeof(path), "%s/cgroup.events", name);
+        fd = openat(parent_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (n < 0)
+                return true;
+        text[n] = 0;
+        return !strstr(text, "populated 0\n");
+}
+
+/* Where somebody killed the spawner with its job, nobody was left to remove their cgroup. Whose process still lives has just been made,
+ * and is about to be entered. */
+static void sweep_siblings(const char *directory) {
+        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *siblings = NULL;
+        struct dirent *entry;
+        int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+        siblings = copy < 0 ? NULL : fdopendir(copy);
+        while (siblings && (entry = readdir(siblings))) {
+                unsigned long long job;
+                char expected[64];
+                int pid;
+
+                if (entry->d_type != DT_DIR || sscanf(entry->d_name, OWN_NAME, &pid, &job) != 2)
+                        continue;
+                (void) snprintf(expected, sizeof(expected), OWN_NAME, pid, job);
+                if (strcmp(entry->d_name, expected) != 0 || pid <= 0 || kill(pid, 0) >= 0 ||
+                                errno != ESRCH || is_populated(fd, entry->d_name))
+                        continue;
+                (void) remove_below(fd, entry->d_name, REMOVE_DEPTH);
+        }
+}
+
 int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret) {
         _cleanup_close_ int fd = -EBADF;
         char at[256], below[256], path[256], full[512];
@@ -81,10 +140,12 @@ int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgrou
 
         if (cgroup_mount(at) < 0 || cgroup_of(getpid(), below) < 0)
                 return 0;
-        n = snprintf(path, sizeof(path), "%s/actord-%d-%llu", strcmp(below, "/") == 0 ? "" : below,
+        n = snprintf(path, sizeof(path), "%s/" OWN_NAME, strcmp(below, "/") == 0 ? "" : below,
                         (int) child->pid, (unsigned long long) launch->job);
         if (n < 0 || (size_t) n >= sizeof(path))
                 return 0;
+        (void) snprintf(full, sizeof(full), "%s%s", at, below);
+        sweep_siblings(full);
         (void) snprintf(full, sizeof(full), "%s%s", at, path);
 
         if (mkdir(full, 0755) < 0)
@@ -105,23 +166,6 @@ int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgrou
         return 1;
 }
 
-/* Leaves first. What still dies there keeps its directory busy for a moment. */
-static bool remove_below(int parent_fd, const char *name, int depth) {
-        _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        _cleanup_closedir_ DIR *directory = NULL;
-        struct dirent *entry;
-        int copy;
-
-        if (fd < 0)
-                return errno == ENOENT;
-        copy = depth > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
-        directory = copy >= 0 ? fdopendir(copy) : NULL;
-        while (directory && (entry = readdir(directory)))
-                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-                        (void) remove_below(fd, entry->d_name, depth - 1);
-        return unlinkat(parent_fd, name, AT_REMOVEDIR) >= 0 || errno == ENOENT;
-}
-
 void own_cgroup_remove(const Cgroup *cgroup) {
         _cleanup_close_ int kill_fd = openat(cgroup->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
         char at[256], full[512];
@@ -132,7 +176,7 @@ void own_cgroup_remove(const Cgroup *cgroup) {
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (kill_fd >= 0)
                         (void) !write(kill_fd, "1", 1);
-                if (remove_below(AT_FDCWD, full, 4))
+                if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
                         return;
                 (void) usleep(REMOVE_WAIT_USEC);
         }

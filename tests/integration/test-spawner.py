@@ -97,6 +97,35 @@ def own_cgroup():
     assert not os.path.exists(path), "the cgroup outlived its job"
 
 
+@story("cgroups that stayed behind after a kill -9 are removed by the next job, and no others")
+def left_behind():
+    need_root()
+    with launch() as l:
+        if not l.metering:
+            raise Skip("no cgroup2 hierarchy is writable here")
+        mounts = [x.split()[4] for x in open("/proc/self/mountinfo") if " - cgroup2 " in x]
+        parent = mounts[0] + os.path.dirname(l.group)
+    process = subprocess.Popen(["sleep", "60"])
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    empty, populated, young, other = [f"{parent}/{name}" for name in (
+        f"actord-{dead.pid}-7001", f"actord-{dead.pid}-7002", f"actord-{os.getpid()}-7003", f"actord-{dead.pid}-7004x")]
+    try:
+        for path in (empty, empty + "/leaf", populated, young, other):
+            os.mkdir(path)
+        open(populated + "/cgroup.procs", "w").write(str(process.pid))
+        with launch() as l:
+            check_common(l)
+        assert not os.path.exists(empty), "an abandoned cgroup was left"
+        assert all(map(os.path.exists, (populated, young, other))), "a cgroup of somebody else was removed"
+    finally:
+        process.kill()
+        process.wait()
+        for path in (empty + "/leaf", empty, populated, young, other):
+            if os.path.exists(path):
+                os.rmdir(path)
+
+
 @story("descriptors become read-only mounts: as root, as a user, from a home directory of mode 0700")
 def mounts():
     need_namespaces()
