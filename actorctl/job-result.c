@@ -120,13 +120,23 @@ char *format_money(double amount, const char *currency, char ret[48]) {
         return ret;
 }
 
+static bool has_failed(const JobStatus *status) {
+        return strcmp(status->result, "failed") == 0;
+}
+
+void job_result_complain(const JobStatus *status) {
+        if (has_failed(status))
+                complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
+}
+
 void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options) {
         char steps[32], episodes[32], wall[32], emulated[32];
 
         printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes\n", status->environment,
                         status->result, format_count(status->n_env_steps, steps), status->round,
                         status->round == 1 ? "" : "s", format_count(status->n_episodes, episodes));
-        if (status->fault[0])
+        /* Why a job failed is said at the end, as an error. */
+        if (status->fault[0] && !has_failed(status))
                 printf("reason        %s\n", status->fault);
         if (isfinite(status->return_mean))
                 printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);

@@ -80,6 +80,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
 JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory);
 /* The same for people: a few lines, and the bill. */
 void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options);
+/* And, of a job that failed, why. */
+void job_result_complain(const JobStatus *status);
 
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
 char *format_duration(uint64_t nsec, char ret[32]);

@@ -46,8 +46,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 submission_complain_environment(submission, status->fault);
                 return STATUS_USAGE;
         }
-        if (strcmp(status->result, "failed") == 0)
-                complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
+        job_result_complain(status);
         return job_exit_status(status);
 }
 

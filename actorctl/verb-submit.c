@@ -37,6 +37,7 @@ static ExitStatus wait_for_end(Connection *connection, const char *path, const O
                         json_print(node, options->json);
                 } else
                         job_result_print(&job, bill, options);
+                job_result_complain(&job);
                 status = job_exit_status(&job);
         }
         job_status_done(&job);

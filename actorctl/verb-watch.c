@@ -20,6 +20,7 @@ static ExitStatus watch(Connection *connection, const char *path, const Options 
                 return STATUS_FAILED;
         printf("\n");
         job_result_print(job, bill, options);
+        job_result_complain(job);
         return STATUS_OK;
 }
 

@@ -193,6 +193,9 @@ def hostile_environments():
         equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
         assert word in r.json["fault"], (how, r.json["fault"])
         assert r.invocations["retried"] >= 1, (how, r.invocations)
+        if how == "crash":
+            told = ctl("run", conf, "--set", "Environment.How=crash")
+            assert told.out.count(r.json["fault"]) == 0 and told.err.count(r.json["fault"]) == 1, (told.out, told.err)
     for how in ("spec", "load"):
         r = run(conf, f"Environment.How={how}", ok=False)
         assert r.status in (1, 2), (how, r.status, r.err)
