@@ -67,7 +67,6 @@ typedef struct Launch {
         uint32_t has_checkpoint;
         uint64_t resume_round;                  /* the checkpoint's round; 0: from the beginning */
         uint64_t n_episodes;                    /* EVALUATE */
-        uint64_t stop_timeout_usec;
         uint32_t n_mounts;
         uint32_t journal;                       /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
                                                    its own share of the journal and not the daemon's; the descriptor is for where it cannot be */

@@ -12,8 +12,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define STOP_TIMEOUT_MAX_USEC (3600ull * 1000 * 1000)
-
 int answer_fail(LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...) {
         va_list ap;
 
@@ -85,8 +83,6 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
                         launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1)
                 return refuse(answer, "a field holds a value that has no meaning");
-        if (launch->stop_timeout_usec > STOP_TIMEOUT_MAX_USEC)
-                return refuse(answer, "the stop timeout is longer than an hour");
         if (launch->n_mounts > LAUNCH_MOUNTS_MAX || n_fds != _LAUNCH_FD_FIXED + launch->n_mounts)
                 return refuse(answer, "the number of descriptors does not fit");
         if (!mounts_are_clean(launch))

@@ -11,7 +11,7 @@ AUTO, FULL, USERNS, PROCESS, NONE = range(5)
 LEVELS = ["none", "process", "userns", "full"]
 UID_FIRST = 0x40100000
 SEALS = 0x0002 | 0x0004 | 0x0008
-LAUNCH = struct.Struct("<IIQQIIIIIIIIQQQII")
+LAUNCH = struct.Struct("<IIQQIIIIIIIIQQII")
 MOUNT = struct.Struct("<120sII")
 ANSWER = struct.Struct("<IIiIIi128s256s256s")
 STEPS = ["none", "message", "namespaces", "identity", "scope", "delegation", "mounts", "exec"]
@@ -64,7 +64,7 @@ def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
     f = dict(abi=1, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
-             exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0, stop=10_000_000,
+             exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0,
              n_mounts=len(mounts), journal=0)
     f.update(fields)
     places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]

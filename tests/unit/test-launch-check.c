@@ -61,7 +61,6 @@ static void test_fields(void) {
         REFUSED(launch.exit_with_daemon = 2);
         REFUSED(launch.has_checkpoint = 2);
         REFUSED(launch.journal = 2);
-        REFUSED(launch.stop_timeout_usec = UINT64_MAX);
         REFUSED(launch.n_mounts = 1);
         REFUSED(launch.n_mounts = UINT32_MAX);
         REFUSED(launch.mounts[1].read_only = 2);
