@@ -4,7 +4,7 @@
  *   setup.c     takes over what the spawner left     prepare.c  makes what is made once
  *   probe.c     environment → spec → the job page    invoker.c  the loop
  *   pool.c      containers: fork, park, end         learner.c  the learner's process
- *   conduct.c   rounds                              evaluate.c evaluations and verifications
+ *   conduct.c   rounds, and verifications            evaluate.c evaluations
  *   report.c    records                             finish.c   how a job ends
  */
 #pragma once

@@ -35,5 +35,5 @@ int write_full(int fd, const void *data, size_t n);
 /* Everything from the descriptor's position to its end, NUL-terminated, to be freed. -EFBIG: more than `max` bytes. */
 int read_all(int fd, size_t max, char **ret, size_t *ret_n);
 
-/* Whether the descriptor closes on exec. */
+/* From now on the descriptor closes on exec, or does not. 0, or a negative errno. */
 int fd_set_cloexec(int fd, bool cloexec);
