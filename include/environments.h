@@ -27,6 +27,9 @@
         X("HalfCheetah-v4", "mujoco", "make half a cheetah run forward", 4800.0,                       \
                         "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                   \
                         "ExcludeCurrentPositions")                                                     \
+        X("Swimmer-v4", "mujoco", "make three links swim forward", 360.0,                              \
+                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                   \
+                        "ExcludeCurrentPositions")                                                     \
         X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")
 
 typedef struct EnvironmentRow {

@@ -2,25 +2,8 @@
 /* The MuJoCo tasks against Gymnasium, which runs the same models on a newer MuJoCo: the compiled models,
  * first steps, returns of random play. And what the module owes its caller when MuJoCo itself gives up. */
 #include <errno.h>
-#include <mujoco/mujoco.h>
 
-#include "actor/envs/mujoco/engine.h"
-#include "tests/unit/env-fixture.h"
-
-enum { DOF_MAX = 9, BODIES_MAX = 8, CONTROLS_MAX = 6, N_STEPS = 6 };
-
-typedef struct Step {
-        double action[CONTROLS_MAX], reward, observation[2 * DOF_MAX];
-} Step;
-
-typedef struct Reference {
-        const char *name;
-        int n_body, nq, nv, nu;
-        double mass[BODIES_MAX], inertia0[DOF_MAX], damping[DOF_MAX], stiffness[DOF_MAX], range[2 * DOF_MAX];
-        double gear[CONTROLS_MAX];
-        double qpos[DOF_MAX], qvel[DOF_MAX]; /* where the steps begin */
-        Step steps[N_STEPS];
-} Reference;
+#include "tests/unit/mujoco-fixture.h"
 
 /* Written by Gymnasium 1.4.0 on MuJoCo 4.0.0: fields of env.unwrapped.model (inertia0 is dof_M0, the
  * diagonal of the joint-space inertia at rest), then env.step(action) from the given state. */
@@ -171,117 +154,9 @@ static const Reference references[] = {
 };
 /* clang-format on */
 
-static const MujocoInstance *instance_of(const Env *env) {
-        return (const MujocoInstance *) env->instance;
-}
-
-static bool have_module(void) {
-        if (mujoco_module())
-                return true;
-        g_test_skip("env-mujoco.so is not built");
-        return false;
-}
-
-static void assert_near(const char *what, int i, double x, double expected, double tolerance) {
-        if (!(fabs(x - expected) <= tolerance * fmax(1, fabs(expected))))
-                g_error("%s[%d]: %.12g is not %.12g", what, i, x, expected);
-}
-
-static void assert_all_near(const char *what, const double *x, const double *expected, int n) {
-        for (int i = 0; i < n; i++)
-                assert_near(what, i, x[i], expected[i], 1e-10);
-}
-
-static void test_model(gconstpointer data) {
-        const Reference *ref = data;
-        g_autoptr(Env) env = NULL;
-        const mjModel *m;
-
-        if (!have_module())
-                return;
-
-        env = env_new(ref->name);
-        m = instance_of(env)->model;
-        g_assert_cmpint(m->nbody, ==, ref->n_body);
-        g_assert_cmpint(m->nq, ==, ref->nq);
-        g_assert_cmpint(m->nv, ==, ref->nv);
-        g_assert_cmpint(m->nu, ==, ref->nu);
-        assert_all_near("mass", m->body_mass, ref->mass, m->nbody);
-        assert_all_near("inertia0", m->dof_M0, ref->inertia0, m->nv);
-        assert_all_near("damping", m->dof_damping, ref->damping, m->nv);
-        assert_all_near("stiffness", m->jnt_stiffness, ref->stiffness, m->njnt);
-        assert_all_near("range", m->jnt_range, ref->range, 2 * m->njnt);
-        for (int i = 0; i < m->nu; i++)
-                assert_near("gear", i, m->actuator_gear[6 * i], ref->gear[i], 1e-10);
-}
-
-/* A snapshot is time, positions, velocities, warm start, activations, controls. */
-static void env_set(Env *env, const double *qpos, const double *qvel) {
-        const mjModel *m = instance_of(env)->model;
-        double *state = (double *) env->snapshot;
-
-        g_assert_cmpuint(env->spec.snapshot_bytes, ==, (1 + m->nq + 2 * m->nv + m->nu) * sizeof(double));
-        memset(state, 0, env->spec.snapshot_bytes);
-        memcpy(state + 1, qpos, m->nq * sizeof(double));
-        memcpy(state + 1 + m->nq, qvel, m->nv * sizeof(double));
-        g_assert_cmpint(env->abi->restore(env->instance, state), ==, 0);
-}
-
-/* Two releases of a solver that stops at a tolerance agree to about that tolerance in the first steps. */
-static void test_first_steps(gconstpointer data) {
-        const Reference *ref = data;
-        g_autoptr(Env) env = NULL;
-
-        if (!have_module())
-                return;
-
-        env = env_new(ref->name);
-        env_set(env, ref->qpos, ref->qvel);
-
-        for (int i = 0; i < N_STEPS; i++) {
-                const Step *step = &ref->steps[i];
-                float action[CONTROLS_MAX];
-
-                for (int k = 0; k < ref->nu; k++)
-                        action[k] = (float) step->action[k];
-                env_step(env, 0, action);
-                assert_near("reward", i, env->step.reward, step->reward, 1e-6);
-                g_assert_cmpuint(env->step.terminated, ==, 0);
-                for (size_t k = 0; k < env->observation_bytes / sizeof(float); k++)
-                        assert_near("observation", (int) k, env_observation(env)[k], step->observation[k],
-                                        1e-6);
-        }
-}
-
-/* Mean return and length of n episodes of random play, each cut at its horizon. */
-static void play(Env *env, int n, double *ret_return, double *ret_length) {
-        double rewards = 0, length = 0;
-        ActordRandom actions;
-
-        random_begin(&actions, 3, RANDOM_ACTION, 0, 0, 0);
-        for (int i = 0; i < n; i++) {
-                env_reset(env, 3);
-                do {
-                        uint32_t action[32];
-
-                        action_draw(&env->spec, &actions, action);
-                        env_step(env, 3, action);
-                        rewards += env->step.reward;
-                } while (!env_ended(env));
-                length += env->n_steps;
-        }
-        *ret_return = rewards / n;
-        *ret_length = length / n;
-}
-
-/* Gymnasium's figures: mean and standard deviation of the return, mean length, over 60,000 to 100,000
- * steps. */
+/* Gymnasium's figures over 60,000 to 100,000 steps. */
 static void test_random_play(void) {
-        static const struct {
-                const char *name;
-                int n;
-                double mean, deviation, length;
-        } cases[] = {
+        static const RandomPlay cases[] = {
                 { "Hopper-v4", 400, 18.2, 16.4, 22.0 },
                 { "Walker2d-v4", 400, 2.56, 5.8, 21.0 },
                 { "HalfCheetah-v4", 6, -267, 82, 1000 },
@@ -291,43 +166,16 @@ static void test_random_play(void) {
         if (!have_module())
                 return;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autoptr(Env) env = env_new(cases[i].name);
-                double mean, length;
-
-                play(env, cases[i].n, &mean, &length);
-                g_test_message("%s: return %.3f, length %.2f", cases[i].name, mean, length);
-                g_assert_cmpfloat(fabs(mean - cases[i].mean), <, 5 * cases[i].deviation / sqrt(cases[i].n));
-                g_assert_cmpfloat(fabs(length - cases[i].length), <=, 0.15 * cases[i].length);
-        }
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+                check_random_play(&cases[i]);
 }
 
-/* Lying on the floor and thrashing about is where contacts are most: the room for them must do. */
 static void test_room_for_contacts(void) {
-        const ActordOption option = env_option("TerminateWhenUnhealthy", "no");
-
         if (!have_module())
                 return;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(references); i++) {
-                const EnvironmentRow *row = environment_find(references[i].name);
-                g_autoptr(Env) env = env_new_with(row->name, &option, environment_takes(row, option.key));
-                const MujocoInstance *m = instance_of(env);
-                ActordRandom actions;
-
-                random_begin(&actions, 4, RANDOM_ACTION, 0, 0, 0);
-                env_reset(env, 4);
-                for (int k = 0; k < 8000; k++) {
-                        uint32_t action[32];
-
-                        action_draw(&env->spec, &actions, action);
-                        env_step(env, 4, action);
-                }
-                g_test_message("%s: %d of %d contacts, %d of %d rows, %d of %d numbers of stack", row->name,
-                                m->data->maxuse_con, m->model->nconmax, m->data->maxuse_efc, m->model->njmax,
-                                m->data->maxuse_stack, m->model->nstack);
-                g_assert_cmpint(m->data->maxuse_stack, <, m->model->nstack / 2);
-        }
+        for (size_t i = 0; i < G_N_ELEMENTS(references); i++)
+                check_room(references[i].name, 8000);
 }
 
 static void test_reset(void) {
@@ -364,7 +212,7 @@ static void test_velocity_is_clipped(void) {
                 return;
 
         env = env_new("Hopper-v4");
-        env_set(env, qpos, qvel);
+        env_set(env, qpos, qvel, NULL);
         env_step(env, 0, action);
         g_assert_true(env_observation(env)[8] == 10);
         g_assert_true(env_observation(env)[9] == -10);
@@ -375,7 +223,7 @@ static ActordStep step_from(Env *env, double z, double angle) {
         const double qpos[6] = { 0, z, angle, -1.5, -2.5 }, qvel[6] = {};
         const float action[3] = { 1, -0.5f, 0 };
 
-        env_set(env, qpos, qvel);
+        env_set(env, qpos, qvel, NULL);
         env_step(env, 0, action);
         return env->step;
 }
@@ -465,7 +313,7 @@ static void test_divergence(void) {
                 return;
 
         env = env_new("Hopper-v4");
-        env_set(env, qpos, qvel);
+        env_set(env, qpos, qvel, NULL);
         g_assert_cmpint(env_try_step(env, 0, action), ==, -EIO);
 
         env_reset(env, 1);

@@ -89,12 +89,19 @@ static int mujoco_parse(const MujocoTask *task, const ActordOption *options, uin
 
 /* Sizes */
 
-static uint32_t n_observation(const mjModel *model, const MujocoOptions *options) {
-        return (uint32_t) (model->nq + model->nv - options->exclude_current_positions);
+static int n_excluded(const MujocoTask *task, const MujocoOptions *options) {
+        return options->exclude_current_positions ? task->n_excluded : 0;
 }
 
-static size_t n_state(const mjModel *model) {
-        return 1 + (size_t) model->nq + 2 * (size_t) model->nv + (size_t) model->na + (size_t) model->nu;
+static uint32_t n_observation(const MujocoTask *task, const mjModel *model, const MujocoOptions *options) {
+        if (task->observe)
+                return task->n_observation;
+        return (uint32_t) (model->nq + model->nv - n_excluded(task, options));
+}
+
+static size_t n_state(const MujocoTask *task, const mjModel *model) {
+        return 1 + (size_t) model->nq + 2 * (size_t) model->nv + (size_t) model->na + (size_t) model->nu +
+               (task->place ? MUJOCO_N_PLACE : 0);
 }
 
 int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_options,
@@ -119,7 +126,7 @@ int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_
                         .kind = ACTORD_BOX,
                         .element = ACTORD_F32,
                         .n_dims = 1,
-                        .shape = { n_observation(model, &parsed) },
+                        .shape = { n_observation(task, model, &parsed) },
                         .low = -INFINITY,
                         .high = INFINITY,
                 },
@@ -137,7 +144,7 @@ int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_
                 .reward_high = INFINITY,
                 .solved_return = task->solved_return,
                 .instance_bytes = sizeof(MujocoInstance),
-                .snapshot_bytes = n_state(model) * sizeof(double),
+                .snapshot_bytes = n_state(task, model) * sizeof(double),
         };
         (void) snprintf(ret->name, sizeof(ret->name), "%s", task->name);
         return 0;
@@ -180,22 +187,32 @@ void mujoco_close(void *instance) {
                 mj_deleteData(TAKE_PTR(m->data));
 }
 
+uint32_t mujoco_observe_state(const MujocoInstance *m, float *ret, uint32_t n) {
+        double limit = m->task->velocity_limit;
+        uint32_t i = 0;
+
+        for (int k = n_excluded(m->task, &m->options); k < m->model->nq && i < n; k++)
+                ret[i++] = (float) m->data->qpos[k];
+        for (int k = 0; k < m->model->nv && i < n; k++)
+                ret[i++] = (float) mujoco_clip(m->data->qvel[k], limit);
+        return i;
+}
+
 /* Shared by reset and step. */
 static void mujoco_observe(const MujocoInstance *m, void *ret_observation) {
-        double limit = m->task->velocity_limit;
         float observation[OBSERVATION_MAX];
-        uint32_t n = 0;
+        uint32_t n;
 
-        for (int i = m->options.exclude_current_positions; i < m->model->nq; i++)
-                observation[n++] = (float) m->data->qpos[i];
-        for (int i = 0; i < m->model->nv; i++) {
-                double velocity = m->data->qvel[i];
-
-                observation[n++] = (float) (velocity < -limit  ? -limit
-                                            : velocity > limit ? limit
-                                                               : velocity);
-        }
+        n = (m->task->observe ?: mujoco_observe_state)(m, observation, OBSERVATION_MAX);
+        assert(n == n_observation(m->task, m->model, &m->options));
         memcpy(ret_observation, observation, n * sizeof(float));
+}
+
+static void mujoco_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
+        if (m->task->place)
+                m->task->place(m, ret);
+        else
+                ret[0] = m->data->qpos[0];
 }
 
 static void data_forward(void *userdata) {
@@ -217,11 +234,14 @@ int mujoco_reset(void *instance, ActordRandom *random, void *ret_observation) {
                 m->data->qvel[i] = m->task->velocity_noise_normal
                                                    ? scale * actord_random_normal(random)
                                                    : actord_random_uniform(random, -scale, scale);
+        if (m->task->reset)
+                m->task->reset(m, random);
 
         r = mujoco_guard(data_forward, m);
         if (r < 0)
                 return r;
 
+        mujoco_place(m, m->place);
         mujoco_observe(m, ret_observation);
         return 0;
 }
@@ -246,7 +266,7 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
                 ActordStep *ret) {
         MujocoInstance *m = instance;
         float controls[CONTROLS_MAX];
-        double x_before, ctrl_squares = 0, velocity;
+        double place[MUJOCO_N_PLACE] = {}, ctrl_squares = 0, velocity;
         int r;
 
         memcpy(controls, action, (size_t) m->model->nu * sizeof(float));
@@ -257,17 +277,18 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
                 ctrl_squares += m->data->ctrl[i] * m->data->ctrl[i];
         }
 
-        x_before = m->data->qpos[0];
         r = mujoco_guard(data_step, m);
         if (r < 0)
                 return r;
         if (data_warned(m->data))
                 return -EIO;
 
-        velocity = (m->data->qpos[0] - x_before) / (m->model->opt.timestep * m->task->frame_skip);
+        mujoco_place(m, place);
+        velocity = (place[0] - m->place[0]) / (m->model->opt.timestep * m->task->frame_skip);
         mujoco_observe(m, ret_observation);
         *ret = (ActordStep){};
         m->task->judge(m, velocity, ctrl_squares, ret);
+        memcpy(m->place, place, sizeof(place));
         return 0;
 }
 
@@ -279,23 +300,29 @@ typedef struct StatePart {
         int n;
 } StatePart;
 
-enum { N_STATE_PARTS = 6 };
+enum { N_STATE_PARTS = 7 };
 
-static void state_parts(const mjModel *model, mjData *data, StatePart ret[N_STATE_PARTS]) {
+static void state_parts(const MujocoInstance *m, double *place, StatePart ret[N_STATE_PARTS]) {
+        const mjModel *model = m->model;
+        mjData *data = m->data;
+
         ret[0] = (StatePart){ &data->time, 1 };
         ret[1] = (StatePart){ data->qpos, model->nq };
         ret[2] = (StatePart){ data->qvel, model->nv };
         ret[3] = (StatePart){ data->qacc_warmstart, model->nv };
         ret[4] = (StatePart){ data->act, model->na };
         ret[5] = (StatePart){ data->ctrl, model->nu };
+        ret[6] = (StatePart){ place, m->task->place ? MUJOCO_N_PLACE : 0 };
 }
 
 int mujoco_snapshot(const void *instance, void *ret_snapshot) {
         const MujocoInstance *m = instance;
+        double place[MUJOCO_N_PLACE];
         StatePart parts[N_STATE_PARTS];
         char *p = ret_snapshot;
 
-        state_parts(m->model, m->data, parts);
+        memcpy(place, m->place, sizeof(place));
+        state_parts(m, place, parts);
         for (int i = 0; i < N_STATE_PARTS; i++) {
                 size_t n_bytes = (size_t) parts[i].n * sizeof(mjtNum);
 
@@ -314,7 +341,7 @@ int mujoco_restore(void *instance, const void *snapshot) {
          * it would overwrite the warm start. */
         mj_resetData(m->model, m->data);
 
-        state_parts(m->model, m->data, parts);
+        state_parts(m, m->place, parts);
         for (int i = 0; i < N_STATE_PARTS; i++) {
                 size_t n_bytes = (size_t) parts[i].n * sizeof(mjtNum);
 
@@ -323,5 +350,7 @@ int mujoco_restore(void *instance, const void *snapshot) {
                 if (!env_state_finite(parts[i].numbers, (size_t) parts[i].n))
                         return -EINVAL;
         }
+        if (!m->task->place)
+                mujoco_place(m, m->place);
         return 0;
 }

@@ -13,6 +13,8 @@
 #include "actor/envs/option.h"
 #include "include/actord/env.h"
 
+enum { MUJOCO_N_PLACE = 3 };
+
 typedef struct MujocoInstance MujocoInstance;
 typedef struct MujocoOptions MujocoOptions;
 typedef struct MujocoTask MujocoTask;
@@ -27,7 +29,7 @@ struct MujocoOptions {
         double healthy_z_min, healthy_z_max;
         double healthy_angle_min, healthy_angle_max;
         double reset_noise_scale;
-        bool exclude_current_positions; /* leave x out of the observation */
+        bool exclude_current_positions; /* leave out of the observation where in the plane the robot is */
 };
 
 struct MujocoTask {
@@ -42,8 +44,21 @@ struct MujocoTask {
         const EnvOption *options;   /* the keys it takes, besides Engine */
         size_t n_options;
         MujocoOptions defaults;
+        int n_excluded; /* positions that exclude_current_positions is about: the first ones */
 
-        /* Reward and termination of the step that led to m->data; velocity is that of x over the step. */
+        /* All that is observed, at most n numbers, and how many these are. NULL: qpos and qvel. */
+        uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
+        uint32_t n_observation; /* of observe() */
+
+        /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
+        void (*reset)(MujocoInstance *m, ActordRandom *random);
+
+        /* What the next step is compared with and is not in qpos: bodies' positions lag behind qpos by one
+         * stage of the integrator, hence a snapshot keeps these numbers. NULL: the place is qpos[0]. */
+        void (*place)(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]);
+
+        /* Reward and termination of the step that led to m->data from m->place; velocity is that of the
+         * place's first number over the step. */
         void (*judge)(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
 };
 
@@ -52,6 +67,7 @@ struct MujocoInstance {
         const mjModel *model;
         mjData *data; /* its own; NULL once closed */
         MujocoOptions options;
+        double place[MUJOCO_N_PLACE]; /* where the last step, or the reset, led to */
 };
 
 /* The functions of the ABI; spec and init get the task from MUJOCO_ENV(). */
@@ -63,6 +79,14 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
 int mujoco_snapshot(const void *instance, void *ret_snapshot);
 int mujoco_restore(void *instance, const void *snapshot);
 void mujoco_close(void *instance);
+
+/* The usual observation, for tasks that observe more than it. */
+uint32_t mujoco_observe_state(const MujocoInstance *m, float *ret, uint32_t n);
+
+/* x within -limit and limit. */
+static inline double mujoco_clip(double x, double limit) {
+        return x < -limit ? -limit : x > limit ? limit : x;
+}
 
 /* Runs f(userdata); -EIO when MuJoCo reports an error in it, which would otherwise end the process. What
  * f was writing is then only fit to be closed. */

@@ -27,6 +27,7 @@ static const MujocoTask halfcheetah_task = {
                 .reset_noise_scale = 0.1,
                 .exclude_current_positions = true,
         },
+        .n_excluded = 1,
         .judge = locomotion_judge,
 };
 

@@ -34,6 +34,7 @@ static const MujocoTask hopper_task = {
                 .reset_noise_scale = 5e-3,
                 .exclude_current_positions = true,
         },
+        .n_excluded = 1,
         .judge = locomotion_judge,
 };
 

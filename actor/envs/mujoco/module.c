@@ -13,6 +13,7 @@ static const struct {
         { "HalfCheetah-v4", &halfcheetah_env },
         { "Hopper-v4", &hopper_env },
         { "InvertedPendulum-v4", &invertedpendulum_env },
+        { "Swimmer-v4", &swimmer_env },
         { "Walker2d-v4", &walker2d_env },
 };
 

@@ -4,4 +4,4 @@
 
 #include "include/actord/env.h"
 
-extern const ActordEnv halfcheetah_env, hopper_env, invertedpendulum_env, walker2d_env;
+extern const ActordEnv halfcheetah_env, hopper_env, invertedpendulum_env, swimmer_env, walker2d_env;

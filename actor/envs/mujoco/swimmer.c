@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Swimmer-v4: a chain of three links swims in a plane by bending its two joints. No episode ends early. */
+#include <math.h>
+
+#include "actor/envs/mujoco/locomotion.h"
+#include "actor/envs/mujoco/tasks.h"
+
+MUJOCO_MODEL(swimmer);
+
+static mjModel *swimmer_model;
+
+static const MujocoTask swimmer_task = {
+        .name = "Swimmer-v4",
+        .xml = swimmer_xml,
+        .xml_end = swimmer_xml_end,
+        .model = &swimmer_model,
+        .frame_skip = 4,
+        .horizon_steps = 1000,
+        .solved_return = 360,
+        .velocity_limit = INFINITY,
+        .options = locomotion_options,
+        .n_options = LOCOMOTION_N_BASIC,
+        .defaults = {
+                .forward_reward_weight = 1,
+                .ctrl_cost_weight = 1e-4,
+                .reset_noise_scale = 0.1,
+                .exclude_current_positions = true,
+        },
+        .n_excluded = 2,
+        .judge = locomotion_judge,
+};
+
+MUJOCO_ENV(swimmer);
