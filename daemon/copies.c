@@ -5,8 +5,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -28,7 +31,8 @@ typedef struct Copy {
         sd_bus_message *message;
         sd_bus_message_handler_t handler;
         uint32_t uid;
-        char *name; /* of the directory; NULL: taken */
+        uint64_t bytes; /* of its files, when it began */
+        char *name;     /* of the directory; NULL: taken */
         int pid_fd, pipe_fd;
         sd_event_source *io, *timer;
         Outcome outcome;
@@ -188,15 +192,73 @@ static unsigned count_of(Manager *manager, uint32_t uid) {
         return n;
 }
 
+static uint64_t bytes_of_files(int environment_fd, int checkpoint_fd) {
+        const int fds[] = { environment_fd, checkpoint_fd };
+        uint64_t bytes = 0;
+        struct stat st;
+
+        for (size_t i = 0; i < ELEMENTSOF(fds); i++)
+                if (fds[i] >= 0 && fstat(fds[i], &st) >= 0)
+                        bytes += MIN((uint64_t) st.st_size, JOB_FILE_BYTES_MAX);
+        return bytes;
+}
+
+static uint64_t bytes_of_directory(int jobs_fd, const char *name) {
+        uint64_t bytes = 0;
+        char path[320];
+        struct stat st;
+
+        for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
+                (void) snprintf(path, sizeof(path), "%s/%s", name, keys[i]);
+                if (fstatat(jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) >= 0)
+                        bytes += (uint64_t) st.st_size;
+        }
+        return bytes;
+}
+
+/* A job's files are removed when it ends. */
+static int check_bytes(
+                Manager *manager, uint32_t uid, const Copy *but, uint64_t bytes, sd_bus_error *error) {
+        GHashTableIter iter;
+        gpointer value;
+        char name[24];
+
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                const Job *job = manager->jobs->pdata[i];
+
+                if (job->row.uid != uid || job->state == JOB_ENDED)
+                        continue;
+                (void) snprintf(name, sizeof(name), "%" PRIu64, job->row.id);
+                bytes += bytes_of_directory(manager->jobs_fd, name);
+        }
+        g_hash_table_iter_init(&iter, manager->copies);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const Copy *copy = value;
+
+                if (copy->uid == uid && copy != but)
+                        bytes += copy->bytes;
+        }
+        if (bytes <= JOB_FILES_USER_BYTES_MAX)
+                return 0;
+        return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                        "The files of your jobs that have not ended would take more than %llu GiB; "
+                        "submit the job again when one of them has ended.",
+                        JOB_FILES_USER_BYTES_MAX >> 30);
+}
+
 static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
                 int environment_fd, int checkpoint_fd, sd_bus_error *error) {
         _cleanup_close_ int directory_fd = -EBADF;
+        uint64_t bytes = bytes_of_files(environment_fd, checkpoint_fd);
         Copy *copy;
         int r;
 
         if (g_hash_table_size(manager->copies) >= COPIES_MAX || count_of(manager, uid) >= COPIES_USER_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                 "Too many files are being copied; submit the job again in a moment.");
+        r = check_bytes(manager, uid, NULL, bytes, error);
+        if (r < 0)
+                return r;
 
         copy = g_new0(Copy, 1);
         *copy = (Copy){
@@ -204,6 +266,7 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 .message = sd_bus_message_ref(message),
                 .handler = handler,
                 .uid = uid,
+                .bytes = bytes,
                 .pid_fd = -EBADF,
                 .pipe_fd = -EBADF,
         };
@@ -244,6 +307,7 @@ static int complain(Outcome outcome, sd_bus_error *error) {
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
                 int environment_fd, int checkpoint_fd, char **ret_name, sd_bus_error *error) {
         Copy *copy;
+        int r;
 
         assert(manager);
         assert(message);
@@ -254,6 +318,10 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 return start(manager, message, handler, uid, environment_fd, checkpoint_fd, error);
         if (copy->outcome.error < 0)
                 return complain(copy->outcome, error);
+        /* Once more, by what there is: a file may have grown before it was copied. */
+        r = check_bytes(manager, uid, copy, bytes_of_directory(manager->jobs_fd, copy->name), error);
+        if (r < 0)
+                return r;
         *ret_name = g_steal_pointer(&copy->name);
         return 1;
 }

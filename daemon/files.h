@@ -8,7 +8,8 @@
 #include <sys/types.h>
 #include "daemon/ledger.h"
 
-#define JOB_FILE_BYTES_MAX (512ull << 20)
+#define JOB_FILE_BYTES_MAX       (512ull << 20)
+#define JOB_FILES_USER_BYTES_MAX (2ull << 30) /* of all jobs of a user that have not ended */
 
 /* Opens or makes a directory of mode 0700 below another (AT_FDCWD: a path). */
 int directory_make(int at_fd, const char *path);

@@ -303,6 +303,38 @@ static void test_others_do_not_wait(Fixture *f, const void *userdata) {
         g_assert_cmpstr(race.first, ==, "version");
 }
 
+static sd_bus_message *submission_of_a_gibibyte(Fixture *f) {
+        int environment = memfd_make("large", 512ull << 20), checkpoint = memfd_make("large", 512ull << 20);
+        sd_bus_message *m = call_of(f, "SubmitJob");
+
+        g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}a{sv}", TEXT, "a.conf", 1, "Job.Environment",
+                                        "./large.so", 2, BUS_FILE_ENVIRONMENT, environment,
+                                        BUS_FILE_CHECKPOINT, checkpoint, 1, BUS_OPTION_PURPOSE, "s",
+                                        "evaluate"),
+                        >=, 0);
+        (void) close(environment);
+        (void) close(checkpoint);
+        return m;
+}
+
+/* Each file is within its limit and so is their number, but all together would fill the disk. */
+static void test_bytes_of_a_user(Fixture *f, const void *userdata) {
+        g_autofree char *message = NULL;
+        Race race = {};
+
+        if (!ready(f))
+                return;
+        for (unsigned i = 0; i < 2; i++) {
+                sd_bus_message *m = submission_of_a_gibibyte(f);
+
+                g_assert_cmpint(sd_bus_call_async(f->bus, NULL, m, on_submitted, &race, 0), >=, 0);
+                (void) sd_bus_message_unref(m);
+        }
+        expect(send_off(f, submission_of_a_gibibyte(f), &message), SD_BUS_ERROR_LIMITS_EXCEEDED);
+        g_assert_nonnull(strstr(message, "more than 2 GiB"));
+        g_assert_cmpuint(race.n, ==, 0);
+}
+
 static void test_options(Fixture *f, const void *userdata) {
         if (!ready(f))
                 return;
@@ -326,6 +358,7 @@ int main(int argc, char **argv) {
         g_test_add("/submit/files", Fixture, NULL, set_up, test_files, tear_down);
         g_test_add("/submit/names", Fixture, NULL, set_up, test_names, tear_down);
         g_test_add("/submit/others-do-not-wait", Fixture, NULL, set_up, test_others_do_not_wait, tear_down);
+        g_test_add("/submit/bytes-of-a-user", Fixture, NULL, set_up, test_bytes_of_a_user, tear_down);
         g_test_add("/submit/options", Fixture, NULL, set_up, test_options, tear_down);
         return g_test_run();
 }
