@@ -30,7 +30,8 @@
         X("Swimmer-v4", "mujoco", "make three links swim forward", 360.0,                              \
                         "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                   \
                         "ExcludeCurrentPositions")                                                     \
-        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")
+        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")   \
+        X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0, "Engine")
 
 typedef struct EnvironmentRow {
         const char *name;

@@ -12,6 +12,7 @@ static const struct {
 } tasks[] = {
         { "HalfCheetah-v4", &halfcheetah_env },
         { "Hopper-v4", &hopper_env },
+        { "InvertedDoublePendulum-v4", &inverteddoublependulum_env },
         { "InvertedPendulum-v4", &invertedpendulum_env },
         { "Swimmer-v4", &swimmer_env },
         { "Walker2d-v4", &walker2d_env },
