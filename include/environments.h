@@ -8,30 +8,31 @@
 /* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
  * env-mujoco.so; threshold is the registered return at which the task counts as solved, NAN where there
  * is none; options are the keys that its [Environment] section takes. */
-#define ENVIRONMENTS(X)                                                                                \
-        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward")        \
-        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0, "SuttonBartoReward")        \
-        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, "Gravity")                        \
-        X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                           \
-        X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, "GoalVelocity")                   \
-        X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0, "GoalVelocity") \
-        X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                        \
-                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                     \
-                        "TerminateWhenUnhealthy HealthyStateMin HealthyStateMax HealthyZMin "          \
-                        "HealthyZMax HealthyAngleMin HealthyAngleMax ResetNoiseScale "                 \
-                        "ExcludeCurrentPositions")                                                     \
-        X("Walker2d-v4", "mujoco", "make a two-legged robot walk forward", NAN,                        \
-                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                     \
-                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax HealthyAngleMin "              \
-                        "HealthyAngleMax ResetNoiseScale ExcludeCurrentPositions")                     \
-        X("HalfCheetah-v4", "mujoco", "make half a cheetah run forward", 4800.0,                       \
-                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                   \
-                        "ExcludeCurrentPositions")                                                     \
-        X("Swimmer-v4", "mujoco", "make three links swim forward", 360.0,                              \
-                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                   \
-                        "ExcludeCurrentPositions")                                                     \
-        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")   \
-        X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0, "Engine")
+#define ENVIRONMENTS(X)                                                                                    \
+        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward")            \
+        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0, "SuttonBartoReward")            \
+        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, "Gravity")                            \
+        X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                               \
+        X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, "GoalVelocity")                       \
+        X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0, "GoalVelocity")     \
+        X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
+                        "TerminateWhenUnhealthy HealthyStateMin HealthyStateMax HealthyZMin "              \
+                        "HealthyZMax HealthyAngleMin HealthyAngleMax ResetNoiseScale "                     \
+                        "ExcludeCurrentPositions")                                                         \
+        X("Walker2d-v4", "mujoco", "make a two-legged robot walk forward", NAN,                            \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
+                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax HealthyAngleMin "                  \
+                        "HealthyAngleMax ResetNoiseScale ExcludeCurrentPositions")                         \
+        X("HalfCheetah-v4", "mujoco", "make half a cheetah run forward", 4800.0,                           \
+                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                       \
+                        "ExcludeCurrentPositions")                                                         \
+        X("Swimmer-v4", "mujoco", "make three links swim forward", 360.0,                                  \
+                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                       \
+                        "ExcludeCurrentPositions")                                                         \
+        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")       \
+        X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0, "Engine") \
+        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine")
 
 typedef struct EnvironmentRow {
         const char *name;

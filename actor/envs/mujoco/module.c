@@ -14,6 +14,7 @@ static const struct {
         { "Hopper-v4", &hopper_env },
         { "InvertedDoublePendulum-v4", &inverteddoublependulum_env },
         { "InvertedPendulum-v4", &invertedpendulum_env },
+        { "Reacher-v4", &reacher_env },
         { "Swimmer-v4", &swimmer_env },
         { "Walker2d-v4", &walker2d_env },
 };

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reacher-v4: bring the fingertip of an arm of two links to a target in the plane. */
+#include <assert.h>
+#include <math.h>
+
+#include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/tasks.h"
+
+#define VELOCITY_NOISE 0.005
+#define TARGET_RADIUS  0.2
+
+/* Bodies and joints in the order of the model's text. */
+enum { BODY_FINGERTIP = 3, BODY_TARGET = 4 };
+enum { N_ARM = 2, N_TARGET = 2 };
+
+MUJOCO_MODEL(reacher);
+
+static mjModel *reacher_model;
+
+/* From the target to the fingertip. */
+static void reacher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
+        for (int i = 0; i < MUJOCO_N_PLACE; i++)
+                ret[i] = m->data->xpos[3 * BODY_FINGERTIP + i] - m->data->xpos[3 * BODY_TARGET + i];
+}
+
+/* The target anywhere on a disk, at rest. */
+static void reacher_reset(MujocoInstance *m, ActordRandom *random) {
+        double *target = m->data->qpos + N_ARM;
+
+        do
+                for (int i = 0; i < N_TARGET; i++)
+                        target[i] = actord_random_uniform(random, -TARGET_RADIUS, TARGET_RADIUS);
+        while (!(hypot(target[0], target[1]) < TARGET_RADIUS));
+
+        for (int i = 0; i < N_ARM; i++)
+                m->data->qvel[i] = actord_random_uniform(random, -VELOCITY_NOISE, VELOCITY_NOISE);
+        for (int i = 0; i < N_TARGET; i++)
+                m->data->qvel[N_ARM + i] = 0;
+}
+
+/* Cosines, then sines of the arm's angles; the target; the arm's velocities; the way from the target. */
+static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
+        const mjData *d = m->data;
+        double way[MUJOCO_N_PLACE];
+        uint32_t k = 0;
+
+        assert(n >= m->task->n_observation);
+
+        reacher_place(m, way);
+        for (int i = 0; i < N_ARM; i++)
+                ret[k++] = (float) cos(d->qpos[i]);
+        for (int i = 0; i < N_ARM; i++)
+                ret[k++] = (float) sin(d->qpos[i]);
+        for (int i = 0; i < N_TARGET; i++)
+                ret[k++] = (float) d->qpos[N_ARM + i];
+        for (int i = 0; i < N_ARM; i++)
+                ret[k++] = (float) d->qvel[i];
+        for (int i = 0; i < MUJOCO_N_PLACE; i++)
+                ret[k++] = (float) way[i];
+        return k;
+}
+
+/* The distance is that before the step (Gymnasium's v4). */
+static void reacher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
+        const double *way = m->place;
+
+        ret->reward = -sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]) - ctrl_squares;
+}
+
+static const MujocoTask reacher_task = {
+        .name = "Reacher-v4",
+        .xml = reacher_xml,
+        .xml_end = reacher_xml_end,
+        .model = &reacher_model,
+        .frame_skip = 2,
+        .horizon_steps = 50,
+        .solved_return = -3.75,
+        .velocity_limit = INFINITY,
+        .defaults = { .reset_noise_scale = 0.1 },
+        .observe = reacher_observe,
+        .n_observation = 11,
+        .reset = reacher_reset,
+        .place = reacher_place,
+        .judge = reacher_judge,
+};
+
+MUJOCO_ENV(reacher);
