@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actorctl as people and scripts meet it: help, refusals, listings, a terminal."""
 import fcntl, glob, json, os, pty, re, select, signal, struct, subprocess, termios, time
-from story import CTL, EXAMPLES, ROOT, STATE, ctl, environment, equal, run, story, tell
+from story import CTL, EXAMPLES, ROOT, STATE, Skip, ctl, environment, equal, run, story, tell
 
 VERBS = re.findall(r'\{ VERB_\w+, "(\w+)"', open(os.path.join(ROOT, "actorctl", "main.c")).read())
 LISTINGS = [["env", "list"], ["env", "show", "CartPole-v1"], ["price", "list"], ["price", "show", "local"]]
@@ -54,6 +54,18 @@ def listings():
     for words in ["env", "list"], ["price", "list"]:
         assert max(map(len, ctl(*words).out.splitlines())) <= 80, words
     assert all(sheet["source"] for sheet in ctl("price", "list", "--json").json), "sources are for programs"
+
+
+@story("verify has the rights of its caller: what an ordinary user cannot get is refused, whatever the system's daemon would give")
+def verify_level():
+    before = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+    words = "verify", os.path.join(EXAMPLES, "cartpole.conf")
+    if before and subprocess.run([*before, "test", "-x", CTL, "-a", "-r", words[1]]).returncode != 0:
+        raise Skip("an ordinary user cannot reach the built tree")
+    r = ctl(*words, before=before)
+    assert r.status == 0 and re.search("at sandbox level (userns|process)", r.out), (r.out, r.err)
+    r = ctl(*words, "--set", "Actor.Sandbox=full", before=before)
+    assert r.status == 1 and "only root can give" in r.err, (r.status, r.err)
 
 
 @story("verify loads the environment and names the line when it cannot")
