@@ -54,12 +54,26 @@ int job_directory_new(int jobs_fd, bool shared, char **ret_name) {
         return TAKE_FD(fd);
 }
 
+/* A ledger that was moved away begins with job 1 again: what the job of that number left stays, beside the new one's. */
+static int set_aside(int jobs_fd, const char *number) {
+        char aside[48];
+
+        (void) snprintf(aside, sizeof(aside), "%s.before-%08x", number, g_random_int());
+        return renameat(jobs_fd, number, jobs_fd, aside) < 0 ? -errno : 0;
+}
+
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
         char number[24];
+        int r;
 
         assert(name);
 
         (void) snprintf(number, sizeof(number), "%" PRIu64, job);
+        if (faccessat(jobs_fd, number, F_OK, AT_SYMLINK_NOFOLLOW) >= 0) {
+                r = set_aside(jobs_fd, number);
+                if (r < 0)
+                        return r;
+        }
         if (renameat(jobs_fd, name, jobs_fd, number) < 0)
                 return -errno;
         return fsync(jobs_fd) < 0 ? -errno : 0;

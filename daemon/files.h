@@ -17,7 +17,7 @@ int directory_make(int at_fd, const char *path);
 /* A directory for a job that has no number yet. shared: another user (the job's) writes into `state`. *ret_name: its name, to be freed. */
 int job_directory_new(int jobs_fd, bool shared, char **ret_name);
 
-/* Gives it the job's number. */
+/* Gives it the job's number. A directory that has it already, of a ledger that is no more, is kept as N.before-… */
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
 void job_directory_discard(int jobs_fd, const char *name);
 

@@ -256,6 +256,19 @@ static int collect_id(const LedgerJob *row, void *userdata) {
         return 0;
 }
 
+void manager_end_row(Manager *manager, LedgerJob *row) {
+        assert(manager);
+        assert(row);
+
+        if (g_strcmp0(row->state, "ended") == 0)
+                return;
+        free(row->state);
+        free(row->result);
+        row->state = strdup("ended");
+        row->result = strdup(plan_end_to_string(PLAN_END_FAILED));
+        (void) ledger_job_update(manager->ledger, row);
+}
+
 /* A row that cannot be read any more (an older version wrote it) is said and left alone; if it had not ended, it ends now. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
@@ -267,13 +280,7 @@ static void load_job(Manager *manager, uint64_t id) {
                 (void) manager_add(manager, job);
                 return;
         }
-        if (g_strcmp0(row.state, "ended") != 0) {
-                free(row.state);
-                free(row.result);
-                row.state = strdup("ended");
-                row.result = strdup(plan_end_to_string(PLAN_END_FAILED));
-                (void) ledger_job_update(manager->ledger, &row);
-        }
+        manager_end_row(manager, &row);
         ledger_job_done(&row);
 }
 

@@ -66,6 +66,8 @@ bool manager_reserves_ids(const Manager *manager);
 
 Job *manager_job(const Manager *manager, uint64_t id);
 int manager_add(Manager *manager, Job *job);
+/* A row of the ledger that no job can be made of: it has failed, and is not tried again. */
+void manager_end_row(Manager *manager, LedgerJob *row);
 
 /* A job came to its end or left the queue: starts what may start now, soon. */
 void manager_schedule(Manager *manager);

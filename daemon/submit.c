@@ -167,6 +167,9 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                 r = job_directory_commit(manager->jobs_fd, name, row.id);
                 if (r >= 0)
                         r = job_new(manager, &row, ret);
+                /* Its submitter hears that it failed: it must not start after the next restart. */
+                if (r < 0)
+                        manager_end_row(manager, &row);
         }
         if (r < 0) {
                 job_directory_discard(manager->jobs_fd, name);

@@ -124,6 +124,29 @@ static void make_job(Fixture *f) {
         g_assert_cmpint(job_directory_commit(f->fd, name, 1), ==, 0);
 }
 
+/* The ledger was moved away, the directories were not: numbers begin anew, and nobody's checkpoint is lost or taken for another's. */
+static void test_number_again(Fixture *f, const void *userdata) {
+        g_autofree char *old = NULL;
+        g_autoptr(GDir) dir = NULL;
+        const char *name;
+        bool kept = false;
+
+        make_job(f);
+        write_state(f, 3, "old");
+        make_job(f);
+        old = g_build_filename(f->path, "1", "state", "checkpoint-3.safetensors", NULL);
+        g_assert_false(g_file_test(old, G_FILE_TEST_EXISTS));
+
+        dir = g_dir_open(f->path, 0, NULL);
+        while ((name = g_dir_read_name(dir))) {
+                g_autofree char *path =
+                                g_build_filename(f->path, name, "state", "checkpoint-3.safetensors", NULL);
+
+                kept |= g_str_has_prefix(name, "1.before-") && g_file_test(path, G_FILE_TEST_EXISTS);
+        }
+        g_assert_true(kept);
+}
+
 static void test_prune(Fixture *f, const void *userdata) {
         g_autofree char *other = g_build_filename(f->path, "1", "state", "notes.txt", NULL);
 
@@ -237,6 +260,7 @@ int main(int argc, char **argv) {
         g_test_add("/files/directory", Fixture, NULL, set_up, test_directory, tear_down);
         g_test_add("/files/sweep", Fixture, NULL, set_up, test_sweep, tear_down);
         g_test_add("/files/strange", Fixture, NULL, set_up, test_strange_files, tear_down);
+        g_test_add("/files/number-again", Fixture, NULL, set_up, test_number_again, tear_down);
         g_test_add("/files/prune", Fixture, NULL, set_up, test_prune, tear_down);
         g_test_add("/files/checkpoint", Fixture, NULL, set_up, test_checkpoint, tear_down);
         g_test_add_func("/files/config", test_config);

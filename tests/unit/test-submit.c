@@ -248,6 +248,20 @@ static void test_names(Fixture *f, const void *userdata) {
         expect(submit_named(f, "\033[2Ja.conf"), SD_BUS_ERROR_INVALID_ARGS);
 }
 
+/* A ledger that was moved away leaves directories with numbers that come again. */
+static void test_numbers_again(Fixture *f, const void *userdata) {
+        if (!ready(f))
+                return;
+        for (unsigned i = 1; i <= 2; i++) {
+                g_autofree char *name = g_strdup_printf("%u", i),
+                                *path = g_build_filename(f->state, "jobs", name, "state", NULL);
+
+                g_assert_cmpint(g_mkdir_with_parents(path, 0700), ==, 0);
+        }
+        expect(submit_text(f, TEXT), NULL);
+        expect(submit_text(f, TEXT), NULL);
+}
+
 typedef struct Race {
         const char *first;
         unsigned n;
@@ -357,6 +371,7 @@ int main(int argc, char **argv) {
         g_test_add("/submit/overrides", Fixture, NULL, set_up, test_overrides, tear_down);
         g_test_add("/submit/files", Fixture, NULL, set_up, test_files, tear_down);
         g_test_add("/submit/names", Fixture, NULL, set_up, test_names, tear_down);
+        g_test_add("/submit/numbers-again", Fixture, NULL, set_up, test_numbers_again, tear_down);
         g_test_add("/submit/others-do-not-wait", Fixture, NULL, set_up, test_others_do_not_wait, tear_down);
         g_test_add("/submit/bytes-of-a-user", Fixture, NULL, set_up, test_bytes_of_a_user, tear_down);
         g_test_add("/submit/options", Fixture, NULL, set_up, test_options, tear_down);
