@@ -68,6 +68,24 @@ static G_GNUC_UNUSED bool programs_are_built(void) {
         return access(learner, X_OK) >= 0 && access(invoker, X_OK) >= 0;
 }
 
+/* tests/integration/hostile-env.c as a plugin; stays NULL where there is no compiler. */
+static char *hostile;
+
+static G_GNUC_UNUSED void compile_hostile(void) {
+        /* Beside the programs: a test that was killed leaves nothing where nobody clears up. */
+        char *out = g_strdup_printf("%s/tests/hostile-env-%d.so", programs, (int) getpid());
+        const char *argv[] = { "cc", "-shared", "-fPIC", "-O1", "-Iinclude", "-o", out,
+                "tests/integration/hostile-env.c", "-lm", NULL };
+        int status = 1;
+
+        if (g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL,
+                            NULL, NULL, NULL, &status, NULL) &&
+                        status == 0)
+                hostile = out;
+        else
+                g_free(out);
+}
+
 static G_GNUC_UNUSED void job_init(Job *job, uint32_t level, const char *text) {
         g_autofree char *message = NULL;
 

@@ -3,8 +3,6 @@
  * small CartPole job, or a plugin that misbehaves, and reads what its records say. */
 #include "tests/unit/invoker-fixture.h"
 
-static char *hostile;
-
 static bool skip_level(Job *job, uint32_t level) {
         if (level < SANDBOX_LEVEL_USERNS || job->pid > 0)
                 return false;
@@ -544,21 +542,6 @@ static void test_hostile(gconstpointer data) {
                 }
                 job_done(&job);
         }
-}
-
-static void compile_hostile(void) {
-        /* Beside the programs: a test that was killed leaves nothing where nobody clears up. */
-        char *out = g_strdup_printf("%s/tests/hostile-env-%d.so", programs, (int) getpid());
-        const char *argv[] = { "cc", "-shared", "-fPIC", "-O1", "-Iinclude", "-o", out,
-                "tests/integration/hostile-env.c", "-lm", NULL };
-        int status = 1;
-
-        if (g_spawn_sync(NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL,
-                            NULL, NULL, NULL, &status, NULL) &&
-                        status == 0)
-                hostile = out;
-        else
-                g_free(out);
 }
 
 int main(int argc, char **argv) {
