@@ -170,7 +170,8 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *use
 
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         LaunchCall *call = userdata;
-        LaunchAnswer answer = failed_answer(-ETIMEDOUT, "the spawner did not answer within 30 s");
+        LaunchAnswer answer = failed_answer(-ETIMEDOUT,
+                        "the spawner did not answer within 30 s; its own words say why, if it has said any");
 
         call->answered(&answer, -EBADF, call->userdata);
         return 0;
