@@ -382,6 +382,12 @@ static uint64_t boottime(void) {
         return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
+static void bring_hostile(Job *job) {
+        job->plugin = hostile;
+        job->invoked.launch.n_mounts = 1;
+        job->invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+}
+
 /* A stop does not wait for an actor that hangs: at the deadline its round is waste. */
 static void test_deadline(void) {
         const Record *ended;
@@ -393,9 +399,7 @@ static void test_deadline(void) {
         }
         job_init(&job, SANDBOX_LEVEL_PROCESS,
                         "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=hang\n[Actor]\nRolloutSteps=16\n[Learner]\nMinibatchSize=16\n");
-        job.plugin = hostile;
-        job.invoked.launch.n_mounts = 1;
-        job.invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+        bring_hostile(&job);
         g_assert_true(job_start(&job));
         (void) job_connect(&job);
         job_round(&job, 1, 1);
@@ -428,10 +432,7 @@ static void test_stalled(void) {
 
                 job_init(&job, SANDBOX_LEVEL_PROCESS,
                                 "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=stall\n[Actor]\nTimeoutSec=20\n");
-                job.plugin = hostile;
-                job.invoked.launch.n_mounts = 1;
-                job.invoked.launch.mounts[0] =
-                                (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+                bring_hostile(&job);
                 g_assert_true(job_start(&job));
                 (void) job_connect(&job);
                 job_send_plan(&job);
@@ -520,10 +521,7 @@ static void test_hostile(gconstpointer data) {
                 Job job;
 
                 job_init(&job, level, text);
-                job.plugin = hostile;
-                job.invoked.launch.n_mounts = 1;
-                job.invoked.launch.mounts[0] =
-                                (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+                bring_hostile(&job);
                 if (!job_start(&job) && skip_level(&job, level)) {
                         job_done(&job);
                         return;
