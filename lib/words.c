@@ -12,6 +12,7 @@
 #include "include/plan.h"
 #include "include/record.h"
 #include "include/sandbox.h"
+#include "lib/slot.h"
 #include "lib/cleanup.h"
 
 #define LOOKUP(words, value) ((value) < ELEMENTSOF(words) ? (words)[value] : NULL)
@@ -123,6 +124,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         case FAULT_KILLED:
         case FAULT_SYSCALL: return sigabbrev_np(detail);
         case FAULT_SANDBOX: return detail >= 0 ? sandbox_step_to_string((uint32_t) detail) : NULL;
+        case FAULT_SPEC: return spec_field_to_string(detail);
         case FAULT_LOAD:
         case FAULT_ENVIRONMENT:
         case FAULT_CHECKPOINT:
