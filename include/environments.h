@@ -32,7 +32,11 @@
                         "ExcludeCurrentPositions")                                                         \
         X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")       \
         X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0, "Engine") \
-        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine")
+        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine")                     \
+        X("Ant-v4", "mujoco", "make a four-legged robot walk forward", 6000.0,                             \
+                        "Engine CtrlCostWeight HealthyReward TerminateWhenUnhealthy "                      \
+                        "HealthyZMin HealthyZMax ResetNoiseScale "                                         \
+                        "ExcludeCurrentPositions")
 
 typedef struct EnvironmentRow {
         const char *name;

@@ -10,6 +10,7 @@ static const struct {
         const char *name;
         const ActordEnv *env;
 } tasks[] = {
+        { "Ant-v4", &ant_env },
         { "HalfCheetah-v4", &halfcheetah_env },
         { "Hopper-v4", &hopper_env },
         { "InvertedDoublePendulum-v4", &inverteddoublependulum_env },
