@@ -36,7 +36,10 @@
         X("Ant-v4", "mujoco", "make a four-legged robot walk forward", 6000.0,                             \
                         "Engine CtrlCostWeight HealthyReward TerminateWhenUnhealthy "                      \
                         "HealthyZMin HealthyZMax ResetNoiseScale "                                         \
-                        "ExcludeCurrentPositions")
+                        "ExcludeCurrentPositions")                                                         \
+        X("Humanoid-v4", "mujoco", "make a humanoid walk forward", NAN,                                    \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
+                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale")
 
 typedef struct EnvironmentRow {
         const char *name;

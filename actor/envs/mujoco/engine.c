@@ -251,6 +251,8 @@ static void data_step(void *userdata) {
 
         for (int i = 0; i < m->task->frame_skip; i++)
                 mj_step(m->model, m->data);
+        if (m->task->reads_forces)
+                mj_rnePostConstraint(m->model, m->data);
 }
 
 /* A warning means that MuJoCo has replaced a diverged state with the initial one, or dropped contacts for

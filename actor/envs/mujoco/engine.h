@@ -49,6 +49,7 @@ struct MujocoTask {
         /* All that is observed, at most n numbers, and how many these are. NULL: qpos and qvel. */
         uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
         uint32_t n_observation; /* of observe() */
+        bool reads_forces;      /* the forces from outside on each body, which mj_step() does not compute */
 
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
         void (*reset)(MujocoInstance *m, ActordRandom *random);

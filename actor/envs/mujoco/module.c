@@ -13,6 +13,7 @@ static const struct {
         { "Ant-v4", &ant_env },
         { "HalfCheetah-v4", &halfcheetah_env },
         { "Hopper-v4", &hopper_env },
+        { "Humanoid-v4", &humanoid_env },
         { "InvertedDoublePendulum-v4", &inverteddoublependulum_env },
         { "InvertedPendulum-v4", &invertedpendulum_env },
         { "Reacher-v4", &reacher_env },
