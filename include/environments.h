@@ -39,7 +39,8 @@
                         "ExcludeCurrentPositions")                                                         \
         X("Humanoid-v4", "mujoco", "make a humanoid walk forward", NAN,                                    \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
-                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale")
+                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale")                  \
+        X("HumanoidStandup-v4", "mujoco", "make a humanoid get up from lying", NAN, "Engine")
 
 typedef struct EnvironmentRow {
         const char *name;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/humanoid.h"
 #include "actor/envs/mujoco/tasks.h"
 
 /* Generous, but such that no sum of rewards overflows. */
@@ -49,9 +49,7 @@ static uint32_t append(float *ret, const mjtNum *x, int n) {
         return (uint32_t) n;
 }
 
-/* The usual observation; inertia and velocity of each body, forces of the motors, forces from outside on each
- * body. */
-static uint32_t humanoid_observe(const MujocoInstance *m, float *ret, uint32_t n) {
+uint32_t humanoid_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjModel *model = m->model;
         const mjData *d = m->data;
         uint32_t k;
@@ -101,7 +99,7 @@ static const MujocoTask humanoid_task = {
         },
         .n_excluded = 2,
         .observe = humanoid_observe,
-        .n_observation = 376,
+        .n_observation = HUMANOID_N_OBSERVATION,
         .reads_forces = true,
         .place = humanoid_place,
         .judge = humanoid_judge,

@@ -14,6 +14,7 @@ static const struct {
         { "HalfCheetah-v4", &halfcheetah_env },
         { "Hopper-v4", &hopper_env },
         { "Humanoid-v4", &humanoid_env },
+        { "HumanoidStandup-v4", &humanoidstandup_env },
         { "InvertedDoublePendulum-v4", &inverteddoublependulum_env },
         { "InvertedPendulum-v4", &invertedpendulum_env },
         { "Reacher-v4", &reacher_env },

@@ -4,5 +4,5 @@
 
 #include "include/actord/env.h"
 
-extern const ActordEnv ant_env, halfcheetah_env, hopper_env, humanoid_env, inverteddoublependulum_env,
-                invertedpendulum_env, reacher_env, swimmer_env, walker2d_env;
+extern const ActordEnv ant_env, halfcheetah_env, hopper_env, humanoid_env, humanoidstandup_env,
+                inverteddoublependulum_env, invertedpendulum_env, reacher_env, swimmer_env, walker2d_env;
