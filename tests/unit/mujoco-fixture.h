@@ -21,7 +21,7 @@ typedef struct Reference {
         double gear[CONTROLS_MAX];
         double qpos[POSITIONS_MAX], qvel[POSITIONS_MAX]; /* where the steps begin */
         double place[MUJOCO_N_PLACE];                    /* ditto, of a task that keeps it */
-        int n_steps; /* 0: all */
+        int n_steps;                                     /* 0: all */
         Step steps[N_STEPS];
 } Reference;
 

@@ -6,6 +6,6 @@
 
 enum { HUMANOID_N_OBSERVATION = 376 };
 
-/* The usual observation; inertia and velocity of each body, forces of the motors, forces from outside on each
- * body. */
+/* The usual observation; inertia and velocity of each body, forces of the motors, forces from outside on
+ * each body. */
 uint32_t humanoid_observe(const MujocoInstance *m, float *ret, uint32_t n);
