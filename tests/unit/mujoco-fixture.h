@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of a MuJoCo task against numbers that Gymnasium wrote, shared by the tests that hold the numbers. */
+/* Checks of a MuJoCo task against numbers that Gymnasium wrote, shared by the tests that hold them. */
 #pragma once
 
 #include <mujoco/mujoco.h>
