@@ -3,22 +3,14 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
-
-/* Generous, but such that no sum of rewards overflows. */
-#define WEIGHT_MAX 1e6
-#define NOISE_MAX  1e3
 
 enum { BODY_TORSO = 1 }; /* the first after the world */
 
 MUJOCO_MODEL(ant);
 
 static mjModel *ant_model;
-
-#define NUMBER(key, field, low, high) \
-        { key, ENV_OPTION_NUMBER, offsetof(MujocoOptions, field), low, high }
-#define BOOL(key, field) \
-        { key, ENV_OPTION_BOOL, offsetof(MujocoOptions, field) }
 
 static const EnvOption ant_options[] = {
         NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),

@@ -4,20 +4,12 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/humanoid.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
-
-/* Generous, but such that no sum of rewards overflows. */
-#define WEIGHT_MAX 1e6
-#define NOISE_MAX  1e3
 
 MUJOCO_MODEL(humanoid);
 
 static mjModel *humanoid_model;
-
-#define NUMBER(key, field, low, high) \
-        { key, ENV_OPTION_NUMBER, offsetof(MujocoOptions, field), low, high }
-#define BOOL(key, field) \
-        { key, ENV_OPTION_BOOL, offsetof(MujocoOptions, field) }
 
 static const EnvOption humanoid_options[] = {
         NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The reward of robots that move along x. */
 #include "actor/envs/mujoco/locomotion.h"
+#include "actor/envs/mujoco/options.h"
 
 #include <math.h>
-
-/* Generous, but such that no sum of rewards overflows. */
-#define WEIGHT_MAX 1e6
-#define NOISE_MAX  1e3
-
-#define NUMBER(key, field, low, high) \
-        { key, ENV_OPTION_NUMBER, offsetof(MujocoOptions, field), low, high }
-#define BOOL(key, field) \
-        { key, ENV_OPTION_BOOL, offsetof(MujocoOptions, field) }
 
 const EnvOption locomotion_options[LOCOMOTION_N_ALL] = {
         NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),
