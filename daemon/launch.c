@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include "lib/cleanup.h"
+#include "lib/message.h"
 #include "lib/sibling.h"
 
 extern char **environ;
@@ -96,25 +97,6 @@ static int start_spawner(void) {
         return r < 0 ? r : TAKE_FD(ours);
 }
 
-static int send_request(int fd, const LaunchRequest *request) {
-        size_t n_fds = _LAUNCH_FD_FIXED + request->launch.n_mounts;
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(request->fds))] = {};
-        struct iovec iov = { (void *) &request->launch, sizeof(request->launch) };
-        struct msghdr msg = {
-                .msg_iov = &iov,
-                .msg_iovlen = 1,
-                .msg_control = control,
-                .msg_controllen = CMSG_SPACE(n_fds * sizeof(int)),
-        };
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-        memcpy(CMSG_DATA(c), request->fds, n_fds * sizeof(int));
-        return sendmsg(fd, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 /* -EPIPE: the spawner ended without an answer; -EBADMSG: it is none. */
 static int receive_answer(int fd, LaunchAnswer *ret, int *ret_pid_fd) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -195,7 +177,8 @@ int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *r
         call->fd = socket_path ? connect_spawner(socket_path) : start_spawner();
         if (call->fd < 0)
                 return call->fd;
-        r = send_request(call->fd, request);
+        r = message_send(call->fd, &request->launch, sizeof(request->launch), request->fds,
+                        _LAUNCH_FD_FIXED + request->launch.n_mounts);
         if (r < 0)
                 return r;
 

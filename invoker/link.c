@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "lib/cleanup.h"
+#include "lib/message.h"
 
 /* One greedy peer does not keep the loop from its actors. */
 enum { MESSAGES_AT_ONCE = 16 };
@@ -39,21 +40,6 @@ void link_done(Link *link) {
         link->listen_fd = close_fd(link->listen_fd);
 }
 
-static int send_hello(int fd, const Hello *hello, int spool_fd) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-        struct iovec iov = { (void *) hello, sizeof(*hello) };
-        struct msghdr msg = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
-        };
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &spool_fd, sizeof(int));
-        return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 int link_accept(Link *link, const Hello *hello, const Spool *spool) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -63,7 +49,7 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
                 return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
 
         link_close(link);
-        r = send_hello(fd, hello, spool->fd);
+        r = message_send(fd, hello, sizeof(*hello), &spool->fd, 1);
         if (r < 0)
                 return r;
 

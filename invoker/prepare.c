@@ -12,19 +12,14 @@
 
 #include "invoker/invoker.h"
 #include "lib/fd.h"
+#include "lib/words.h"
 
 #define PAGE_BYTES 4096u
 
 static int choose_level(Invoker *i) {
-        static const uint32_t levels[] = {
-                [SANDBOX_CHOICE_FULL] = SANDBOX_LEVEL_FULL,
-                [SANDBOX_CHOICE_USERNS] = SANDBOX_LEVEL_USERNS,
-                [SANDBOX_CHOICE_PROCESS] = SANDBOX_LEVEL_PROCESS,
-                [SANDBOX_CHOICE_NONE] = SANDBOX_LEVEL_NONE,
-        };
         uint32_t choice = i->invoked->launch.sandbox;
 
-        i->level = choice == SANDBOX_CHOICE_AUTO ? i->invoked->level : levels[choice];
+        i->level = choice == SANDBOX_CHOICE_AUTO ? i->invoked->level : sandbox_choice_level(choice);
         if (i->level > i->invoked->level)
                 return invoker_complain(-EPERM, "this host does not allow the level that Sandbox= demands");
         return 0;

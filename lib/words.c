@@ -2,6 +2,7 @@
 /* Every word is spelled once, in its contract; here the lists become lookups. */
 #include "lib/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "include/plan.h"
 #include "include/record.h"
 #include "include/sandbox.h"
+#include "include/settings.h"
 #include "lib/slot.h"
 #include "lib/cleanup.h"
 
@@ -100,6 +102,19 @@ const char *fault_sentence(uint32_t fault) {
 
 const char *sandbox_level_to_string(uint32_t level) {
         return LOOKUP(sandbox_levels, level);
+}
+
+uint32_t sandbox_choice_level(uint32_t choice) {
+        static const uint32_t levels[_SANDBOX_CHOICE_MAX] = {
+                [SANDBOX_CHOICE_AUTO] = SANDBOX_LEVEL_FULL,
+                [SANDBOX_CHOICE_FULL] = SANDBOX_LEVEL_FULL,
+                [SANDBOX_CHOICE_USERNS] = SANDBOX_LEVEL_USERNS,
+                [SANDBOX_CHOICE_PROCESS] = SANDBOX_LEVEL_PROCESS,
+                [SANDBOX_CHOICE_NONE] = SANDBOX_LEVEL_NONE,
+        };
+
+        assert(choice < _SANDBOX_CHOICE_MAX);
+        return levels[choice];
 }
 
 const char *sandbox_step_to_string(uint32_t step) {

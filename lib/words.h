@@ -9,6 +9,8 @@ const char *record_kind_to_string(uint32_t kind);
 const char *fault_to_string(uint32_t fault); /* out-of-memory */
 const char *fault_sentence(uint32_t fault);  /* a printf format for Record.detail */
 const char *sandbox_level_to_string(uint32_t level);
+/* The level that Sandbox= demands; auto, which demands none: the strongest. */
+uint32_t sandbox_choice_level(uint32_t choice);
 const char *sandbox_step_to_string(uint32_t step);
 const char *limit_to_string(uint32_t limit);
 const char *limit_sentence(uint32_t limit);

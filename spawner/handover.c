@@ -17,6 +17,7 @@
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/message.h"
 #include "lib/fd.h"
 
 enum { FD_FLOOR = 64 }; /* above every number of InvokerFd */

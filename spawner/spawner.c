@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/message.h"
 #include "lib/sibling.h"
 #include "lib/words.h"
 
@@ -97,17 +98,11 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
 }
 
 static int start_child(const Request *request, const Programs *programs, Child *ret, LaunchAnswer *answer) {
-        static const uint32_t of_choice[_SANDBOX_CHOICE_MAX] = {
-                [SANDBOX_CHOICE_FULL] = SANDBOX_LEVEL_FULL,
-                [SANDBOX_CHOICE_USERNS] = SANDBOX_LEVEL_USERNS,
-                [SANDBOX_CHOICE_PROCESS] = SANDBOX_LEVEL_PROCESS,
-                [SANDBOX_CHOICE_NONE] = SANDBOX_LEVEL_NONE,
-        };
         const Launch *launch = &request->launch;
         uint32_t strongest, weakest;
         int r = -EPERM;
 
-        strongest = weakest = of_choice[launch->sandbox];
+        strongest = weakest = sandbox_choice_level(launch->sandbox);
         if (launch->sandbox == SANDBOX_CHOICE_AUTO) {
                 strongest = launch->n_uids > 1 ? SANDBOX_LEVEL_FULL : SANDBOX_LEVEL_USERNS;
                 weakest = SANDBOX_LEVEL_PROCESS;

@@ -53,11 +53,6 @@ int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer
 /* spawner. Receives, launches, answers; system: a listening socket brought the peer. */
 int spawner_serve(int fd, bool system, uid_t daemon_uid);
 
-/* message. -ETIMEDOUT, -EPIPE: the other end closed. Received descriptors close on exec; more than fit are an error. */
-int message_send(int fd, const void *data, size_t n, const int fds[], size_t n_fds);
-int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *ret_n, int ret_fds[],
-                size_t fds_max, size_t *ret_n_fds);
-
 /* identity. ids_are_mapped(): whether these ids exist where we run, which is not so for the root of many containers. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS, -ENOSPC, -EUSERS: not to be had here. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, Child *ret);

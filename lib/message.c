@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records with descriptors, to the daemon and to the child alike. */
-#include "spawner/spawner.h"
+/* The kernel makes and takes the descriptors; whoever receives more than it asked for closes them. */
+#include "lib/message.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include "lib/cleanup.h"
 
 int message_send(int fd, const void *data, size_t n, const int fds[], size_t n_fds) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))] = {};
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))] = {};
         struct iovec iov = { (void *) data, n };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-        assert(n_fds <= LAUNCH_FDS_MAX);
+        assert(n_fds <= MESSAGE_FDS_MAX);
 
         if (n_fds > 0) {
                 struct cmsghdr *c;
@@ -44,7 +44,7 @@ static int wait_readable(int fd, int timeout_msec) {
 
 int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *ret_n, int ret_fds[],
                 size_t fds_max, size_t *ret_n_fds) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
         struct iovec iov = { ret, size };
         struct msghdr msg = {
                 .msg_iov = &iov,
@@ -56,7 +56,7 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
         ssize_t n;
         int r;
 
-        assert(fds_max <= LAUNCH_FDS_MAX);
+        assert(fds_max <= MESSAGE_FDS_MAX);
 
         r = wait_readable(fd, timeout_msec);
         if (r < 0)
