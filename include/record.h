@@ -63,7 +63,11 @@ typedef enum Fault {
         X(return_round, "reward")       /* episodes that ended in this round */                         \
         X(evaluation_mean, "reward") X(evaluation_sd, "reward") X(episode_steps, "steps")               \
         X(loss_policy, "1") X(loss_value, "1") X(entropy, "nat") X(kl, "nat") X(clip_fraction, "1")     \
-        X(explained_variance, "1") X(gradient_norm, "1") X(learning_rate, "1")
+        X(explained_variance, "1") X(gradient_norm, "1") X(learning_rate, "1")                          \
+        X(curvature_min, "1") X(curvature_max, "1")     /* of the surrogate objective's Hessian */      \
+        X(curvature_ratio, "1")         /* Nitro's R = -max / min, as its paper has it */               \
+        X(curvature_loss, "1")          /* the same of the whole loss, as its published code has it */  \
+        X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */
 
 typedef struct Statistics {
 #define X(name, unit) double name;
