@@ -255,9 +255,9 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
 }
 
 static void bill_requests(Bill *bill, const Usage *u, const PriceSheet *s) {
-        line_push(bill, "requests", "requests",
-                        (double) sum(u->n_invocations, sum(u->n_updates, u->n_evaluations)), s->request,
+        line_push(bill, "requests", "requests", (double) sum(u->n_invocations, u->n_updates), s->request,
                         false);
+        line_push(bill, "evaluation", "requests", (double) u->n_evaluations, s->request, false);
 }
 
 /* Electricity is paid by what computes, whoever it is: this is the one convention under which control costs money. */

@@ -122,7 +122,8 @@ static void test_lambda_rules(void) {
         assert_line(&bill, "retries", "GB-s", 0.010, 0.01 * 0.0000166667);
         assert_line(&bill, "evaluation", "GB-s", 0.005, 0.005 * 0.0000166667);
         assert_line(&bill, "provisioned", "GB-s", 1, 0.0000041667);
-        assert_line(&bill, "requests", "requests", 5, 0.000001);
+        assert_line(&bill, "requests", "requests", 4, 0.0000008);
+        assert_line(&bill, "evaluation", "requests", 1, 0.0000002);
         g_assert_null(line_find(&bill, "control", "kWh"));
         g_assert_cmpfloat_with_epsilon(bill.paper, 0.020 * 0.0000166667, 1e-18);
         g_assert_cmpuint(usage.n_invocations, ==, 3);
