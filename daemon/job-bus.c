@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "daemon/access.h"
 #include "daemon/files.h"
+#include "daemon/series.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
@@ -227,11 +228,8 @@ static int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return reply_message(reply, r);
 }
 
-static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Job *job = userdata;
-        sd_bus_message *reply = NULL;
-        _cleanup_free_ LedgerRound *rounds = NULL;
-        size_t n = 0;
+/* The arguments of GetRounds and GetSeries, and the rows that both are made of. */
+static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *ret_n, sd_bus_error *error) {
         uint64_t after;
         uint32_t most;
         int r;
@@ -242,19 +240,75 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         if (ledger_n_pending(job->manager->ledger) > 0)
                 (void) manager_commit(job->manager);
         r = ledger_rounds(job->manager->ledger, job->row.id, after, most < ROUNDS_MOST ? most : ROUNDS_MOST,
-                        &rounds, &n);
+                        ret, ret_n);
         if (r < 0)
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
+        return 0;
+}
+
+static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        sd_bus_message *reply = NULL;
+        _cleanup_free_ LedgerRound *rounds = NULL;
+        size_t n = 0;
+        int r;
+
+        r = rounds_read(job, m, &rounds, &n, error);
+        if (r < 0)
+                return r;
 
         r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(ttudddd)");
-        for (size_t i = 0; r >= 0 && i < n; i++)
-                r = sd_bus_message_append(reply, "(ttudddd)", rounds[i].round, rounds[i].n_env_steps,
-                                rounds[i].n_actors, rounds[i].return_mean, rounds[i].return_round,
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                const Statistics *s = &rounds[i].statistics;
+
+                r = sd_bus_message_append(reply, "(ttudddd)", rounds[i].round, s->n_env_steps,
+                                rounds[i].n_actors, s->return_mean, s->return_round,
                                 (double) rounds[i].emulated_nsec / 1e9,
-                                (double) progress_cost_at(&job->progress, rounds[i].round) / 1e9);
+                                progress_at(&job->progress, rounds[i].round).cost_full);
+        }
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return reply_message(reply, r);
+}
+
+static int append_names(sd_bus_message *reply) {
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "s");
+        for (size_t i = 0; r >= 0 && i < series_columns(); i++)
+                r = sd_bus_message_append(reply, "s", series_name(i));
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        sd_bus_message *reply = NULL;
+        _cleanup_free_ LedgerRound *rounds = NULL;
+        _cleanup_free_ double *row = NULL;
+        size_t n = 0;
+        int r;
+
+        r = rounds_read(job, m, &rounds, &n, error);
+        if (r < 0)
+                return r;
+        row = calloc(series_columns(), sizeof(*row));
+        if (!row)
+                return -ENOMEM;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = append_names(reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "ad");
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                const Accrual accrual = progress_at(&job->progress, rounds[i].round);
+
+                series_row(&rounds[i], &accrual, row);
+                r = sd_bus_message_append_array(reply, 'd', row, series_columns() * sizeof(*row));
+        }
         if (r >= 0)
                 r = sd_bus_message_close_container(reply);
         return reply_message(reply, r);
@@ -377,6 +431,8 @@ const sd_bus_vtable job_vtable[] = {
                         method_get_bill, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetRounds", SD_BUS_ARGS("t", after, "u", most),
                         SD_BUS_RESULT("a(ttudddd)", rounds), method_get_rounds, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetSeries", SD_BUS_ARGS("t", after, "u", most),
+                        SD_BUS_RESULT("as", names, "aad", rows), method_get_series, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetFaults", SD_BUS_ARGS("u", most), SD_BUS_RESULT("a(tttuss)", faults),
                         method_get_faults, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("OpenCheckpoint", SD_BUS_NO_ARGS, SD_BUS_RESULT("h", file),

@@ -150,6 +150,19 @@ static double column_double(sqlite3_stmt *statement, int at) {
                                                                  : sqlite3_column_double(statement, at);
 }
 
+/* Three counts and the list, from column `at` on. */
+static void statistics_read(sqlite3_stmt *s, int at, Statistics *ret) {
+        *ret = (Statistics){
+                .n_env_steps = (uint64_t) sqlite3_column_int64(s, at),
+                .n_episodes = (uint64_t) sqlite3_column_int64(s, at + 1),
+                .policy_version = (uint64_t) sqlite3_column_int64(s, at + 2),
+        };
+        at += 3;
+#define X(name, unit) ret->name = column_double(s, at++);
+        STATISTICS(X)
+#undef X
+}
+
 static void record_read(sqlite3_stmt *s, Record *ret) {
         Record record = {
                 .life = (uint64_t) sqlite3_column_int64(s, 0),
@@ -165,12 +178,7 @@ static void record_read(sqlite3_stmt *s, Record *ret) {
 #define X(column, field, comment) record.field = (__typeof__(record.field)) sqlite3_column_int64(s, at++);
         RECORD_COLUMNS(X)
 #undef X
-        record.statistics.n_env_steps = (uint64_t) sqlite3_column_int64(s, at++);
-        record.statistics.n_episodes = (uint64_t) sqlite3_column_int64(s, at++);
-        record.statistics.policy_version = (uint64_t) sqlite3_column_int64(s, at++);
-#define X(name, unit) record.statistics.name = column_double(s, at++);
-        STATISTICS(X)
-#undef X
+        statistics_read(s, at, &record.statistics);
         if (repeated)
                 record.wasted = 1;
 
@@ -211,26 +219,27 @@ int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Recor
 }
 
 static LedgerRound round_read(sqlite3_stmt *statement) {
-        return (LedgerRound){
+        LedgerRound round = {
                 .round = (uint64_t) sqlite3_column_int64(statement, 0),
-                .n_env_steps = (uint64_t) sqlite3_column_int64(statement, 1),
-                .n_actors = (uint32_t) sqlite3_column_int64(statement, 2),
-                .return_mean = column_double(statement, 3),
-                .return_round = column_double(statement, 4),
-                .emulated_nsec = (uint64_t) sqlite3_column_int64(statement, 5),
-                .end_nsec = (uint64_t) sqlite3_column_int64(statement, 6),
+                .n_actors = (uint32_t) sqlite3_column_int64(statement, 1),
+                .emulated_nsec = (uint64_t) sqlite3_column_int64(statement, 2),
         };
+
+        statistics_read(statement, 3, &round.statistics);
+        return round;
 }
 
 /* A round that a later life repeated stands in the ledger twice; the newest life's counts. */
+#define S(name, unit) ", s." #name
 static const char rounds_sql[] =
-                "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, emulated_round_nsec, end_nsec "
+                "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, emulated_round_nsec "
                 "  FROM records WHERE job = ?1 AND kind = 6 AND round > ?2 GROUP BY round), "
                 "numbered AS (SELECT *, row_number() OVER (ORDER BY round) AS i, count(*) OVER () AS n FROM newest) "
-                "SELECT r.round, s.n_env_steps, r.decision_n_actors, s.return_mean, s.return_round, "
-                "  r.emulated_round_nsec, r.end_nsec "
-                "FROM numbered r LEFT JOIN statistics s ON s.job = ?1 AND s.life = r.life AND s.seq = r.seq "
-                "WHERE r.n <= ?3 OR r.i * ?3 / r.n <> (r.i - 1) * ?3 / r.n ORDER BY r.round";
+                "SELECT r.round, r.decision_n_actors, r.emulated_round_nsec, "
+                "  s.n_env_steps, s.n_episodes, s.policy_version" STATISTICS(
+                                S) " FROM numbered r LEFT JOIN statistics s ON s.job = ?1 AND s.life = r.life AND s.seq = r.seq "
+                                   "WHERE r.n <= ?3 OR r.i * ?3 / r.n <> (r.i - 1) * ?3 / r.n ORDER BY r.round";
+#undef S
 
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n) {

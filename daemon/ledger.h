@@ -65,13 +65,12 @@ int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
 
-/* Rows of rounds (GetRounds): closed rounds after `after`, thinned evenly to `most`. */
+/* Rows of rounds (GetRounds, GetSeries): closed rounds after `after`, thinned evenly to `most`. */
 typedef struct LedgerRound {
-        uint64_t round, n_env_steps;
+        uint64_t round;
         uint32_t n_actors;
-        double return_mean, return_round;
+        Statistics statistics;
         uint64_t emulated_nsec; /* of this round */
-        uint64_t end_nsec;
 } LedgerRound;
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n);

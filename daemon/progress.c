@@ -29,9 +29,34 @@ void progress_done(Progress *progress) {
         progress_init(progress);
 }
 
-static void add_curve(Progress *p, uint64_t full_nano) {
+static Accrual accrued(const Progress *p, const PriceSheet *sheet, const JobSettings *settings) {
+        const Usage *u = &p->usage;
+        Accrual accrual;
+        Bill bill;
+
+        bill_make(u, sheet, settings, &bill);
+        accrual = (Accrual){
+                .wall_s = (double) u->wall_nsec / 1e9,
+                .emulated_s = (double) u->emulated_nsec / 1e9,
+                .learner_s = (double) p->learner_emulated_nsec / 1e9,
+                .startup_s = ((double) u->startup_billed_nsec + (double) u->learner_startup_billed_nsec) /
+                             1e9,
+                .cpu_actors_s = (double) progress_actors_cpu_nsec(p) / 1e9,
+                .cpu_learner_s = (double) u->learner_cpu_nsec / 1e9,
+                .cpu_control_s = (double) u->control_cpu_nsec / 1e9,
+                .cpu_startup_s = (double) u->startup_cpu_nsec / 1e9,
+                .cost_paper = bill.paper,
+                .cost_full = bill.full,
+        };
+        for (size_t i = 0; i < bill.n_lines; i++)
+                if (strcmp(bill.lines[i].kind, "evaluation") == 0)
+                        accrual.cost_evaluation += bill.lines[i].amount;
+        return accrual;
+}
+
+static void add_curve(Progress *p, const PriceSheet *sheet, const JobSettings *settings) {
         if (!p->curve)
-                p->curve = calloc(PROGRESS_CURVE_MAX, sizeof(ProgressCost));
+                p->curve = calloc(PROGRESS_CURVE_MAX, sizeof(ProgressPoint));
         if (!p->curve)
                 return; /* a curve is for looking at: without memory there is none */
 
@@ -52,7 +77,7 @@ static void add_curve(Progress *p, uint64_t full_nano) {
                 if (p->round % p->curve_stride != 0)
                         return;
         }
-        p->curve[p->n_curve++] = (ProgressCost){ p->round, full_nano };
+        p->curve[p->n_curve++] = (ProgressPoint){ p->round, accrued(p, sheet, settings) };
 }
 
 static void add_round(
@@ -70,7 +95,7 @@ static void add_round(
         }
 
         if (!record->wasted)
-                add_curve(p, bill_full_nano(&p->usage, sheet, settings));
+                add_curve(p, sheet, settings);
 }
 
 static void add_evaluation(Progress *p, const Record *record) {
@@ -132,8 +157,8 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_ENDED: add_ended(p, record); break;
         case RECORD_WORKER:
         case RECORD_ROLLOUT:
-        case RECORD_UPDATE:
         case RECORD_POOL: break;
+        case RECORD_UPDATE: p->learner_emulated_nsec += record->metered.emulated_nsec; break;
         case RECORD_CHECKPOINT:
                 if (record->fault == FAULT_NONE)
                         p->checkpoint_life = record->life;
@@ -141,25 +166,25 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         }
 }
 
-uint64_t progress_cost_at(const Progress *progress, uint64_t round) {
-        ProgressCost before = { 0, 0 };
+Accrual progress_at(const Progress *progress, uint64_t round) {
+        ProgressPoint before = {};
 
         assert(progress);
 
-        for (size_t i = 0; i < progress->n_curve; i++) {
-                ProgressCost at = progress->curve[i];
+        for (size_t i = 0; i < progress->n_curve && before.round < round; i++) {
+                ProgressPoint at = progress->curve[i];
 
-                if (at.round == round)
-                        return at.full_nano;
                 if (at.round > round) {
                         double share = (double) (round - before.round) / (double) (at.round - before.round);
 
-                        return before.full_nano +
-                               (uint64_t) (share * ((double) at.full_nano - (double) before.full_nano));
+#define X(name) before.accrual.name += share * (at.accrual.name - before.accrual.name);
+                        ACCRUALS(X)
+#undef X
+                        break;
                 }
                 before = at;
         }
-        return before.full_nano;
+        return before.accrual;
 }
 
 double progress_evaluation_deviation(const Progress *progress) {

@@ -17,15 +17,32 @@ typedef struct ProgressFault {
         int32_t detail;
 } ProgressFault;
 
-typedef struct ProgressCost {
-        uint64_t round, full_nano;
-} ProgressCost;
+/* X(name): what has accrued since the job's beginning, as of a round's end. The names of GetSeries. learner_s: of emulated_s, the learner's
+ * updates; startup_s: billed for start-up, emulated seconds times allocation; cost_evaluation: of the full total. */
+/* clang-format off */
+#define ACCRUALS(X)                                                        \
+        X(wall_s) X(emulated_s) X(learner_s) X(startup_s)                  \
+        X(cpu_actors_s) X(cpu_learner_s) X(cpu_control_s) X(cpu_startup_s) \
+        X(cost_paper) X(cost_full) X(cost_evaluation)
+/* clang-format on */
+
+typedef struct Accrual {
+#define X(name) double name;
+        ACCRUALS(X)
+#undef X
+} Accrual;
+
+typedef struct ProgressPoint {
+        uint64_t round;
+        Accrual accrual;
+} ProgressPoint;
 
 typedef struct Progress {
         Usage usage;
         Statistics statistics; /* of the newest closed round */
         uint64_t life, round;
         uint32_t n_actors;
+        uint64_t learner_emulated_nsec;
 
         bool started; /* this life */
         uint32_t level, limits_missing;
@@ -47,8 +64,8 @@ typedef struct Progress {
         uint64_t n_faults;
         ProgressFault faults[PROGRESS_FAULTS_KEPT]; /* fault i lies at i % kept */
 
-        /* The full total at the end of rounds, thinned by doubling the stride whenever it is full. */
-        ProgressCost *curve;
+        /* What had accrued at the end of rounds, thinned by doubling the stride whenever it is full. */
+        ProgressPoint *curve;
         size_t n_curve;
         uint64_t curve_stride;
 } Progress;
@@ -60,8 +77,8 @@ void progress_done(Progress *progress);
 void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
 
-/* The full total at the end of a round, in billionths; between two points of the curve it is interpolated. */
-uint64_t progress_cost_at(const Progress *progress, uint64_t round);
+/* What had accrued at the end of a round; between two points of the curve it is interpolated. */
+Accrual progress_at(const Progress *progress, uint64_t round);
 
 /* Sample standard deviation of the evaluation episodes; NaN below two. */
 double progress_evaluation_deviation(const Progress *progress);

@@ -522,7 +522,7 @@ static void test_lives(void) {
         for (size_t i = 0; i < n; i++) {
                 g_assert_cmpuint(rounds[i].round, ==, i + 1);
                 g_assert_cmpuint(rounds[i].emulated_nsec, ==, i < 6 ? 100 : 200);
-                g_assert_true(isnan(rounds[i].return_mean));
+                g_assert_true(isnan(rounds[i].statistics.return_mean));
         }
         free(rounds);
         assert_ok(ledger_rounds(ledger, id, 3, 4, &rounds, &n));

@@ -40,6 +40,7 @@ static Record round_record(uint64_t round, double mean) {
                 .round = round,
                 .kind = RECORD_ROUND,
                 .decision = { 1, 4 },
+                .emulated_round_nsec = 2000000000,
                 .metered = { .start_nsec = 1000 * round, .end_nsec = 1000 * round + 900 },
                 .statistics = { .return_mean = mean, .n_env_steps = 512 * round, .n_episodes = round },
         };
@@ -74,22 +75,28 @@ static void test_rounds(Fixture *f, const void *userdata) {
 }
 
 static void test_curve(Fixture *f, const void *userdata) {
-        uint64_t before = 0, n = 3 * PROGRESS_CURVE_MAX;
+        Record update = { .life = 1, .kind = RECORD_UPDATE, .metered.emulated_nsec = 500000000 };
+        uint64_t n = 3 * PROGRESS_CURVE_MAX;
+        double before = 0;
 
         for (uint64_t r = 1; r <= n; r++) {
                 add(f, rollout(r));
+                add(f, update);
                 add(f, round_record(r, 1));
         }
         g_assert_cmpuint(f->progress.n_curve, <=, PROGRESS_CURVE_MAX);
         g_assert_cmpuint(f->progress.n_curve, >=, PROGRESS_CURVE_MAX / 4);
         for (uint64_t r = 1; r <= n; r += 7) {
-                uint64_t at = progress_cost_at(&f->progress, r);
+                Accrual at = progress_at(&f->progress, r);
 
-                g_assert_cmpuint(at, >=, before);
-                before = at;
+                g_assert_cmpfloat(at.cost_full, >=, before);
+                g_assert_cmpfloat_with_epsilon(at.emulated_s, 2.0 * (double) r, 1e-6);
+                g_assert_cmpfloat_with_epsilon(at.learner_s, 0.5 * (double) r, 1e-6);
+                before = at.cost_full;
         }
-        g_assert_cmpuint(before, <=, bill_full_nano(&f->progress.usage, f->sheet, &f->settings));
-        g_assert_cmpuint(before, >, 0);
+        g_assert_cmpfloat(before, <=,
+                        (double) bill_full_nano(&f->progress.usage, f->sheet, &f->settings) / 1e9);
+        g_assert_cmpfloat(before, >, 0);
 
         /* A life that goes back draws its part of the curve anew. */
         add(f, round_record(100, 1));
