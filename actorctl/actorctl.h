@@ -22,7 +22,7 @@ typedef struct Options {
         JsonMode json;
         bool no_pager, no_legend, quiet;
         bool system, user; /* neither: wherever a daemon can be reached */
-        bool wait, follow;
+        bool wait, follow, csv;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
         uint64_t n_episodes, n_lines;
         char *format, *output;
@@ -47,7 +47,8 @@ typedef enum VerbId {
         VERB_ENV = 1 << 13,
         VERB_PRICE = 1 << 14,
         VERB_HELP = 1 << 15,
-        VERB_ANY = (1 << 16) - 1,
+        VERB_ROUNDS = 1 << 16,
+        VERB_ANY = (1 << 17) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -82,6 +83,7 @@ ExitStatus verb_cat(const Options *options, char **arguments, size_t n);
 ExitStatus verb_stop(const Options *options, char **arguments, size_t n);
 ExitStatus verb_watch(const Options *options, char **arguments, size_t n);
 ExitStatus verb_bill(const Options *options, char **arguments, size_t n);
+ExitStatus verb_rounds(const Options *options, char **arguments, size_t n);
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);

@@ -33,6 +33,10 @@ const Verb verbs[] = {
         { VERB_BILL, "bill", "JOB", "what a job costs, by kind of charge", 1, 1, verb_bill,
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
                         "requests and retries as well, which is what one pays.\n" },
+        { VERB_ROUNDS, "rounds", "JOB", "everything known of a job's rounds", 1, 1, verb_rounds,
+                        "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
+                        "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
+                        "org.actord1(5), GetSeries(), explains each.\n" },
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },

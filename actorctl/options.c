@@ -18,9 +18,10 @@ typedef struct OptionRow {
         bool (*take)(Options *options, const char *value);
 } OptionRow;
 
-#define LISTING \
-        (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_LOGS | VERB_ENV | VERB_PRICE)
-#define TABLES (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ENV | VERB_PRICE)
+#define LISTING                                                                                            \
+        (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_LOGS | VERB_ENV | \
+                        VERB_PRICE)
+#define TABLES (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | VERB_PRICE)
 
 #define FLAG(member)                                                     \
         static bool take_##member(Options *options, const char *value) { \
@@ -36,6 +37,7 @@ FLAG(system)
 FLAG(user)
 FLAG(wait)
 FLAG(follow)
+FLAG(csv)
 #undef FLAG
 
 static bool take_json(Options *options, const char *value) {
@@ -110,6 +112,7 @@ static const OptionRow rows[] = {
                         take_output },
         { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
         { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },
+        { "csv", 0, NULL, VERB_ROUNDS, "print every column, separated by commas", take_csv },
         { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY,
                         "print JSON (default: pretty)", take_json },
         { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", take_no_pager },

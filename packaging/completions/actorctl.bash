@@ -51,6 +51,7 @@ _actorctl() {
                 eval) words='--set --seed --episodes --json' ;;
                 export) words='--format --output' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
+                rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 '' | list | status | show | bill | env | price) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
@@ -60,15 +61,15 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill logs verify export eval env price help' ;;
-        status | show | cat | stop | watch | bill | logs | export) words=$(_actorctl_jobs) ;;
+        '') words='run submit list status show cat stop watch bill rounds logs verify export eval env price help' ;;
+        status | show | cat | stop | watch | bill | rounds | logs | export) words=$(_actorctl_jobs) ;;
         run | submit | verify)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
         eval)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill logs verify export eval env price' ;;
+        help) words='run submit list status show cat stop watch bill rounds logs verify export eval env price' ;;
         env)
             case $before in
                 show) words=$(_actorctl_environments) ;;

@@ -300,6 +300,42 @@ def stopping():
         assert bus.call(f"/org/actord1/job/{job}", JOB, "OpenCheckpoint") is not None
 
 
+def series(bus, job, after=0, most=1000000):
+    names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetSeries", "tu", after, most)
+    return [dict(zip(names, row)) for row in rows]
+
+
+@story("each round with everything that is known of it: on the bus, as a table that fits a screen, as CSV and as JSON")
+def rounds():
+    with Bus() as bus:
+        job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "20000")])
+        assert bus.ended(job) == "finished"
+        n, rows = bus.get(job, "Round"), series(bus, job)
+        equal([r["round"] for r in rows], list(range(1, n + 1)), "rounds")
+        for name in "env_steps", "cost_full", "cost_paper", "emulated_s", "learner_s", "startup_s", "wall_s", "cpu_learner_s":
+            values = [r[name] for r in rows]
+            assert values == sorted(values) and values[-1] > 0, (name, values)
+        columns = {c[1] for c in bus.ledger().execute("PRAGMA table_info(statistics)")} - {"job", "life", "seq", "n_env_steps", "n_episodes"}
+        assert columns <= set(rows[0]), columns - set(rows[0])
+        last = rows[-1]
+        equal((last["env_steps"], last["episodes"], last["return_mean"]), tuple(bus.get(job, p) for p in ("EnvSteps", "Episodes", "ReturnMean")), "the end")
+        assert last["entropy"] > 0 and last["kl"] is not None and last["evaluation_mean"] is None, last
+        assert 0 < last["cost_paper"] < last["cost_full"] <= bus.get(job, "CostFull"), last
+        assert last["learner_s"] < last["emulated_s"] == bus.get(job, "EmulatedNSec") / 1e9, last
+        thin = [r["round"] for r in series(bus, job, 5, 4)]
+        assert len(thin) == 4 and thin[0] > 5 and thin[-1] == n, thin
+
+        def rounds_of(*words):
+            p = subprocess.run([CTL, "rounds", str(job), "--user", *words], env=bus.env, capture_output=True, text=True, timeout=30)
+            equal((p.returncode, p.stderr), (0, ""), f"{words}")
+            return p.stdout
+        lines = rounds_of().splitlines()
+        assert len(lines) == n + 3 and max(map(len, lines)) <= 80, lines
+        equal(json.loads(rounds_of("--json")), rows, "JSON")
+        head, *lines = (line.split(",") for line in rounds_of("--csv").splitlines())
+        equal([{k: float(v) if v else None for k, v in zip(head, line)} for line in lines], rows, "CSV")
+
+
 def check_ledger(bus, job):
     """Each record once, none missing."""
     for life, n, last in bus.ledger().execute("SELECT life, count(*), max(seq) FROM records WHERE job = ? GROUP BY life", (job,)):
