@@ -44,7 +44,9 @@ SRC_spawner  := $(wildcard spawner/*.c)
 SRC_sandbox  := $(wildcard sandbox/*.c)
 SRC_actor    := $(wildcard actor/*.c actor/envs/*.c)
 SRC_invoker  := $(wildcard invoker/*.c)
-SRC_learner  := $(wildcard learner/*.c)
+# The fused loop calls actors: only who links both takes it.
+SRC_fused    := learner/fused.c
+SRC_learner  := $(filter-out $(SRC_fused),$(wildcard learner/*.c))
 SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
 
@@ -100,7 +102,7 @@ $(B)/share: $(wildcard packaging/price/*)
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_actorctl) $(SRC_lib)))
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_actorctl) $(SRC_lib)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsP $@ $^
 $(B)/tests/%.o: tests/unit/%.c

@@ -2,14 +2,17 @@
 /* A whole job in one process, without sandbox, meters or wake-ups: what acting and learning alone take, and whether they learn.
  *
  *     train-inprocess FILE [Section.Key=VALUE]... */
+#include <glib.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include "actor/host.h"
+#include "actor/actor.h"
+#include "learner/fused.h"
+#include "lib/settings.h"
 #include "lib/sibling.h"
-#include "tests/unit/learner-fixture.h"
 
 static double now_sec(clockid_t clock) {
         struct timespec ts;
@@ -35,107 +38,60 @@ static void read_settings(int argc, char *argv[], JobSettings *ret) {
                 g_error("%s", message);
 }
 
-typedef struct Training {
-        Bed bed;
-        ActorContext context;
-        Host *host;
-        uint64_t update;
-        double start, acting, taking, learning;
-        Answer learned;
-} Training;
-
-static void training_open(Training *t) {
+static Fused *training_new(const JobSettings *settings) {
         const char *module = getenv("ACTORD_MODULES");
         char directory[SIBLING_DIRECTORY_MAX];
-        const JobSettings *s = &t->bed.settings;
         const ActordEnv *env;
-        ActordEnvSpec spec;
+        Fused *fused;
 
         if (!module) {
                 g_assert_cmpint(sibling_directory(directory), >=, 0);
                 module = directory;
         }
-        if (environment_load(s->environment, module, &env) < 0)
-                g_error("%s does not load", s->environment);
-        g_assert_cmpint(env->spec(s->options, s->n_options, &spec), ==, 0);
-
-        bed_open(&t->bed, &spec, -1, -1);
-        t->context = (ActorContext){
-                .settings = s,
-                .page = &t->bed.page,
-                .worker = &t->bed.worker,
-                .env = env,
-                .n_containers = 1,
-                .segments = t->bed.segments,
-                .policy = t->bed.policy,
-        };
-        g_assert_cmpint(host_new(&t->context, env, &t->host), ==, 0);
-        bed_restore(&t->bed);
+        if (environment_load(settings->environment, module, &env) < 0)
+                g_error("%s does not load", settings->environment);
+        g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
+        return fused;
 }
 
-static void training_round(Training *t) {
-        uint32_t n_actors = t->bed.settings.n_actors, bank = t->update & 1;
-        double acted, taken, start = now_sec(CLOCK_MONOTONIC);
-
-        for (uint32_t a = 0; a < n_actors; a++) {
-                Order order = { .kind = ORDER_ROLLOUT,
-                        .actor = a,
-                        .ordinal = t->update,
-                        .policy_version = t->update,
-                        .snapshot_bank = bank };
-                Answer answer = {};
-
-                invocation_run(t->host, &order, &answer);
-                g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
-        }
-        acted = now_sec(CLOCK_MONOTONIC);
-        for (uint32_t a = 0; a < n_actors; a++)
-                bed_take(&t->bed, a, bank);
-        taken = now_sec(CLOCK_MONOTONIC);
-        t->learned = bed_learn(&t->bed, t->update++, n_actors);
-
-        t->acting += acted - start;
-        t->taking += taken - acted;
-        t->learning += now_sec(CLOCK_MONOTONIC) - taken;
-}
-
-static bool training_goes_on(const Training *t) {
-        const JobSettings *s = &t->bed.settings;
-
-        return t->learned.statistics.n_env_steps < s->stop_steps &&
-               !(settings_present(s, SETTING_Job_StopReturn) &&
-                               t->learned.statistics.return_mean >= s->stop_return);
-}
-
-static void training_print(const Training *t) {
-        const Statistics *s = &t->learned.statistics;
-
-        printf("seed %" PRIu64 ": return %.1f after %" PRIu64 " steps in %.3f s: ", t->bed.settings.seed,
-                        s->return_mean, s->n_env_steps, now_sec(CLOCK_MONOTONIC) - t->start);
-        printf("act %.3f, take %.3f, learn %.3f (%.3f ms a round), CPU %.3f; policy ", t->acting, t->taking,
-                        t->learning, t->learning / (double) t->update * 1e3,
-                        now_sec(CLOCK_PROCESS_CPUTIME_ID));
-        for (unsigned i = 0; i < 8; i++)
-                printf("%02x", t->learned.sha256[i]);
-        printf("\n");
-        (void) fflush(stdout);
+static bool training_goes_on(const JobSettings *settings, const Statistics *statistics) {
+        return statistics->n_env_steps < settings->stop_steps &&
+               !(settings_present(settings, SETTING_Job_StopReturn) &&
+                               statistics->return_mean >= settings->stop_return);
 }
 
 int main(int argc, char *argv[]) {
-        Training training = { .start = now_sec(CLOCK_MONOTONIC) };
+        double start = now_sec(CLOCK_MONOTONIC);
+        FusedTimes total = {}, times;
+        JobSettings settings;
+        Statistics statistics;
+        uint64_t n_rounds = 0;
+        Fused *fused;
 
         if (argc < 2) {
                 (void) fprintf(stderr, "usage: train-inprocess FILE [Section.Key=VALUE]...\n");
                 return 2;
         }
-        read_settings(argc, argv, &training.bed.settings);
-        training_open(&training);
-        do
-                training_round(&training);
-        while (training_goes_on(&training));
-        training_print(&training);
+        read_settings(argc, argv, &settings);
+        settings.cold_usec = settings.warm_usec = 0; /* what is measured here starts nothing */
+        fused = training_new(&settings);
+        do {
+                g_assert_cmpint(fused_round(fused, settings.n_actors, &statistics, &times), ==, 0);
+                total.actors_nsec += times.actors_nsec;
+                total.learner_nsec += times.learner_nsec;
+                n_rounds++;
+        } while (training_goes_on(&settings, &statistics));
 
-        host_free(training.host);
-        bed_close(&training.bed);
+        printf("seed %" PRIu64 ": return %.1f after %" PRIu64 " steps in %.3f s: ", settings.seed,
+                        statistics.return_mean, statistics.n_env_steps, now_sec(CLOCK_MONOTONIC) - start);
+        printf("act %.3f, learn %.3f (%.3f ms a round), CPU %.3f; policy ", (double) total.actors_nsec / 1e9,
+                        (double) total.learner_nsec / 1e9,
+                        (double) total.learner_nsec / (double) n_rounds / 1e6,
+                        now_sec(CLOCK_PROCESS_CPUTIME_ID));
+        for (unsigned i = 0; i < 8; i++)
+                printf("%02x", fused_policy_sha256(fused)[i]);
+        printf("\n");
+        (void) fflush(stdout);
+        (void) fused_free(fused);
         return 0;
 }
