@@ -8,12 +8,17 @@
 #include "actor/host.h"
 
 int environment_check(const ActordEnv *env) {
-        if (!env || env->abi != ACTORD_ENV_ABI || env->struct_bytes < sizeof(ActordEnv))
+        if (!env || env->abi != ACTORD_ENV_ABI || env->struct_bytes < ACTORD_ENV_BYTES_MIN)
                 return -ENOEXEC;
         if (!env->spec || !env->init || !env->reset || !env->step || !env->snapshot || !env->restore ||
                         !env->close)
                 return -ENOEXEC;
         return 0;
+}
+
+bool environment_has_state(const ActordEnv *env) {
+        return env->struct_bytes >= sizeof(ActordEnv) && env->state_parts && env->get_state &&
+               env->set_state;
 }
 
 int plugin_load(const char *path, const ActordEnv **ret) {

@@ -188,6 +188,8 @@ static int acrobot_restore(void *instance, const void *snapshot) {
 static void acrobot_close(void *instance) {
 }
 
+CLASSIC_STATE(acrobot, N_STATE)
+
 const ActordEnv acrobot_v1_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -198,4 +200,5 @@ const ActordEnv acrobot_v1_env = {
         .snapshot = acrobot_snapshot,
         .restore = acrobot_restore,
         .close = acrobot_close,
+        CLASSIC_STATE_OF(acrobot),
 };

@@ -160,6 +160,8 @@ static int cartpole_restore(void *instance, const void *snapshot) {
 static void cartpole_close(void *instance) {
 }
 
+CLASSIC_STATE(cartpole, N_STATE)
+
 #define CARTPOLE(version)                            \
         const ActordEnv cartpole_##version##_env = { \
                 .abi = ACTORD_ENV_ABI,               \
@@ -171,6 +173,7 @@ static void cartpole_close(void *instance) {
                 .snapshot = cartpole_snapshot,       \
                 .restore = cartpole_restore,         \
                 .close = cartpole_close,             \
+                CLASSIC_STATE_OF(cartpole),          \
         }
 
 CARTPOLE(v0);

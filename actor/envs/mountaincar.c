@@ -189,12 +189,14 @@ static int mountaincar_restore(void *instance, const void *snapshot) {
 static void mountaincar_close(void *instance) {
 }
 
+CLASSIC_STATE(mountaincar, N_STATE)
+
 #define MOUNTAINCAR(task)                                                                      \
         {                                                                                      \
                 .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = task##_spec, \
                 .init = mountaincar_init, .reset = mountaincar_reset, .step = task##_step,     \
                 .snapshot = mountaincar_snapshot, .restore = mountaincar_restore,              \
-                .close = mountaincar_close,                                                    \
+                .close = mountaincar_close, CLASSIC_STATE_OF(mountaincar),                     \
         }
 
 const ActordEnv mountaincar_v0_env = MOUNTAINCAR(mountaincar);

@@ -149,6 +149,8 @@ static int pendulum_restore(void *instance, const void *snapshot) {
 static void pendulum_close(void *instance) {
 }
 
+CLASSIC_STATE(pendulum, N_STATE)
+
 const ActordEnv pendulum_v1_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -159,4 +161,5 @@ const ActordEnv pendulum_v1_env = {
         .snapshot = pendulum_snapshot,
         .restore = pendulum_restore,
         .close = pendulum_close,
+        CLASSIC_STATE_OF(pendulum),
 };

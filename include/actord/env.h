@@ -63,9 +63,14 @@ typedef struct ActordStep {
         uint8_t reserved[6];
 } ActordStep;
 
+#define ACTORD_STATE_PARTS 8u
+#define ACTORD_STATE_NUMBERS_MAX 65536u         /* of all parts together */
+
+typedef struct ActordStatePart { char name[24]; uint32_t n_numbers, reserved; } ActordStatePart;    /* "qpos", 6 */
+
 typedef struct ActordEnv {
         uint32_t abi;                   /* ACTORD_ENV_ABI */
-        uint32_t struct_bytes;          /* sizeof(ActordEnv) */
+        uint32_t struct_bytes;          /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, up to and with close() */
         /* The spec under these options. -EINVAL: an option is unknown or its value is out of range. */
         int (*spec)(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
         int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
@@ -77,13 +82,24 @@ typedef struct ActordEnv {
         int (*snapshot)(const void *instance, void *ret_snapshot);
         int (*restore)(void *instance, const void *snapshot);
         void (*close)(void *instance);
+
+        /* Optional, all three or none: NULL, or cut off by struct_bytes. The physical state as doubles, for `actorctl env rollout` and
+         * for whoever compares two implementations: what a person would write down to begin from there, not all that a snapshot needs.
+         * Its parts in order, the same for each instance with these options; returns how many, at most ACTORD_STATE_PARTS. */
+        int (*state_parts)(const void *instance, ActordStatePart *ret);
+        int (*get_state)(const void *instance, double *ret);
+        /* An episode goes on from this state, as new as one that reset() began. -EINVAL: no state of this environment. */
+        int (*set_state)(void *instance, const double *state, void *ret_observation);
 } ActordEnv;
 
 static_assert(sizeof(ActordSpace) == 48, "ABI");
 static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8, "ABI");
 static_assert(sizeof(ActordOption) == 256, "ABI");
 static_assert(sizeof(ActordStep) == 16, "ABI");
-static_assert(sizeof(ActordEnv) == 8 + 7 * sizeof(void *), "ABI");
+static_assert(sizeof(ActordStatePart) == 32, "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 10 * sizeof(void *), "ABI");
+
+#define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))   /* newer functions are optional: a plugin that lacks them still runs */
 
 /* Defined by a plugin: extern const ActordEnv actord_env; */
 

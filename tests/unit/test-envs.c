@@ -4,6 +4,7 @@
  * snapshot, the actions and the random streams alone. */
 #include <errno.h>
 
+#include "actor/host.h"
 #include "tests/unit/env-fixture.h"
 
 enum { N_STEPS = 5000, SEED = 11 };
@@ -189,6 +190,77 @@ static void test_snapshot_round_trip(gconstpointer data) {
         g_assert_cmpmem(a->snapshot, a->spec.snapshot_bytes, b->snapshot, b->spec.snapshot_bytes);
 }
 
+/* The numbers of the physical state, as the parts say. */
+static uint32_t state_numbers(const Env *env) {
+        ActordStatePart parts[ACTORD_STATE_PARTS] = {};
+        int n_parts = env->abi->state_parts(env->instance, parts);
+        uint32_t n = 0;
+
+        g_assert_cmpint(n_parts, >, 0);
+        g_assert_cmpint(n_parts, <=, ACTORD_STATE_PARTS);
+        for (int i = 0; i < n_parts; i++) {
+                g_assert_cmpuint(strnlen(parts[i].name, sizeof(parts[i].name)), >, 0);
+                n += parts[i].n_numbers;
+        }
+        g_assert_cmpuint(n, <=, ACTORD_STATE_NUMBERS_MAX);
+        return n;
+}
+
+/* An episode that is set to where another began is the same episode, whatever ran in the instance before. */
+static void test_state(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        g_autoptr(Env) a = NULL, b = NULL;
+        g_autofree double *state = NULL, *again = NULL;
+        ActordRandom actions;
+        uint32_t n;
+
+        if (!env_of(row))
+                return;
+        g_assert_true(environment_has_state(env_of(row)));
+
+        a = env_new(row->name);
+        b = env_new(row->name);
+        env_reset(b, SEED + 1);
+        env_reset(a, SEED);
+        env_reset(b, SEED + 2);
+        n = state_numbers(a);
+        state = g_new0(double, n);
+        again = g_new0(double, n);
+
+        g_assert_cmpint(a->abi->get_state(a->instance, state), ==, 0);
+        g_assert_cmpint(b->abi->set_state(b->instance, state, b->observation), ==, 0);
+        g_assert_cmpint(b->abi->get_state(b->instance, again), ==, 0);
+        g_assert_cmpmem(state, n * sizeof(double), again, n * sizeof(double));
+        g_assert_cmpmem(a->observation, a->observation_bytes, b->observation, b->observation_bytes);
+
+        b->episode = a->episode;
+        random_begin(&actions, SEED, RANDOM_ACTION, 0, 0, 0);
+        for (int i = 0; i < 50; i++)
+                step_both(a, b, &actions);
+
+        for (uint32_t i = 0; i < n; i++) {
+                double before = state[i];
+
+                state[i] = NAN;
+                g_assert_cmpint(b->abi->set_state(b->instance, state, b->observation), ==, -EINVAL);
+                state[i] = before;
+        }
+}
+
+/* A plugin that was compiled before the last functions came has a shorter table. */
+static void test_older_table(void) {
+        const ActordEnv *whole = builtin_env_find("Pendulum-v1");
+        ActordEnv older = *whole;
+
+        older.struct_bytes = ACTORD_ENV_BYTES_MIN;
+        g_assert_cmpint(environment_check(&older), ==, 0);
+        g_assert_false(environment_has_state(&older));
+        g_assert_true(environment_has_state(whole));
+
+        older.struct_bytes--;
+        g_assert_cmpint(environment_check(&older), ==, -ENOEXEC);
+}
+
 /* Snapshots lie where another process may have written. All environments of the catalogue keep doubles. */
 static void test_snapshot_not_finite(gconstpointer data) {
         const EnvironmentRow *row = data;
@@ -290,12 +362,14 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
         g_test_add_func("/envs/no-such-environment", test_no_such_environment);
+        g_test_add_func("/envs/older-table", test_older_table);
         add_for_each("catalogue", test_catalogue);
         add_for_each("options", test_options);
         add_for_each("deterministic", test_deterministic);
         add_for_each("snapshot", test_snapshot);
         add_for_each("snapshot-round-trip", test_snapshot_round_trip);
         add_for_each("snapshot-not-finite", test_snapshot_not_finite);
+        add_for_each("state", test_state);
         add_for_each("bad-actions", test_bad_actions);
         add_for_each("results", test_results);
 

@@ -356,3 +356,42 @@ int mujoco_restore(void *instance, const void *snapshot) {
                 mujoco_place(m, m->place);
         return 0;
 }
+
+/* Physical state: positions and velocities, as Gymnasium's set_state() takes them. */
+
+int mujoco_state_parts(const void *instance, ActordStatePart *ret) {
+        const MujocoInstance *m = instance;
+
+        ret[0] = (ActordStatePart){ .name = "qpos", .n_numbers = (uint32_t) m->model->nq };
+        ret[1] = (ActordStatePart){ .name = "qvel", .n_numbers = (uint32_t) m->model->nv };
+        return 2;
+}
+
+int mujoco_get_state(const void *instance, double *ret) {
+        const MujocoInstance *m = instance;
+
+        memcpy(ret, m->data->qpos, (size_t) m->model->nq * sizeof(*ret));
+        memcpy(ret + m->model->nq, m->data->qvel, (size_t) m->model->nv * sizeof(*ret));
+        return 0;
+}
+
+/* Unlike restore(): nothing else is known of the step before, so that all else is computed anew as after a reset. */
+int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
+        MujocoInstance *m = instance;
+        int r;
+
+        if (!env_state_finite(state, (size_t) (m->model->nq + m->model->nv)))
+                return -EINVAL;
+
+        mj_resetData(m->model, m->data);
+        memcpy(m->data->qpos, state, (size_t) m->model->nq * sizeof(*state));
+        memcpy(m->data->qvel, state + m->model->nq, (size_t) m->model->nv * sizeof(*state));
+
+        r = mujoco_guard(data_forward, m);
+        if (r < 0)
+                return r;
+
+        mujoco_place(m, m->place);
+        mujoco_observe(m, ret_observation);
+        return 0;
+}

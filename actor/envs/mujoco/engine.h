@@ -80,6 +80,9 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
 int mujoco_snapshot(const void *instance, void *ret_snapshot);
 int mujoco_restore(void *instance, const void *snapshot);
 void mujoco_close(void *instance);
+int mujoco_state_parts(const void *instance, ActordStatePart *ret);
+int mujoco_get_state(const void *instance, double *ret);
+int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 
 /* The usual observation, for tasks that observe more than it. */
 uint32_t mujoco_observe_state(const MujocoInstance *m, float *ret, uint32_t n);
@@ -121,4 +124,7 @@ int mujoco_guard(void (*f)(void *userdata), void *userdata);
                 .snapshot = mujoco_snapshot,                                                          \
                 .restore = mujoco_restore,                                                            \
                 .close = mujoco_close,                                                                \
+                .state_parts = mujoco_state_parts,                                                    \
+                .get_state = mujoco_get_state,                                                        \
+                .set_state = mujoco_set_state,                                                        \
         }
