@@ -33,7 +33,6 @@ void job_life_clear(Job *job) {
         g_clear_pointer(&job->life_error, g_free);
         job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
         job->plan = (Plan){};
-        job->decision = (Decision){};
         job->acknowledged = 0;
 }
 

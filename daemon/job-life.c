@@ -81,9 +81,6 @@ static int open_checkpoint(Job *job, uint64_t *ret_round) {
         r = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, true);
         if (r >= 0) {
                 *ret_round = checkpoint.round;
-                if (checkpoint.scheduler_bytes > 0)
-                        (void) scheduler_restore(&job->scheduler, job->settings.scheduler,
-                                        checkpoint.scheduler, checkpoint.scheduler_bytes);
         } else {
                 LogEntry entry;
 
@@ -92,6 +89,7 @@ static int open_checkpoint(Job *job, uint64_t *ret_round) {
                                 "The checkpoint of round %" PRIu64 " of job %" PRIu64
                                 " is missing or damaged; the job begins anew.",
                                 checkpoint.round, job->row.id);
+                job_schedule_anew(job);
                 r = -ENOENT;
         }
         free(checkpoint.scheduler);
@@ -406,6 +404,7 @@ void job_start(Job *job) {
                 job->row.started_usec = now_nsec(CLOCK_REALTIME) / 1000;
         job_set_state(job, JOB_STARTING);
         (void) job_save(job);
+        job_schedule_anew(job);
         (void) job_load_progress(job, job->row.life > 1);
 
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)

@@ -148,12 +148,12 @@ static void take(Job *job, const Record *record) {
         case RECORD_FAULT: say_fault(job, record); break;
         case RECORD_CHECKPOINT: say_checkpoint(job, record); break;
         case RECORD_ENDED: job_ended_by_itself(job); break;
+        case RECORD_ROUND: job_decide(job); break;
         case RECORD_WORKER:
         case RECORD_ROLLOUT:
         case RECORD_EVALUATION:
         case RECORD_UPDATE:
         case RECORD_POOL:
-        case RECORD_ROUND:
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }
@@ -217,13 +217,13 @@ void job_send_plan(Job *job) {
                 .settings = &job->settings,
                 .sheet = job->sheet,
                 .usage = &job->progress.usage,
-                .statistics = round > 0 ? &job->progress.statistics : NULL,
+                .scheduler = &job->scheduler,
                 .round = round,
                 .acknowledged = job->acknowledged,
                 .end = job->end_wanted,
                 .stop_deadline_nsec = job->stop_deadline_nsec,
         };
-        lease_make(&input, &job->scheduler, &job->decision, &plan);
+        lease_make(&input, &plan);
         if (memcmp(&plan, &job->plan, sizeof(plan)) == 0)
                 return;
 

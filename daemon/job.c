@@ -147,6 +147,8 @@ int job_save(Job *job) {
 
 typedef struct Replay {
         Job *job;
+        bool decides;
+        LedgerPosition decided; /* the scheduler knows what lies before it */
         WasteMap waste;
 } Replay;
 
@@ -156,6 +158,11 @@ static int replay_map(const Record *record, void *userdata) {
         return waste_map_add(&replay->waste, record);
 }
 
+static bool is_after(const Record *record, const LedgerPosition *position) {
+        return record->life > position->life ||
+               (record->life == position->life && record->seq > position->seq);
+}
+
 static int replay_add(const Record *record, void *userdata) {
         Replay *replay = userdata;
         Record copy = *record;
@@ -163,6 +170,9 @@ static int replay_add(const Record *record, void *userdata) {
         if (waste_map_is_waste(&replay->waste, replay->job->row.life, record))
                 copy.wasted = 1;
         progress_add(&replay->job->progress, replay->job->sheet, &replay->job->settings, &copy);
+        if (replay->decides && record->kind == RECORD_ROUND && !copy.wasted &&
+                        is_after(record, &replay->decided))
+                job_decide(replay->job);
         return 0;
 }
 
@@ -179,6 +189,10 @@ int job_load_progress(Job *job, bool anew) {
                 return 0;
 
         progress_done(&job->progress);
+        if (job->state != JOB_ENDED) {
+                replay.decides = true;
+                job_schedule_restore(job, &replay.decided);
+        }
         r = ledger_records_foreach(job->manager->ledger, job->row.id, replay_map, &replay);
         if (r >= 0)
                 r = ledger_records_foreach(job->manager->ledger, job->row.id, replay_add, &replay);

@@ -42,7 +42,6 @@ struct Job {
         Progress progress;
         bool progress_loaded;
         SchedulerState scheduler;
-        Decision decision;
 
         /* the life that runs */
         LaunchCall *launch;
@@ -107,6 +106,12 @@ int job_read(Job *job);
 /* Everything that was read has been committed. */
 void job_committed(Job *job);
 void job_send_plan(Job *job);
+
+/* job-schedule.c. */
+void job_decide(Job *job);        /* for the round after the newest closed one, unless that is done */
+void job_schedule_anew(Job *job); /* the first round's decision */
+/* As of the newest checkpoint, or anew; *ret: the records after it are still to be decided on. */
+void job_schedule_restore(Job *job, LedgerPosition *ret);
 
 /* job-bus.c */
 extern const sd_bus_vtable job_vtable[];

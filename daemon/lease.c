@@ -11,26 +11,19 @@ static uint64_t saturating_add(uint64_t a, uint64_t b) {
         return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-void lease_make(const LeaseInput *input, SchedulerState *state, Decision *decided, Plan *ret) {
+void lease_make(const LeaseInput *input, Plan *ret) {
         uint64_t n_rounds;
 
-        assert(input && input->settings && input->usage);
-        assert(state);
-        assert(decided);
+        assert(input && input->settings && input->usage && input->scheduler);
+        assert(input->scheduler->n_decisions > 0);
         assert(ret);
-
-        /* A deciding policy is asked once for each round, however often a plan is made meanwhile. */
-        if (decided->id == 0 || (scheduler_decides(state) && state->decided_round <= input->round &&
-                                                input->end == PLAN_END_NOT))
-                *decided = scheduler_decide(
-                                &(SchedulerView){ input->settings, input->statistics, input->round }, state);
 
         *ret = (Plan){
                 .abi = PLAN_ABI,
                 .message = PLAN_MESSAGE_PLAN,
                 .through_round = input->round,
                 .acknowledged = input->acknowledged,
-                .decision = *decided,
+                .decision = scheduler_decision(input->scheduler),
                 .end = input->end,
                 .stop_deadline_nsec = input->end == PLAN_END_NOT ? 0 : input->stop_deadline_nsec,
         };
@@ -43,7 +36,7 @@ void lease_make(const LeaseInput *input, SchedulerState *state, Decision *decide
                 ret->end = PLAN_END_BUDGET;
                 return;
         }
-        if (scheduler_decides(state))
+        if (scheduler_decides(input->scheduler))
                 n_rounds = 1;
         ret->through_round = saturating_add(input->round, n_rounds);
 }

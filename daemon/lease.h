@@ -9,13 +9,13 @@
 typedef struct LeaseInput {
         const JobSettings *settings;
         const PriceSheet *sheet;
-        const Usage *usage;           /* of the records read so far */
-        const Statistics *statistics; /* of the newest closed round; NULL: none yet */
-        uint64_t round;               /* the newest closed round of this life, or the one it resumed from */
-        uint64_t acknowledged;        /* committed up to here */
-        uint32_t end;                 /* PlanEnd that somebody asked for; PLAN_END_NOT */
-        uint64_t stop_deadline_nsec;  /* with end */
+        const Usage *usage;              /* of the records read so far */
+        const SchedulerState *scheduler; /* with the decision in force */
+        uint64_t round;              /* the newest closed round of this life, or the one it resumed from */
+        uint64_t acknowledged;       /* committed up to here */
+        uint32_t end;                /* PlanEnd that somebody asked for; PLAN_END_NOT */
+        uint64_t stop_deadline_nsec; /* with end */
 } LeaseInput;
 
-/* The plan for now. state advances only if the scheduler decides each round; *decided is the decision in force, and is left alone while it holds. */
-void lease_make(const LeaseInput *input, SchedulerState *state, Decision *decided, Plan *ret);
+/* The plan for now: nothing in it is decided here. */
+void lease_make(const LeaseInput *input, Plan *ret);

@@ -28,6 +28,10 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
+typedef struct LedgerPosition {
+        uint64_t life, seq;
+} LedgerPosition;
+
 typedef struct LedgerCheckpoint {
         uint64_t job, life, seq, round;
         char name[64]; /* file below the job's state directory */

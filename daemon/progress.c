@@ -80,6 +80,37 @@ static void add_curve(Progress *p, const PriceSheet *sheet, const JobSettings *s
         p->curve[p->n_curve++] = (ProgressPoint){ p->round, accrued(p, sheet, settings) };
 }
 
+static void round_clear(Progress *p) {
+        p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
+}
+
+/* What a scheduler may know of a round, from its records alone. cost_before: the full total when it began. */
+static void add_facts(Progress *p, const JobSettings *settings, const Record *record, uint64_t cost_before) {
+        uint64_t cost = p->usage.round_start_nano, budget = settings->budget_nano;
+
+        p->facts = (RoundFacts){
+                .n_actors = record->decision.n_actors,
+                .learner_nsec = p->update_nsec,
+                .actor_mean_nsec = p->n_rollouts > 0 ? p->rollouts_nsec / p->n_rollouts : 0,
+                .actor_slowest_nsec = p->slowest_nsec,
+                .round_nsec = record->emulated_round_nsec,
+                .cost_nano = cost > cost_before ? cost - cost_before : 0,
+                .budget_left_nano = !settings_present(settings, SETTING_Job_Budget) ? UINT64_MAX
+                                    : budget > cost                                 ? budget - cost
+                                                                                    : 0,
+        };
+        round_clear(p);
+}
+
+static void add_rollout(Progress *p, const Record *record) {
+        if (record->wasted)
+                return;
+        p->n_rollouts++;
+        p->rollouts_nsec += record->metered.emulated_nsec;
+        if (record->metered.emulated_nsec > p->slowest_nsec)
+                p->slowest_nsec = record->metered.emulated_nsec;
+}
+
 static void add_round(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         p->statistics = record->statistics;
@@ -124,6 +155,8 @@ static void add_ended(Progress *p, const Record *record) {
 }
 
 void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        uint64_t cost_before;
+
         assert(p);
         assert(sheet);
         assert(settings);
@@ -133,7 +166,9 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 p->life = record->life;
                 p->started = p->ended = p->has_policy = false;
                 p->scope_cpu_nsec = 0;
+                round_clear(p);
         }
+        cost_before = p->usage.round_start_nano;
         usage_add(&p->usage, sheet, settings, record);
 
         switch (record->kind) {
@@ -142,7 +177,16 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 p->level = record->level;
                 p->limits_missing = record->limits_missing;
                 break;
-        case RECORD_ROUND: add_round(p, sheet, settings, record); break;
+        case RECORD_ROLLOUT: add_rollout(p, record); break;
+        case RECORD_UPDATE:
+                p->learner_emulated_nsec += record->metered.emulated_nsec;
+                if (!record->wasted)
+                        p->update_nsec = record->metered.emulated_nsec;
+                break;
+        case RECORD_ROUND:
+                add_facts(p, settings, record, cost_before);
+                add_round(p, sheet, settings, record);
+                break;
         case RECORD_EVALUATION: add_evaluation(p, record); break;
         case RECORD_FAULT:
                 p->faults[p->n_faults++ % PROGRESS_FAULTS_KEPT] = (ProgressFault){
@@ -156,9 +200,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 break;
         case RECORD_ENDED: add_ended(p, record); break;
         case RECORD_WORKER:
-        case RECORD_ROLLOUT:
         case RECORD_POOL: break;
-        case RECORD_UPDATE: p->learner_emulated_nsec += record->metered.emulated_nsec; break;
         case RECORD_CHECKPOINT:
                 if (record->fault == FAULT_NONE)
                         p->checkpoint_life = record->life;

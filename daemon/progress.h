@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/price.h"
+#include "daemon/scheduler.h"
 
 #define PROGRESS_FAULTS_KEPT 64u
 #define PROGRESS_CURVE_MAX   1024u
@@ -40,9 +41,13 @@ typedef struct ProgressPoint {
 typedef struct Progress {
         Usage usage;
         Statistics statistics; /* of the newest closed round */
+        RoundFacts facts;      /* of the newest closed round */
         uint64_t life, round;
         uint32_t n_actors;
         uint64_t learner_emulated_nsec;
+
+        /* of the round in flight: its rollouts and update are told when it closes */
+        uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
 
         bool started; /* this life */
         uint32_t level, limits_missing;

@@ -4,11 +4,41 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <glib.h>
 #include <string.h>
+#include "lib/settings-print.h"
+
+static_assert(sizeof(SchedulerState) == 1024,
+                "a state is written as it is: no padding, and a new ABI when it changes");
 
 static const Scheduler *const schedulers[_SCHEDULER_MAX] = {
         [SCHEDULER_FIXED] = &scheduler_fixed,
+        [SCHEDULER_MAX] = &scheduler_max,
+        [SCHEDULER_RANDOM] = &scheduler_random,
+        [SCHEDULER_HYDROZOA] = &scheduler_hydrozoa,
 };
+
+int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
+        const Scheduler *scheduler;
+
+        assert(settings && settings->scheduler < _SCHEDULER_MAX);
+        assert(data || n_data == 0);
+        assert(ret_message);
+
+        scheduler = schedulers[settings->scheduler];
+        if (n_data > SCHEDULER_DATA_MAX) {
+                *ret_message = g_strdup("a scheduler's data has at most 1 MiB");
+                return -EINVAL;
+        }
+        if (scheduler->check)
+                return scheduler->check(settings, data, n_data, ret_message);
+        if (n_data > 0) {
+                *ret_message = g_strdup_printf("Policy=%s has no use for data",
+                                choice_scheduler_to_string(settings->scheduler));
+                return -EINVAL;
+        }
+        return 0;
+}
 
 void scheduler_init(SchedulerState *state, uint32_t policy) {
         assert(state);
@@ -40,22 +70,39 @@ bool scheduler_decides(const SchedulerState *state) {
         return schedulers[state->policy]->decides;
 }
 
-Decision scheduler_decide(const SchedulerView *view, SchedulerState *state) {
-        uint32_t n, lowest, highest;
+uint32_t scheduler_highest(const JobSettings *settings) {
+        assert(settings);
+
+        return settings_actors_max(settings);
+}
+
+uint32_t scheduler_lowest(const JobSettings *settings) {
+        uint32_t highest = scheduler_highest(settings);
+
+        return settings->n_actors_min < highest ? settings->n_actors_min : highest;
+}
+
+uint32_t scheduler_clip(const JobSettings *settings, double n) {
+        double lowest = scheduler_lowest(settings), highest = scheduler_highest(settings);
+
+        if (!(n > lowest))
+                return (uint32_t) lowest;
+        return (uint32_t) (n < highest ? n : highest);
+}
+
+int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
+        const Scheduler *scheduler;
 
         assert(view && view->settings);
+        assert(view->round == 0 || (view->statistics && view->facts));
         assert(state);
 
-        n = schedulers[state->policy]->count(view, state);
-        highest = settings_actors_max(view->settings);
-        lowest = view->settings->n_actors_min < highest ? view->settings->n_actors_min : highest;
-        if (n < lowest)
-                n = lowest;
-        if (n > highest)
-                n = highest;
+        scheduler = schedulers[state->policy];
+        if (state->n_decisions > 0 && (!scheduler->decides || state->decided_round > view->round))
+                return 0;
 
-        if (schedulers[state->policy]->decides || state->n_decisions == 0)
-                state->n_decisions++;
+        state->n_actors = scheduler_clip(view->settings, scheduler->count(view, state));
+        state->n_decisions++;
         state->decided_round = view->round + 1;
-        return (Decision){ .id = state->n_decisions, .n_actors = n };
+        return 1;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many actors the next round is worth. A scheduler is pure: what the closed rounds showed goes in, a count comes out. What it remembers is plain data
- * of a fixed size, so that writing it into a checkpoint's row is copying it. */
+/* How many actors the next round is worth. A scheduler is pure: settings, what the closed rounds showed and its own state go in, a count comes out; no
+ * clock, no file, no chance but the job's keyed streams. What it remembers is plain data of a fixed size, so that writing it into a checkpoint's row is
+ * copying it, and a job that is restored from there decides what it would have decided.
+ *
+ * A decision is made once for each round, when the round before it has closed; times are those of the emulated clock. One policy, one file. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,27 +12,56 @@
 #include "include/record.h"
 #include "include/settings.h"
 
-#define SCHEDULER_ABI 1u
+#define SCHEDULER_ABI 2u
+
+#define SCHEDULER_DATA_MAX (1u << 20) /* bytes that a submission may hand to its scheduler */
+
+/* X(name, comment): what closing a round showed, beside the learner's statistics. One list for the scheduler, SQLite, D-Bus and JSON. */
+#define ROUND_FACTS(X)                                                            \
+        X(n_actors, "that the round had")                                         \
+        X(learner_nsec, "of its update, on the emulated clock")                   \
+        X(actor_mean_nsec, "of its accepted rollouts, on the emulated clock")     \
+        X(actor_slowest_nsec, "on the emulated clock")                            \
+        X(round_nsec, "the whole round, on the emulated clock")                   \
+        X(cost_nano, "its part of the full total, in billionths of the currency") \
+        X(budget_left_nano, "of Budget= after it; without one all bits are set")
+
+typedef struct RoundFacts {
+#define X(name, comment) uint64_t name;
+        ROUND_FACTS(X)
+#undef X
+} RoundFacts;
 
 typedef struct SchedulerState {
         uint32_t abi, policy;   /* Scheduler_ */
         uint64_t n_decisions;   /* also the id of the newest one */
         uint64_t decided_round; /* the first round that it was made for */
-        uint8_t own[104];       /* the policy's */
+        uint32_t n_actors;      /* what it said */
+        uint32_t reserved;
+        uint8_t own[992]; /* the policy's: copied into a struct of its own and back */
 } SchedulerState;
 
 typedef struct SchedulerView { /* what it may see */
         const JobSettings *settings;
         const Statistics *statistics; /* of the newest closed round; NULL before the first */
+        const RoundFacts *facts;      /* of the newest closed round; NULL before the first */
         uint64_t round;               /* the newest closed round; 0: none */
+        const void *data;             /* what was handed in with the job for its scheduler; NULL: nothing */
+        size_t n_data;
 } SchedulerView;
 
 typedef struct Scheduler {
         bool decides; /* each round from the one before it: a lease is one round */
+        /* Called once for each round, in order; for policies that do not decide, once. Limits are applied to what it returns. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
+        /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence (g_free()). NULL: any can that brings no data. */
+        int (*check)(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 } Scheduler;
 
-extern const Scheduler scheduler_fixed;
+extern const Scheduler scheduler_fixed, scheduler_max, scheduler_random, scheduler_hydrozoa;
+
+/* To be asked before a job is accepted: 0, or -EINVAL with a sentence (g_free()). */
+int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 
 void scheduler_init(SchedulerState *state, uint32_t policy);
 
@@ -39,5 +71,16 @@ int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, 
 /* Whether its leases are one round long. */
 bool scheduler_decides(const SchedulerState *state);
 
-/* The decision for the round after view->round, between MinActors= and MaxActors=. */
-Decision scheduler_decide(const SchedulerView *view, SchedulerState *state);
+/* Lowest and highest count that a job allows. */
+uint32_t scheduler_lowest(const JobSettings *settings);
+uint32_t scheduler_highest(const JobSettings *settings);
+/* Cuts what an equation says into these limits; what is not a number becomes the lowest. */
+uint32_t scheduler_clip(const JobSettings *settings, double n);
+
+/* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision, else 0. */
+int scheduler_decide(const SchedulerView *view, SchedulerState *state);
+
+/* The newest decision. */
+static inline Decision scheduler_decision(const SchedulerState *state) {
+        return (Decision){ .id = state->n_decisions, .n_actors = state->n_actors };
+}

@@ -25,7 +25,7 @@
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse")
-#define SCHEDULERS(X) X(FIXED, "fixed")
+#define SCHEDULERS(X) X(FIXED, "fixed") X(MAX, "max") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")

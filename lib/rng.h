@@ -23,6 +23,7 @@ typedef enum RandomPurpose {
         RANDOM_INIT,
         RANDOM_EVALUATE_RESET = 7, /* 6 would be its actions, which are taken without chance */
         RANDOM_EVALUATE_STEP,
+        RANDOM_SCALING = 20, /* the number of actors */
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 

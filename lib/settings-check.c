@@ -5,6 +5,7 @@
 
 #include "lib/environments.h"
 #include "lib/settings-internal.h"
+#include "lib/settings-print.h"
 
 static GPtrArray *environment_names(void) {
         GPtrArray *names = g_ptr_array_new();
@@ -77,7 +78,11 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         uint32_t most = settings_actors_max(settings);
         g_autofree char *text = NULL;
 
-        if (settings->n_actors > most) {
+        if (settings->scheduler != SCHEDULER_FIXED &&
+                        !settings_present(settings, SETTING_Scaling_MaxActors)) {
+                reader_complain(reader, "Scaling", "Policy", choice_scheduler_to_string(settings->scheduler),
+                                "it needs MaxActors=, the most that a round may have");
+        } else if (settings->scheduler == SCHEDULER_FIXED && settings->n_actors > most) {
                 text = g_strdup_printf("%u", settings->n_actors);
                 reader_complain(reader, "Scaling", "Actors", text, "more than MaxActors=%u allows", most);
         } else if (settings->n_actors_min > most) {
@@ -96,7 +101,9 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
 
 /* Only a minibatch that was asked for can be too large; the default shrinks to what a round brings. */
 static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
-        uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * settings->n_actors;
+        bool fixed = settings->scheduler == SCHEDULER_FIXED;
+        uint32_t n = fixed ? settings->n_actors : settings_actors_max(settings);
+        uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * n;
         g_autofree char *text = NULL;
 
         if (!settings_present(settings, SETTING_Learner_MinibatchSize) || settings->minibatch_size <= rows)
@@ -104,8 +111,9 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
         text = g_strdup_printf("%u", settings->minibatch_size);
         reader_complain(reader, "Learner", "MinibatchSize", text,
                         "a round has only %" G_GUINT64_FORMAT
-                        " rows (Actors=%u, EnvsPerActor=%u, RolloutSteps=%u)",
-                        rows, settings->n_actors, settings->envs_per_actor, settings->rollout_steps);
+                        " rows (%s=%u, EnvsPerActor=%u, RolloutSteps=%u)",
+                        rows, fixed ? "Actors" : "MaxActors", n, settings->envs_per_actor,
+                        settings->rollout_steps);
 }
 
 static void check_learner(SettingsReader *reader, const JobSettings *settings) {

@@ -93,4 +93,20 @@ def killed_invoker():
     equal(after.policy_sha256, before.policy_sha256, "policies")
 
 
+ELASTIC = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=6", "Billing.Clock=model")
+
+
+@story("a number of actors that changes with each round gives the same policy again, and does when its learner or its invoker is killed")
+def elastic():
+    sets = (*ELASTIC, "Job.StopSteps=20000", "Actor.RolloutSteps=256", "Checkpoint.IntervalSec=0.2")
+    before = run("hopper", *sets, seed=5)
+    equal(run("hopper", *sets, seed=5).policy_sha256, before.policy_sha256, "policies")
+    for comm in ("actord-learner", "actord-invoker"):
+        killer = Killer(comm, low=0.7, high=0.9, most=1)
+        after = run("hopper", *sets, seed=5, during=killer)
+        equal(len(killer.killed), 1, "killed")
+        equal(after.policy_sha256, before.policy_sha256, f"policies after {comm} was killed")
+        equal(after.env_steps, before.env_steps, "environment steps")
+
+
 tell()

@@ -11,7 +11,6 @@ typedef struct Fixture {
         PriceSheet *sheet;
         Usage usage;
         SchedulerState state;
-        Decision decided;
 } Fixture;
 
 static void set_up(Fixture *f, const void *text) {
@@ -24,6 +23,7 @@ static void set_up(Fixture *f, const void *text) {
         g_assert_true(g_file_get_contents(path, &sheet, NULL, NULL));
         g_assert_cmpint(price_sheet_parse(sheet, path, &f->sheet, &message), ==, 0);
         scheduler_init(&f->state, f->settings.scheduler);
+        g_assert_cmpint(scheduler_decide(&(SchedulerView){ .settings = &f->settings }, &f->state), ==, 1);
 }
 
 static void tear_down(Fixture *f, const void *text) {
@@ -35,6 +35,7 @@ static Plan lease(Fixture *f, uint64_t round, uint32_t end) {
                 .settings = &f->settings,
                 .sheet = f->sheet,
                 .usage = &f->usage,
+                .scheduler = &f->state,
                 .round = round,
                 .acknowledged = 7,
                 .end = end,
@@ -42,7 +43,7 @@ static Plan lease(Fixture *f, uint64_t round, uint32_t end) {
         };
         Plan plan;
 
-        lease_make(&input, &f->state, &f->decided, &plan);
+        lease_make(&input, &plan);
         return plan;
 }
 
@@ -71,6 +72,17 @@ static void test_end(Fixture *f, const void *text) {
         g_assert_cmpuint(plan.through_round, ==, 12);
         g_assert_cmpuint(plan.stop_deadline_nsec, ==, 99);
         g_assert_cmpuint(plan.decision.n_actors, ==, 5); /* a plan without a decision is none */
+}
+
+/* Who decides each round leases one. */
+static void test_deciding(Fixture *f, const void *text) {
+        Plan plan = lease(f, 0, PLAN_END_NOT);
+
+        g_assert_cmpuint(plan.through_round, ==, 1);
+        g_assert_cmpuint(plan.decision.id, ==, 1);
+        g_assert_cmpuint(plan.decision.n_actors, ==, f->state.n_actors);
+        plan = lease(f, 1, PLAN_END_NOT);
+        g_assert_cmpuint(plan.through_round, ==, 2);
 }
 
 static void test_budget(Fixture *f, const void *text) {
@@ -109,11 +121,14 @@ static void test_budget_end_of_numbers(Fixture *f, const void *text) {
 
 int main(int argc, char **argv) {
         static const char plain[] = "[Job]\nEnvironment=CartPole-v1\n[Scaling]\nActors=5\n";
+        static const char random[] =
+                        "[Job]\nEnvironment=CartPole-v1\n[Scaling]\nPolicy=random\nMaxActors=9\n";
         static const char budget[] = "[Job]\nEnvironment=CartPole-v1\nBudget=1\n[Scaling]\nActors=5\n";
 
         g_test_init(&argc, &argv, NULL);
         g_test_add("/lease/no-budget", Fixture, plain, set_up, test_no_budget, tear_down);
         g_test_add("/lease/end", Fixture, plain, set_up, test_end, tear_down);
+        g_test_add("/lease/deciding", Fixture, random, set_up, test_deciding, tear_down);
         g_test_add("/lease/budget", Fixture, budget, set_up, test_budget, tear_down);
         g_test_add("/lease/end-of-numbers", Fixture, budget, set_up, test_budget_end_of_numbers, tear_down);
         return g_test_run();
