@@ -7,6 +7,8 @@
 const Algorithm *algorithm_find(uint32_t algorithm) {
         static const Algorithm *const table[_ALGORITHM_MAX] = {
                 [ALGORITHM_PPO] = &algorithm_ppo,
+                [ALGORITHM_A2C] = &algorithm_a2c,
+                [ALGORITHM_IMPALA] = &algorithm_impala,
         };
 
         return algorithm < _ALGORITHM_MAX ? table[algorithm] : NULL;

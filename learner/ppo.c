@@ -67,15 +67,11 @@ static void ppo_loss(const Shard *s, const void *arg) {
                 s->sums[k] += sums[k];
 }
 
-static double scheduled(double value, uint32_t schedule, double progress) {
-        return schedule == SCHEDULE_LINEAR ? value * (1.0 - progress) : value;
-}
-
 static PpoLoss ppo_weights(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
 
         return (PpoLoss){
-                .clip = (float) scheduled(s->clip, s->clip_schedule, runtime_progress(runtime)),
+                .clip = (float) runtime_scheduled(runtime, s->clip, s->clip_schedule),
                 .value_clip = settings_present(s, SETTING_Learner_ValueClip) ? (float) s->value_clip
                                                                              : INFINITY,
                 .value_weight = (float) s->value_weight,
@@ -161,7 +157,7 @@ static void ppo_init(const JobSettings *settings, double state[ALGORITHM_STATE_M
 
 static int ppo_learn(Runtime *runtime) {
         const JobSettings *s = runtime_settings(runtime);
-        double rate = scheduled(s->learning_rate, s->learning_rate_schedule, runtime_progress(runtime));
+        double rate = runtime_scheduled(runtime, s->learning_rate, s->learning_rate_schedule);
         PpoLoss loss = ppo_weights(runtime);
         PpoSums total = {};
         int r = 0;

@@ -9,6 +9,7 @@
 
 #include "learner/advantage.h"
 #include "learner/runtime-internal.h"
+#include "learner/vtrace.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
 
@@ -119,8 +120,8 @@ const JobSettings *runtime_settings(const Runtime *rt) {
         return rt->settings;
 }
 
-double runtime_progress(const Runtime *rt) {
-        return rt->progress;
+double runtime_scheduled(const Runtime *rt, double value, uint32_t schedule) {
+        return schedule == SCHEDULE_LINEAR ? value * (1.0 - rt->progress) : value;
 }
 
 double *runtime_state(Runtime *rt) {
@@ -149,6 +150,30 @@ void runtime_advantage(Runtime *rt, double gamma, double lambda) {
                 };
 
                 advantage_estimate(&in, b->advantage + block, b->target + block);
+        }
+}
+
+void runtime_vtrace(Runtime *rt, double gamma, double rho_bar, double c_bar) {
+        const Batch *b = rt->batch;
+
+        for (uint32_t a = 0; a < rt->n_actors; a++) {
+                size_t block = batch_block(b, a);
+                VtraceIn in = {
+                        .steps = b->steps,
+                        .envs = b->envs,
+                        .rewards = b->scaled + block,
+                        .ends = b->ends + block,
+                        .values = b->value + block,
+                        .final_values = b->value + block + b->next_rows,
+                        .n_finals = b->n_finals[a],
+                        .log_probability = b->log_probability + block,
+                        .behaviour_log_probability = b->behaviour_log_probability + block,
+                        .gamma = gamma,
+                        .rho_bar = rho_bar,
+                        .c_bar = c_bar,
+                };
+
+                vtrace_estimate(&in, b->advantage + block, b->target + block);
         }
 }
 
@@ -186,15 +211,22 @@ static uint32_t minibatch_rows(const Runtime *rt, uint32_t n_rows) {
         return n_rows;
 }
 
-/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch. One minibatch of all rows has
- * no order to choose. */
-static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows, uint32_t size) {
+Rows runtime_rows(Runtime *rt) {
         uint32_t *order = rt->batch->order, k = 0;
-        ActordRandom random;
 
         for (uint32_t a = 0; a < rt->n_actors; a++)
                 for (uint32_t i = 0; i < rt->batch->step_rows; i++)
                         order[k++] = a * rt->batch->block_rows + i;
+        return (Rows){ .order = order, .n = k };
+}
+
+/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch. One minibatch of all rows has
+ * no order to choose. */
+static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows, uint32_t size) {
+        uint32_t *order = rt->batch->order;
+        ActordRandom random;
+
+        (void) runtime_rows(rt);
         if (size >= n_rows)
                 return;
 

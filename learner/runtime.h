@@ -40,8 +40,8 @@ typedef void (*Loss)(const Shard *shard, const void *arg);
 
 /* Given */
 const JobSettings *runtime_settings(const Runtime *runtime);
-double runtime_progress(
-                const Runtime *runtime); /* share of StopSteps= that was done when the round began, at most 1 */
+/* SCHEDULE_LINEAR: falls to 0 with the share of StopSteps= that was done when the round began. */
+double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule);
 double *runtime_state(
                 Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */
 Statistics *runtime_statistics(Runtime *runtime);
@@ -49,9 +49,13 @@ Statistics *runtime_statistics(Runtime *runtime);
 /* The whole batch */
 void runtime_recompute(Runtime *runtime, Net net); /* old_value and old_log_probability of each row */
 void runtime_advantage(Runtime *runtime, double gamma, double lambda);
+void runtime_vtrace(
+                Runtime *runtime, double gamma, double rho_bar, double c_bar); /* by old_log_probability */
 double runtime_explained_variance(const Runtime *runtime); /* of the targets, by the old values */
 
-/* Minibatches: a permutation of all rows for each epoch, cut into pieces as Updates= says. n == 0: the epoch is over. */
+/* Every row in order; or minibatches: a permutation of all rows for each epoch, cut into pieces as Updates= says. n == 0: the epoch is
+ * over. What one of them returns holds until the next is called. */
+Rows runtime_rows(Runtime *runtime);
 Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
 void runtime_moments(Runtime *runtime, Rows rows, double *ret_mean,
                 double *ret_sd); /* of the advantages; sd of a sample */

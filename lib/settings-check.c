@@ -3,6 +3,7 @@
  * Whatever can be known before anything starts is said here, at the line where it can be mended. */
 #include <string.h>
 
+#include "lib/algorithms.h"
 #include "lib/environments.h"
 #include "lib/settings-internal.h"
 #include "lib/settings-print.h"
@@ -99,6 +100,48 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
+/* Whether the key was given and says something else than its default. */
+static bool setting_differs(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
+        g_autofree JobSettings *fallback = g_new0(JobSettings, 1);
+        g_autofree char *reason = NULL;
+        char usual[SETTING_TEXT_MAX];
+
+        if (!settings_present(settings, i))
+                return false;
+        if (setting_row(i)->fallback[0] != '\0' &&
+                        setting_parse(i, setting_row(i)->fallback, fallback, &reason) < 0)
+                g_error("default of %s=: %s", setting_row(i)->key, reason);
+        setting_print(fallback, i, usual);
+        setting_print(settings, i, ret_text);
+        return setting_row(i)->fallback[0] == '\0' || strcmp(ret_text, usual) != 0;
+}
+
+/* "ppo, impala": the algorithms that read a key. */
+static char *users_of(Setting i) {
+        GString *users = g_string_new(NULL);
+
+        for (uint32_t a = 0; a < _ALGORITHM_MAX; a++)
+                if (algorithm_uses(a, i))
+                        g_string_append_printf(users, "%s%s", users->len > 0 ? ", " : "",
+                                        choice_algorithm_to_string(a));
+        return g_string_free(users, FALSE);
+}
+
+/* A key that the algorithm does not read would do nothing, silently. */
+static void check_algorithm(SettingsReader *reader, const JobSettings *settings) {
+        for (int i = 0; i < _SETTING_MAX; i++) {
+                g_autofree char *users = NULL;
+                char text[SETTING_TEXT_MAX];
+
+                if (algorithm_uses(settings->algorithm, i) || !setting_differs(settings, i, text))
+                        continue;
+                users = users_of(i);
+                reader_complain(reader, setting_row(i)->section, setting_row(i)->key, text,
+                                "Algorithm=%s has no use for it; it is a key of %s",
+                                choice_algorithm_to_string(settings->algorithm), users);
+        }
+}
+
 /* Only a minibatch that was asked for can be too large; the default shrinks to what a round brings. */
 static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
         bool fixed = settings->scheduler == SCHEDULER_FIXED;
@@ -106,7 +149,9 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * n;
         g_autofree char *text = NULL;
 
-        if (!settings_present(settings, SETTING_Learner_MinibatchSize) || settings->minibatch_size <= rows)
+        if (!algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize) ||
+                        !settings_present(settings, SETTING_Learner_MinibatchSize) ||
+                        settings->minibatch_size <= rows)
                 return;
         text = g_strdup_printf("%u", settings->minibatch_size);
         reader_complain(reader, "Learner", "MinibatchSize", text,
@@ -131,6 +176,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         g_assert(settings);
 
         check_actors(reader, settings);
+        check_algorithm(reader, settings);
         check_minibatch(reader, settings);
         check_learner(reader, settings);
 }
