@@ -23,6 +23,7 @@ typedef struct Options {
         bool no_pager, no_legend, quiet;
         bool system, user; /* neither: wherever a daemon can be reached */
         bool wait, follow, csv;
+        bool dot, svg;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
         uint64_t n_episodes, n_lines;
         char *format, *output;
@@ -48,7 +49,8 @@ typedef enum VerbId {
         VERB_PRICE = 1 << 14,
         VERB_HELP = 1 << 15,
         VERB_ROUNDS = 1 << 16,
-        VERB_ANY = (1 << 17) - 1,
+        VERB_GRAPH = 1 << 17,
+        VERB_ANY = (1 << 18) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -86,6 +88,7 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n);
 ExitStatus verb_rounds(const Options *options, char **arguments, size_t n);
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
+ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n);
 ExitStatus verb_env(const Options *options, char **arguments, size_t n);

@@ -40,6 +40,10 @@ const Verb verbs[] = {
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },
+        { VERB_GRAPH, "graph", "FILE", "which part of a job runs in which process", 1, 1, verb_graph,
+                        "The training loop as fragments and the tensors between them, as the job's\n"
+                        "distribution policy maps them to processes. Shapes that only the environment\n"
+                        "knows are words.\n" },
         { VERB_EXPORT, "export", "JOB", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
                         "" },
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,

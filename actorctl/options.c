@@ -20,8 +20,9 @@ typedef struct OptionRow {
 
 #define LISTING                                                                                            \
         (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_LOGS | VERB_ENV | \
-                        VERB_PRICE)
-#define TABLES (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | VERB_PRICE)
+                        VERB_PRICE | VERB_GRAPH)
+#define TABLES \
+        (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
 
 #define FLAG(member)                                                     \
         static bool take_##member(Options *options, const char *value) { \
@@ -38,6 +39,8 @@ FLAG(user)
 FLAG(wait)
 FLAG(follow)
 FLAG(csv)
+FLAG(dot)
+FLAG(svg)
 #undef FLAG
 
 static bool take_json(Options *options, const char *value) {
@@ -66,6 +69,11 @@ static bool take_set(Options *options, const char *value) {
 
 static bool take_seed(Options *options, const char *value) {
         g_ptr_array_add(options->sets, g_strconcat("Job.Seed=", value, NULL));
+        return true;
+}
+
+static bool take_policy(Options *options, const char *value) {
+        g_ptr_array_add(options->sets, g_strconcat("Distribution.Policy=", value, NULL));
         return true;
 }
 
@@ -102,9 +110,12 @@ static bool take_output(Options *options, const char *value) {
 static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
         { "version", 0, NULL, VERB_ANY, "show the version", take_version },
-        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL,
+        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH,
                         "change a setting of the job file; empty: unset", take_set },
         { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL, "as --set Job.Seed=N", take_seed },
+        { "policy", 0, "POLICY", VERB_GRAPH, "as --set Distribution.Policy=POLICY", take_policy },
+        { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", take_dot },
+        { "svg", 0, NULL, VERB_GRAPH, "print a picture", take_svg },
         { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", take_wait },
         { "episodes", 0, "N", VERB_EVAL, "how many to play (default 100)", take_episodes },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },

@@ -83,7 +83,7 @@ static const Cell *cell_at(const Table *table, size_t row, size_t column) {
         return &g_array_index(table->cells, Cell, row * table->columns->len + column);
 }
 
-static JsonNode *table_to_json(const Table *table) {
+JsonNode *table_to_json(const Table *table) {
         JsonArray *array = json_array_new();
         JsonNode *node = json_node_init_array(json_node_alloc(), array);
 

@@ -25,6 +25,9 @@ void table_bool(Table *table, bool value);
 /* To standard output; noun ("job") goes into the footer, NULL: none. */
 void table_print(const Table *table, const Options *options, const char *noun);
 
+/* The rows as an array of objects, for what is more than a table. */
+JsonNode *table_to_json(const Table *table);
+
 /* A node to standard output, with a newline. */
 void json_print(JsonNode *node, JsonMode mode);
 /* null when it is not finite. */

@@ -18,7 +18,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --episodes | --format | --output | --lines | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --episodes | --format | --output | --lines | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -34,6 +34,9 @@ _actorctl() {
         -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
+        --policy)
+            mapfile -t COMPREPLY < <(compgen -W single-learner-coarse -- "$word")
+            return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
             return ;;
@@ -48,6 +51,7 @@ _actorctl() {
                 run) words='--set --seed --json' ;;
                 submit) words='--set --seed --wait --json' ;;
                 verify) words='--set --json' ;;
+                graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --episodes --json' ;;
                 export) words='--format --output' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
@@ -61,15 +65,15 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds logs verify export eval env price help' ;;
+        '') words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price help' ;;
         status | show | cat | stop | watch | bill | rounds | logs | export) words=$(_actorctl_jobs) ;;
-        run | submit | verify)
+        run | submit | verify | graph)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
         eval)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds logs verify export eval env price' ;;
+        help) words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price' ;;
         env)
             case $before in
                 show) words=$(_actorctl_environments) ;;

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actorctl as people and scripts meet it: help, refusals, listings, a terminal."""
 import fcntl, glob, json, os, pty, re, select, signal, struct, subprocess, termios, time
+import xml.etree.ElementTree as ElementTree
 from story import CTL, EXAMPLES, ROOT, STATE, Skip, ctl, environment, equal, run, story, tell
 
 VERBS = re.findall(r'\{ VERB_\w+, "(\w+)"', open(os.path.join(ROOT, "actorctl", "main.c")).read())
-LISTINGS = [["env", "list"], ["env", "show", "CartPole-v1"], ["price", "list"], ["price", "show", "local"]]
+LISTINGS = [["env", "list"], ["env", "show", "CartPole-v1"], ["price", "list"], ["price", "show", "local"],
+            ["graph", os.path.join(EXAMPLES, "cartpole.conf")]]
 
 
 @story("the help of every verb fits 80 columns, and -h is --help")
@@ -51,9 +53,27 @@ def listings():
     full, rows = ctl("env", "list").out, ctl("env", "list", "--no-legend").out
     assert "ENVIRONMENT" in full and "listed." in full and "ENVIRONMENT" not in rows and "listed" not in rows
     equal(len(rows.splitlines()), len(ctl("env", "list", "--json=short").json), "rows")
-    for words in ["env", "list"], ["price", "list"]:
+    for words in ["env", "list"], ["price", "list"], LISTINGS[-1]:
         assert max(map(len, ctl(*words).out.splitlines())) <= 80, words
     assert all(sheet["source"] for sheet in ctl("price", "list", "--json").json), "sources are for programs"
+
+
+@story("graph maps fragments to processes, and its pictures are whole")
+def graph():
+    words = "graph", os.path.join(EXAMPLES, "cartpole.conf")
+    job = ctl(*words, "--json", "--set", "Scaling.Actors=3").json
+    hosts = {row["fragment"]: row["host"] for row in job["fragments"]}
+    equal((hosts["inference"], hosts["gradient"], job["actors"]), ("actor", "learner", 3), "coarse")
+    for edge in job["edges"]:
+        equal(bool(edge["channel"]), hosts[edge["from"]] != hosts[edge["to"]], f"channel of {edge}")
+    picture = ElementTree.fromstring(ctl(*words, "--svg").out)
+    texts = {e.text for e in picture.iter() if e.tag.endswith("text")}
+    assert set(hosts) <= texts, texts
+    dot = ctl(*words, "--dot").out
+    equal((dot.count("{"), dot.count("subgraph")), (dot.count("}"), 2), "dot")
+    for bad, want in [(["--policy=single-learner-corse"], "single-learner-coarse"), (["--dot", "--svg"], "--svg")]:
+        r = ctl(*words, *bad)
+        assert r.status == 2 and want in r.err and not r.out, r
 
 
 @story("verify has the rights of its caller: what an ordinary user cannot get is refused, whatever the system's daemon would give")

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The training loop as data: fragments, the tensors that flow between them, and where a distribution puts each. After "MSRL:
+ * Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23): the algorithm is written once, and a row decides
+ * how it runs. lib/fragment.c maps a row onto the graph and refuses what cannot work (pure); actorctl prints it; the invoker asks the
+ * row what to do and knows no distribution by name. */
+#pragma once
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "include/settings.h"
+
+#define EDGES_MAX 32u
+#define EDGE_DIMS_MAX 3u
+#define GRADIENT_PARTS 16u              /* lanes that a minibatch's shards are summed in, whoever computes them */
+
+/* X(NAME, word, what it does) */
+#define FRAGMENTS(X)                                                                \
+        X(STEP, "step", "steps environments")                                       \
+        X(INFERENCE, "inference", "acts: observation to action, by the policy")     \
+        X(STORE, "store", "keeps a round's trajectories, copied and checked")       \
+        X(ADVANTAGE, "advantage", "values, advantages and targets of a round")      \
+        X(GRADIENT, "gradient", "gradients of a minibatch, in shards of rows")      \
+        X(UPDATE, "update", "adds gradients up and moves the parameters")           \
+        X(PUBLISH, "publish", "makes parameters the next policy version")           \
+        X(EVALUATE, "evaluate", "plays episodes without learning from them")
+
+#define HOSTS(X)                                                                    \
+        X(ACTOR, "actor") X(LEARNER, "learner") X(LEARNERS, "every learner") X(FUSED, "one process")
+
+#define CHANNELS(X)                     /* X(NAME, word, what it is) */             \
+        X(SEGMENT, "segment", "the actor's shared memory, handed over by an order") \
+        X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")    \
+        X(POLICY, "policy", "banks of versions that the learner alone writes")      \
+        X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")
+
+#define RATES(X)                                                                     \
+        X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
+
+/* When the consumer goes on. Which one it is never changes a result, only who waits for whom. */
+#define BARRIERS(X) X(NONE, "nobody") X(READY, "whoever is ready") X(ALL, "all actors")
+
+typedef enum Fragment {
+#define X(name, ...) FRAGMENT_##name,
+        FRAGMENTS(X)
+#undef X
+        _FRAGMENT_MAX,
+} Fragment;
+typedef enum Host {
+#define X(name, word) HOST_##name,
+        HOSTS(X)
+#undef X
+        _HOST_MAX,
+} Host;
+typedef enum ChannelKind {
+#define X(name, ...) CHANNEL_##name,
+        CHANNELS(X)
+#undef X
+        _CHANNEL_MAX,
+} ChannelKind;
+typedef enum Rate {
+#define X(name, word) RATE_##name,
+        RATES(X)
+#undef X
+        _RATE_MAX,
+} Rate;
+typedef enum Barrier {
+#define X(name, word) BARRIER_##name,
+        BARRIERS(X)
+#undef X
+        _BARRIER_MAX,
+} Barrier;
+
+typedef struct Distribution {           /* a row of the table: all that a distribution says */
+        uint32_t host[_FRAGMENT_MAX];   /* Host */
+        uint32_t round_barrier;         /* Barrier: what an update waits for */
+        uint32_t inference_barrier;     /* what serving a step waits for; NONE: actors act by themselves */
+        const char *help;
+} Distribution;
+
+typedef struct Dim {                    /* value 0: only the environment knows it */
+        const char *name;
+        uint64_t value;
+} Dim;
+
+typedef struct Edge {
+        const char *tensor;
+        uint32_t from, to;              /* Fragment */
+        uint32_t rate;
+        uint32_t element;               /* ActordElement; 0: as the environment has it */
+        uint32_t n_dims;
+        Dim dims[EDGE_DIMS_MAX];
+        bool held;                      /* has a value before its producer ever ran: what breaks a cycle */
+        uint32_t n_parts;               /* pieces that replicas share out and add up again; 0: each replica has the whole */
+        uint64_t n_a_round;             /* how often; 0: as often as the algorithm asks */
+} Edge;
+
+typedef struct Channel {
+        uint32_t kind, edge;
+} Channel;
+
+typedef struct Graph {                  /* one job's, as one distribution maps it */
+        uint32_t host[_FRAGMENT_MAX];
+        uint32_t n_replicas[_HOST_MAX];
+        uint32_t round_barrier, inference_barrier;
+        uint32_t n_edges, n_channels;
+        Edge edges[EDGES_MAX];
+        Channel channels[EDGES_MAX];
+} Graph;

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The graph of the training loop is one table, a distribution is one row; everything else follows from the two. */
+#include "lib/fragment.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "include/actord/env.h"
+
+/* clang-format off */
+static const Distribution rows[_DISTRIBUTION_MAX] = {
+        [DISTRIBUTION_COARSE] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_ACTOR,
+                        [FRAGMENT_STORE] = HOST_LEARNER,    [FRAGMENT_ADVANTAGE] = HOST_LEARNER,
+                        [FRAGMENT_GRADIENT] = HOST_LEARNER, [FRAGMENT_UPDATE] = HOST_LEARNER,
+                        [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
+                .help = "actors act by themselves, one learner takes whole rollouts",
+        },
+};
+
+/* Dims of the table below: T steps of E environments are an actor's rollout, A actors are a round. */
+enum { DIM_NONE, DIM_T, DIM_T1, DIM_E, DIM_A, DIM_ROWS, DIM_MINIBATCH, DIM_OBSERVATION, DIM_ACTION, DIM_PARAMETERS };
+
+static const struct {
+        Fragment from, to;
+        const char *tensor;
+        Rate rate;
+        uint32_t element, dims[EDGE_DIMS_MAX];
+        bool held;                      /* what holds it: a slot's observation, a version's bank, the parameters themselves */
+        uint32_t n_parts;
+} table[] = {
+        { FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation", RATE_STEP, 0, { DIM_E, DIM_OBSERVATION }, true, 0 },
+        { FRAGMENT_INFERENCE, FRAGMENT_STEP, "action", RATE_STEP, 0, { DIM_E, DIM_ACTION }, false, 0 },
+        { FRAGMENT_STEP, FRAGMENT_STORE, "observations", RATE_INVOCATION, 0, { DIM_T1, DIM_E, DIM_OBSERVATION }, false, 0 },
+        { FRAGMENT_STEP, FRAGMENT_STORE, "rewards", RATE_INVOCATION, ACTORD_F64, { DIM_T, DIM_E }, false, 0 },
+        { FRAGMENT_STEP, FRAGMENT_STORE, "ends", RATE_INVOCATION, ACTORD_U8, { DIM_T, DIM_E }, false, 0 },
+        { FRAGMENT_INFERENCE, FRAGMENT_STORE, "actions", RATE_INVOCATION, 0, { DIM_T, DIM_E, DIM_ACTION }, false, 0 },
+        { FRAGMENT_INFERENCE, FRAGMENT_STORE, "log-probabilities", RATE_INVOCATION, ACTORD_F32, { DIM_T, DIM_E }, false, 0 },
+        { FRAGMENT_STORE, FRAGMENT_ADVANTAGE, "batch", RATE_ROUND, ACTORD_F32, { DIM_A, DIM_ROWS }, false, 0 },
+        { FRAGMENT_STORE, FRAGMENT_GRADIENT, "minibatch", RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
+        { FRAGMENT_ADVANTAGE, FRAGMENT_GRADIENT, "advantages", RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
+        { FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
+        { FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
+        { FRAGMENT_UPDATE, FRAGMENT_ADVANTAGE, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
+        { FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, 0 },
+        { FRAGMENT_PUBLISH, FRAGMENT_INFERENCE, "policy", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
+        { FRAGMENT_PUBLISH, FRAGMENT_EVALUATE, "policy", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, 0 },
+};
+/* clang-format on */
+
+#define WORDS(function, list, max)                                    \
+        const char *function(uint32_t i) {                            \
+                static const char *const words[max] = { list(WORD) }; \
+                                                                      \
+                return i < max ? words[i] : NULL;                     \
+        }
+#define WORD(name, word, ...) word,
+WORDS(fragment_to_string, FRAGMENTS, _FRAGMENT_MAX)
+WORDS(host_to_string, HOSTS, _HOST_MAX)
+WORDS(channel_to_string, CHANNELS, _CHANNEL_MAX)
+WORDS(rate_to_string, RATES, _RATE_MAX)
+WORDS(barrier_to_string, BARRIERS, _BARRIER_MAX)
+#undef WORD
+#undef WORDS
+
+const char *element_to_string(uint32_t element) {
+        switch (element) {
+        case ACTORD_F32: return "f32";
+        case ACTORD_F64: return "f64";
+        case ACTORD_I32: return "i32";
+        case ACTORD_U8: return "u8";
+        }
+        return "env's";
+}
+
+const Distribution *distribution_find(uint32_t distribution) {
+        return distribution < _DISTRIBUTION_MAX ? &rows[distribution] : NULL;
+}
+
+bool distribution_serves(const Distribution *row) {
+        assert(row);
+
+        return row->host[FRAGMENT_INFERENCE] != row->host[FRAGMENT_STEP];
+}
+
+uint32_t distribution_orders(const Distribution *row, Host side) {
+        uint32_t orders = 0;
+
+        assert(row);
+
+        if (row->host[FRAGMENT_STEP] == side)
+                orders |= 1u << ORDER_ROLLOUT;
+        if (row->host[FRAGMENT_STORE] == side && row->host[FRAGMENT_STEP] != side)
+                orders |= 1u << ORDER_TAKE;
+        if (row->host[FRAGMENT_GRADIENT] == side)
+                orders |= 1u << ORDER_LEARN;
+        return orders;
+}
+
+static Dim dim_make(const JobSettings *s, uint32_t n_actors, uint32_t dim) {
+        uint64_t steps = s->rollout_steps, envs = s->envs_per_actor;
+
+        switch (dim) {
+        case DIM_T: return (Dim){ "steps", steps };
+        case DIM_T1: return (Dim){ "steps + 1", steps + 1 };
+        case DIM_E: return (Dim){ "environments", envs };
+        case DIM_A: return (Dim){ "actors", n_actors };
+        case DIM_ROWS: return (Dim){ "rows", steps * envs };
+        case DIM_MINIBATCH: return (Dim){ "rows", 0 };
+        case DIM_OBSERVATION: return (Dim){ "observation", 0 };
+        case DIM_ACTION: return (Dim){ "action", 0 };
+        case DIM_PARAMETERS: return (Dim){ "parameters", 0 };
+        }
+        return (Dim){};
+}
+
+static uint64_t rate_a_round(const JobSettings *s, uint32_t n_actors, uint32_t rate) {
+        switch ((Rate) rate) {
+        case RATE_STEP: return (uint64_t) n_actors * s->rollout_steps;
+        case RATE_INVOCATION: return n_actors;
+        case RATE_ROUND: return 1;
+        case RATE_GRADIENT: return 0; /* epochs may end early */
+        case _RATE_MAX: break;
+        }
+        return 0;
+}
+
+/* A learner of several does what every learner does. */
+static bool hosts_meet(uint32_t a, uint32_t b) {
+        return a == b || (a == HOST_LEARNERS && b == HOST_LEARNER);
+}
+
+bool graph_crosses(const Graph *graph, const Edge *edge) {
+        uint32_t from = graph->host[edge->from], to = graph->host[edge->to];
+
+        return !hosts_meet(from, to) || (edge->n_parts > 0 && graph->n_replicas[to] > 1);
+}
+
+static ChannelKind channel_of(const Graph *graph, const Edge *edge) {
+        if (edge->n_parts > 0)
+                return CHANNEL_REDUCE;
+        if (edge->from == FRAGMENT_PUBLISH)
+                return CHANNEL_POLICY;
+        return edge->rate == RATE_STEP ? CHANNEL_EXCHANGE : CHANNEL_SEGMENT;
+}
+
+void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret) {
+        uint32_t n_actors;
+
+        assert(row);
+        assert(settings);
+        assert(ret);
+
+        n_actors = settings->n_actors;
+        *ret = (Graph){
+                .n_replicas = { [HOST_ACTOR] = n_actors,
+                                [HOST_LEARNER] = 1,
+                                [HOST_LEARNERS] = 1,
+                                [HOST_FUSED] = 1 },
+                .round_barrier = row->round_barrier,
+                .inference_barrier = row->inference_barrier,
+        };
+        for (uint32_t f = 0; f < _FRAGMENT_MAX; f++)
+                ret->host[f] = row->host[f];
+
+        for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+                Edge *edge = &ret->edges[ret->n_edges];
+
+                *edge = (Edge){
+                        .tensor = table[k].tensor,
+                        .from = table[k].from,
+                        .to = table[k].to,
+                        .rate = table[k].rate,
+                        .element = table[k].element,
+                        .held = table[k].held,
+                        .n_parts = table[k].n_parts,
+                        .n_a_round = rate_a_round(settings, n_actors, table[k].rate),
+                };
+                while (edge->n_dims < EDGE_DIMS_MAX && table[k].dims[edge->n_dims] != DIM_NONE) {
+                        edge->dims[edge->n_dims] = dim_make(settings, n_actors, table[k].dims[edge->n_dims]);
+                        edge->n_dims++;
+                }
+                if (graph_crosses(ret, edge))
+                        ret->channels[ret->n_channels++] =
+                                        (Channel){ .kind = channel_of(ret, edge), .edge = ret->n_edges };
+                ret->n_edges++;
+        }
+}
+
+size_t shape_print(const Edge *edge, char *ret, size_t n) {
+        size_t length = 0;
+
+        assert(edge);
+        assert(ret && n > 0);
+
+        ret[0] = '\0';
+        for (uint32_t k = 0; k < edge->n_dims && length < n; k++)
+                length += (size_t) (edge->dims[k].value > 0
+                                                    ? snprintf(ret + length, n - length, "%s%llu",
+                                                                      k > 0 ? " " : "",
+                                                                      (unsigned long long) edge->dims[k]
+                                                                                      .value)
+                                                    : snprintf(ret + length, n - length, "%s%s",
+                                                                      k > 0 ? " " : "", edge->dims[k].name));
+        return length;
+}
+
+static const char *edge_name(const Edge *edge, char ret[96]) {
+        (void) snprintf(ret, 96, "%s from %s to %s", edge->tensor, fragment_to_string(edge->from),
+                        fragment_to_string(edge->to));
+        return ret;
+}
+
+static int validate_channels(const Graph *graph, char *ret_reason, size_t n) {
+        char name[96];
+
+        for (uint32_t e = 0; e < graph->n_edges; e++) {
+                const Edge *edge = &graph->edges[e];
+                uint32_t n_channels = 0, n_wanted = graph_crosses(graph, edge) ? 1 : 0;
+
+                for (uint32_t c = 0; c < graph->n_channels; c++)
+                        n_channels += graph->channels[c].edge == e;
+                if (n_channels == n_wanted)
+                        continue;
+                (void) snprintf(ret_reason, n, "%s: %s, so that it needs %s channel, and it has %u",
+                                edge_name(edge, name),
+                                n_wanted ? "it crosses processes" : "it stays in one process",
+                                n_wanted ? "exactly one" : "no", n_channels);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+/* Takes fragments away that wait for none of the rest; what is left waits in a circle. Edges that hold a value are not waited for. */
+static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
+        uint32_t left = (1u << _FRAGMENT_MAX) - 1, blocked;
+        size_t length;
+
+        do {
+                blocked = 0;
+                for (uint32_t e = 0; e < graph->n_edges; e++)
+                        if (!graph->edges[e].held && left >> graph->edges[e].from & 1)
+                                blocked |= 1u << graph->edges[e].to;
+                blocked &= left;
+                if (blocked == left)
+                        break;
+                left = blocked;
+        } while (left);
+        if (!left)
+                return 0;
+
+        length = (size_t) snprintf(ret_reason, n, "nothing is held in the cycle that these wait in:");
+        for (uint32_t f = 0; f < _FRAGMENT_MAX && length < n; f++)
+                if (left >> f & 1)
+                        length += (size_t) snprintf(
+                                        ret_reason + length, n - length, " %s", fragment_to_string(f));
+        return -EINVAL;
+}
+
+static int validate_replicas(const Graph *graph, char *ret_reason, size_t n) {
+        for (uint32_t e = 0; e < graph->n_edges; e++) {
+                const Edge *edge = &graph->edges[e];
+                uint32_t n_replicas = graph->n_replicas[graph->host[edge->from]];
+
+                if (n_replicas > 0 && (edge->n_parts == 0 || edge->n_parts % n_replicas == 0))
+                        continue;
+                (void) snprintf(ret_reason, n, "the %s has %u parts, which %u processes cannot share evenly",
+                                edge->tensor, edge->n_parts, n_replicas);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+int graph_validate(const Graph *graph, char *ret_reason, size_t n) {
+        int r;
+
+        assert(graph && graph->n_edges <= EDGES_MAX && graph->n_channels <= EDGES_MAX);
+        assert(ret_reason && n > 0);
+
+        r = validate_replicas(graph, ret_reason, n);
+        if (r >= 0)
+                r = validate_channels(graph, ret_reason, n);
+        if (r >= 0)
+                r = validate_cycles(graph, ret_reason, n);
+        return r;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Distributions as rows, the graph that a row makes of a job, and what is wrong with it. Pure. */
+#pragma once
+
+#include <stddef.h>
+
+#include "include/fragment.h"
+#include "include/turn.h"
+
+/* By Distribution_; NULL outside. */
+const Distribution *distribution_find(uint32_t distribution);
+
+/* What follows from a row. */
+bool distribution_serves(const Distribution *row);                /* the learner acts while a round rolls */
+uint32_t distribution_orders(const Distribution *row, Host side); /* of a round: bits 1 << OrderKind */
+
+/* The graph of a job whose environment need not be known. */
+void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret);
+
+/* Whether what flows along an edge leaves a process. */
+bool graph_crosses(const Graph *graph, const Edge *edge);
+
+/* 0; or -EINVAL with a sentence: an edge that crosses has not exactly one channel, a cycle holds nothing, replicas cannot share. */
+int graph_validate(const Graph *graph, char *ret_reason, size_t n);
+
+const char *fragment_to_string(uint32_t fragment);
+const char *host_to_string(uint32_t host);
+const char *channel_to_string(uint32_t kind);
+const char *rate_to_string(uint32_t rate);
+const char *barrier_to_string(uint32_t barrier);
+const char *element_to_string(uint32_t element);
+/* "[128 8 observation]". Returns its length. */
+size_t shape_print(const Edge *edge, char *ret, size_t n);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The graph that each distribution makes is sound, and each kind of mistake in one is refused with a sentence that names it. */
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "lib/fragment.h"
+
+static const JobSettings settings = { .n_actors = 4, .envs_per_actor = 8, .rollout_steps = 32 };
+
+static Graph graph_of(uint32_t distribution) {
+        Graph graph;
+
+        graph_make(distribution_find(distribution), &settings, &graph);
+        return graph;
+}
+
+static uint32_t find_edge(const Graph *graph, uint32_t from, uint32_t to, const char *tensor) {
+        for (uint32_t e = 0; e < graph->n_edges; e++)
+                if (graph->edges[e].from == from && graph->edges[e].to == to &&
+                                strcmp(graph->edges[e].tensor, tensor) == 0)
+                        return e;
+        g_assert_not_reached();
+}
+
+static void refused(const Graph *graph, const char *part) {
+        char reason[256] = "";
+
+        g_assert_cmpint(graph_validate(graph, reason, sizeof(reason)), ==, -EINVAL);
+        if (!strstr(reason, part))
+                g_error("'%s' does not say '%s'", reason, part);
+}
+
+static void test_rows(void) {
+        g_assert_null(distribution_find(_DISTRIBUTION_MAX));
+        for (uint32_t d = 0; d < _DISTRIBUTION_MAX; d++) {
+                const Distribution *row = distribution_find(d);
+                Graph graph = graph_of(d);
+                char reason[256] = "";
+
+                g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
+                g_assert_cmpstr(reason, ==, "");
+                /* Who serves waits for somebody, and only then. */
+                g_assert_cmpint(distribution_serves(row), ==, row->inference_barrier != BARRIER_NONE);
+        }
+}
+
+static void test_coarse(void) {
+        const Distribution *row = distribution_find(DISTRIBUTION_COARSE);
+        Graph graph = graph_of(DISTRIBUTION_COARSE);
+        uint32_t e = find_edge(&graph, FRAGMENT_STEP, FRAGMENT_STORE, "observations");
+        char shape[64];
+
+        g_assert_false(distribution_serves(row));
+        g_assert_cmpuint(distribution_orders(row, HOST_ACTOR), ==, 1u << ORDER_ROLLOUT);
+        g_assert_cmpuint(distribution_orders(row, HOST_LEARNER), ==, 1u << ORDER_TAKE | 1u << ORDER_LEARN);
+
+        g_assert_true(graph_crosses(&graph, &graph.edges[e]));
+        g_assert_cmpuint(graph.edges[e].n_a_round, ==, 4);
+        shape_print(&graph.edges[e], shape, sizeof(shape));
+        g_assert_cmpstr(shape, ==, "33 8 observation");
+
+        e = find_edge(&graph, FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation");
+        g_assert_false(graph_crosses(&graph, &graph.edges[e]));
+}
+
+/* Not yet in the table of policies, but a row like any other: acting at the learner. */
+static void test_served(void) {
+        Distribution row = *distribution_find(DISTRIBUTION_COARSE);
+        char reason[256];
+        Graph graph;
+        uint32_t e;
+
+        row.host[FRAGMENT_INFERENCE] = HOST_LEARNER;
+        row.inference_barrier = BARRIER_READY;
+        graph_make(&row, &settings, &graph);
+        g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
+        g_assert_true(distribution_serves(&row));
+
+        e = find_edge(&graph, FRAGMENT_INFERENCE, FRAGMENT_STEP, "action");
+        g_assert_true(graph_crosses(&graph, &graph.edges[e]));
+        g_assert_cmpuint(graph.edges[e].n_a_round, ==, 4 * 32);
+        e = find_edge(&graph, FRAGMENT_PUBLISH, FRAGMENT_INFERENCE, "policy");
+        g_assert_false(graph_crosses(&graph, &graph.edges[e]));
+}
+
+static void test_fused(void) {
+        Distribution row = { .round_barrier = BARRIER_ALL };
+        char reason[256];
+        Graph graph;
+
+        for (uint32_t f = 0; f < _FRAGMENT_MAX; f++)
+                row.host[f] = HOST_FUSED;
+        graph_make(&row, &settings, &graph);
+        g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
+        g_assert_cmpuint(graph.n_channels, ==, 0);
+}
+
+static void test_channels(void) {
+        Graph graph = graph_of(DISTRIBUTION_COARSE);
+
+        graph.channels[0].edge = find_edge(&graph, FRAGMENT_STORE, FRAGMENT_ADVANTAGE, "batch");
+        refused(&graph, "has 0");
+        graph = graph_of(DISTRIBUTION_COARSE);
+        graph.channels[graph.n_channels++] = graph.channels[0];
+        refused(&graph, "exactly one channel, and it has 2");
+        graph = graph_of(DISTRIBUTION_COARSE);
+        graph.channels[graph.n_channels++] = (Channel){ CHANNEL_SEGMENT,
+                find_edge(&graph, FRAGMENT_STORE, FRAGMENT_ADVANTAGE, "batch") };
+        refused(&graph, "batch from store to advantage: it stays in one process");
+}
+
+static void test_cycles(void) {
+        Graph graph = graph_of(DISTRIBUTION_COARSE);
+
+        graph.edges[find_edge(&graph, FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation")].held = false;
+        refused(&graph, "wait in: step inference");
+        graph = graph_of(DISTRIBUTION_COARSE);
+        graph.edges[find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters")].held = false;
+        refused(&graph, "gradient update");
+}
+
+static void test_replicas(void) {
+        Distribution row = *distribution_find(DISTRIBUTION_COARSE);
+        char reason[256];
+        Graph graph;
+
+        for (uint32_t f = FRAGMENT_STORE; f <= FRAGMENT_UPDATE; f++)
+                row.host[f] = HOST_LEARNERS;
+        graph_make(&row, &settings, &graph);
+        g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
+        graph.n_replicas[HOST_LEARNERS] = 3;
+        refused(&graph, "the gradient has 16 parts, which 3 processes cannot share");
+        /* With two, what was one process's is now an all-reduce, which needs its channel. */
+        graph.n_replicas[HOST_LEARNERS] = 2;
+        refused(&graph, "gradient from gradient to update: it crosses");
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+
+        g_test_add_func("/fragment/rows", test_rows);
+        g_test_add_func("/fragment/coarse", test_coarse);
+        g_test_add_func("/fragment/served", test_served);
+        g_test_add_func("/fragment/fused", test_fused);
+        g_test_add_func("/fragment/channels", test_channels);
+        g_test_add_func("/fragment/cycles", test_cycles);
+        g_test_add_func("/fragment/replicas", test_replicas);
+        return g_test_run();
+}
