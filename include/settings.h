@@ -23,7 +23,7 @@
 #define JOB_TEXT_MAX (256u * 1024u)
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
-#define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala")
+#define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse")
 #define SCHEDULERS(X) X(FIXED, "fixed") X(MAX, "max") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
@@ -175,6 +175,8 @@ enum KernelClass_ {
         X(Learner, KLTarget, f64, kl_target, "0.01", 0, 1e9, "that KLWeight adapts to")                                      \
         X(Learner, RhoBar, f64, rho_bar, "1", 0, 1e9, "V-trace: importance weights of temporal differences are cut to it")   \
         X(Learner, CBar, f64, c_bar, "1", 0, 1e9, "V-trace: importance weights of traces are cut to it")                     \
+        X(Learner, BufferBatches, u32, buffer_batches, "4", 1, 64, "rounds whose data are kept to learn from again")          \
+        X(Learner, TargetInterval, u32, target_interval, "", 1, 1e9, "gradient steps between updates of the target network") \
         X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 1, 65536, "units of each hidden layer")                    \
         X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")                              \
         X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0, "policy and value share the hidden layers")              \

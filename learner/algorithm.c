@@ -9,6 +9,7 @@ const Algorithm *algorithm_find(uint32_t algorithm) {
                 [ALGORITHM_PPO] = &algorithm_ppo,
                 [ALGORITHM_A2C] = &algorithm_a2c,
                 [ALGORITHM_IMPALA] = &algorithm_impala,
+                [ALGORITHM_IMPACT] = &algorithm_impact,
         };
 
         return algorithm < _ALGORITHM_MAX ? table[algorithm] : NULL;

@@ -11,7 +11,7 @@ typedef struct Algorithm {
         int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: something is not finite */
 } Algorithm;
 
-extern const Algorithm algorithm_ppo, algorithm_a2c, algorithm_impala;
+extern const Algorithm algorithm_ppo, algorithm_a2c, algorithm_impala, algorithm_impact;
 
 /* By Algorithm_; NULL outside. */
 const Algorithm *algorithm_find(uint32_t algorithm);

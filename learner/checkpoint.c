@@ -94,6 +94,45 @@ static void list_layers(TensorList *list, Learner *l) {
         tensor_add(list, "adam.v", "F32", net->v, net->n);
 }
 
+/* What the algorithm keeps from round to round, by the width of elements. */
+static void list_store_numbers(TensorList *list, Learner *l) {
+        Buffer *buffer = l->runtime->buffer;
+
+        if (buffer) {
+                tensor_add(list, "buffer.pushed", "I64", &buffer->n_pushed, 1);
+                tensor_add(list, "buffer.actors", "I64", buffer->n_actors, buffer->n);
+        }
+}
+
+static void list_store_columns(TensorList *list, Learner *l) {
+        const Runtime *rt = l->runtime;
+        const Buffer *buffer = rt->buffer;
+        uint64_t n = buffer ? buffer->n * l->batch->n_rows : 0;
+
+        if (rt->nets[NET_TARGET])
+                tensor_add(list, "target.parameters", "F32", rt->nets[NET_TARGET]->parameters,
+                                rt->nets[NET_TARGET]->n);
+        if (!buffer)
+                return;
+        tensor_add(list, "buffer.finals", "I32", buffer->n_finals,
+                        (uint64_t) buffer->n * l->batch->n_actors_max);
+        tensor_add(list, "buffer.observations", "F32", buffer->columns.observations,
+                        n * l->batch->n_observation);
+        tensor_add(list, "buffer.rewards", "F32", buffer->columns.scaled, n);
+        tensor_add(list, "buffer.log_probabilities", "F32", buffer->columns.behaviour_log_probability, n);
+        if (buffer->columns.actions)
+                tensor_add(list, "buffer.actions", "F32", buffer->columns.actions, n * l->batch->n_action);
+        else
+                tensor_add(list, "buffer.choices", "I32", buffer->columns.choices, n);
+}
+
+static void list_store_bytes(TensorList *list, Learner *l) {
+        const Buffer *buffer = l->runtime->buffer;
+
+        if (buffer)
+                tensor_add(list, "buffer.ends", "U8", buffer->columns.ends, buffer->n * l->batch->n_rows);
+}
+
 static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) {
         const SegmentLayout *layout = &l->context.page->segment;
 
@@ -115,8 +154,11 @@ size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
         TensorList list = { .rows = ret };
 
         list_numbers(&list, l);
+        list_store_numbers(&list, l);
         list_layers(&list, l);
+        list_store_columns(&list, l);
         list_snapshots(&list, l, banks);
+        list_store_bytes(&list, l);
         return list.n;
 }
 

@@ -95,6 +95,8 @@ int learner_new(const LearnerContext *context, Learner **ret) {
                         l->runtime->nets[NET_POLICY]->parameters);
         if (r < 0)
                 return r;
+        if (l->runtime->nets[NET_TARGET])
+                runtime_copy(l->runtime, NET_TARGET, NET_POLICY);
 
         *ret = TAKE_PTR(l);
         return 0;

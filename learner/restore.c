@@ -102,6 +102,13 @@ static bool numbers_possible(const Learner *l) {
                moments_possible(l->observation) && moments_possible(l->discounted);
 }
 
+static bool stores_possible(const Runtime *rt) {
+        const Adam *target = rt->nets[NET_TARGET];
+
+        return (!target || floats_finite(target->parameters, target->n, -INFINITY)) &&
+               (!rt->buffer || buffer_possible(rt->buffer));
+}
+
 static int check_policy(const Learner *l, const Safetensors *file) {
         const char *said = safetensors_metadata(file, METADATA_POLICY_SHA256);
         uint8_t sha256[32];
@@ -131,7 +138,7 @@ static int restore_file(Learner *l) {
         r = read_tensors(l, file);
         if (r < 0)
                 return r;
-        if (!numbers_possible(l))
+        if (!numbers_possible(l) || !stores_possible(l->runtime))
                 return refuse("some of its numbers are impossible: the file is damaged%s%s", "", "");
         return check_policy(l, file);
 }

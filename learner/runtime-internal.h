@@ -7,6 +7,7 @@
 #include "include/slot.h"
 #include "learner/adam.h"
 #include "learner/batch.h"
+#include "learner/buffer.h"
 #include "learner/gradient.h"
 #include "learner/runtime.h"
 #include "learner/threads.h"
@@ -40,7 +41,9 @@ typedef struct Work { /* of the phase in progress */
 struct Runtime {
         const JobSettings *settings;
         const Network *network;
-        Batch *batch;
+        Batch *live;    /* the round's data */
+        Batch *batch;   /* what the verbs work on: the round's, or earlier ones */
+        Buffer *buffer; /* NULL: the algorithm has none */
         Threads *threads;
         Bench *benches; /* [threads] */
 
@@ -52,7 +55,7 @@ struct Runtime {
         uint32_t layer_action, layer_log_sd, layer_value;
 
         /* The round */
-        uint32_t n_actors;
+        uint32_t n_actors, n_live_actors; /* of `batch`, and of `live` */
         uint64_t update;
         double progress;
         Statistics *statistics;

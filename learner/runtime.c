@@ -10,6 +10,7 @@
 #include "learner/advantage.h"
 #include "learner/runtime-internal.h"
 #include "learner/vtrace.h"
+#include "lib/algorithms.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
 
@@ -27,6 +28,7 @@ Runtime *runtime_free(Runtime *runtime) {
                 free(runtime->gradients[i]);
         for (unsigned i = 0; i < _NET_MAX; i++)
                 adam_free(runtime->nets[i]);
+        buffer_free(runtime->buffer);
         threads_free(runtime->threads);
         free(runtime->benches);
         free(runtime->lane_sums);
@@ -70,12 +72,27 @@ static int runtime_allocate(Runtime *rt) {
                 if (!rt->gradients[i])
                         return -ENOMEM;
         }
-        for (unsigned i = 0; i < _NET_MAX; i++) {
-                r = adam_new(rt->network->n_parameters, &rt->nets[i]);
+        r = adam_new(rt->network->n_parameters, &rt->nets[NET_POLICY]);
+        if (r < 0)
+                return r;
+        return threads_new(rt->settings->n_threads, &rt->threads);
+}
+
+/* What the algorithm keeps from round to round. */
+static int runtime_allocate_stores(Runtime *rt) {
+        const AlgorithmRow *row = algorithm_row(rt->settings->algorithm);
+        int r;
+
+        if (row->target) {
+                r = adam_new(rt->network->n_parameters, &rt->nets[NET_TARGET]);
                 if (r < 0)
                         return r;
         }
-        return threads_new(rt->settings->n_threads, &rt->threads);
+        switch ((Store) row->store) {
+        case STORE_ROLLOUT: return 0;
+        case STORE_BUFFER: return buffer_new(rt->settings->buffer_batches, rt->live, &rt->buffer);
+        }
+        return -EINVAL;
 }
 
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret) {
@@ -92,7 +109,7 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
                 return -ENOMEM;
         rt->settings = settings;
         rt->network = &page->network;
-        rt->batch = batch;
+        rt->live = rt->batch = batch;
         rt->layer_action = network_find(rt->network, OUTPUT_ACTION);
         rt->layer_log_sd = network_find(rt->network, OUTPUT_LOG_STD);
         rt->layer_value = network_find(rt->network, OUTPUT_VALUE);
@@ -103,6 +120,9 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         r = runtime_allocate(rt);
         if (r < 0)
                 return r;
+        r = runtime_allocate_stores(rt);
+        if (r < 0)
+                return r;
 
         *ret = TAKE_PTR(rt);
         return 0;
@@ -110,7 +130,8 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
 
 void runtime_begin(
                 Runtime *rt, uint32_t n_actors, uint64_t update, double progress, Statistics *statistics) {
-        rt->n_actors = n_actors;
+        rt->batch = rt->live;
+        rt->n_actors = rt->n_live_actors = n_actors;
         rt->update = update;
         rt->progress = progress;
         rt->statistics = statistics;

@@ -15,8 +15,8 @@ enum {
         ALGORITHM_STATE_MAX = 8,
 };
 
-/* Parameter sets of one shape. */
-typedef enum Net { NET_POLICY, _NET_MAX } Net;
+/* Parameter sets of one shape. NET_TARGET is there if the algorithm's row says so (lib/algorithms.c), and begins as the policy. */
+typedef enum Net { NET_POLICY, NET_TARGET, _NET_MAX } Net;
 
 typedef struct Rows {
         const uint32_t *order; /* row numbers */
@@ -65,3 +65,9 @@ void runtime_moments(Runtime *runtime, Rows rows, double *ret_mean,
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
+void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
+
+/* Data of earlier rounds, STORE_BUFFER: this round's become the newest of the last BufferBatches= rounds. Then each pass draws one round
+ * that all verbs work on until the next is drawn: the newest for pass 0, any of them for the others. */
+void runtime_push(Runtime *runtime);
+void runtime_draw(Runtime *runtime, uint32_t pass);

@@ -18,7 +18,7 @@ static size_t dtype_bytes(const char *dtype) {
         static const struct {
                 const char *name;
                 size_t bytes;
-        } table[] = { { "F32", 4 }, { "F64", 8 }, { "I64", 8 }, { "U8", 1 } };
+        } table[] = { { "F32", 4 }, { "F64", 8 }, { "I64", 8 }, { "I32", 4 }, { "U8", 1 } };
 
         for (size_t i = 0; i < ELEMENTSOF(table); i++)
                 if (strcmp(dtype, table[i].name) == 0)

@@ -13,7 +13,7 @@
 
 typedef struct TensorRow {
         char name[64];
-        const char *dtype; /* F32, F64, I64, U8 */
+        const char *dtype; /* F32, F64, I64, I32, U8 */
         uint32_t n_dims;
         uint64_t shape[TENSOR_DIMS_MAX];
         void *data; /* read by safetensors_write(), written by safetensors_read() */

@@ -24,6 +24,7 @@ typedef enum RandomPurpose {
         RANDOM_EVALUATE_RESET = 7, /* 6 would be its actions, which are taken without chance */
         RANDOM_EVALUATE_STEP,
         RANDOM_SCALING = 20, /* the number of actors */
+        RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 

@@ -49,3 +49,27 @@ static inline double reference_log_probability(const Network *network, const Bat
         *ret_entropy = entropy;
         return log_probability;
 }
+
+/* The gradient against central differences of a loss, parameter by parameter. */
+static inline void differences_check(const float *gradient, double *parameters, size_t n,
+                double (*loss)(const void *arg, const double *parameters), const void *arg) {
+        const double h = 1e-6;
+        double greatest = 0;
+
+        for (size_t i = 0; i < n; i++)
+                greatest = fmax(greatest, fabs((double) gradient[i]));
+        g_assert_cmpfloat(greatest, >, 1e-3);
+        for (size_t i = 0; i < n; i++) {
+                double kept = parameters[i], up, down, expected;
+
+                parameters[i] = kept + h;
+                up = loss(arg, parameters);
+                parameters[i] = kept - h;
+                down = loss(arg, parameters);
+                parameters[i] = kept;
+                expected = (up - down) / (2 * h);
+                if (fabs(expected - (double) gradient[i]) > 1e-4 * greatest)
+                        g_error("parameter %zu: the gradient is %g, differences say %g", i,
+                                        (double) gradient[i], expected);
+        }
+}

@@ -214,6 +214,8 @@ int main(int argc, char *argv[]) {
                 { "a2c", "NormalizeRewards=yes\nEntropyWeight=0.01", "", 400, true },
                 { "impala", "MinibatchSize=96\nRhoBar=2\nNormalizeObservations=yes", "MinibatchSize=32", 80,
                                 true },
+                { "impact", "Epochs=3\nMinibatchSize=192\nBufferBatches=2\nTargetInterval=5",
+                                "Epochs=2\nMinibatchSize=64\nClip=0.4\nTargetInterval=8", 120, true },
         };
 
         g_test_init(&argc, &argv, NULL);

@@ -10,7 +10,14 @@ typedef struct Case {
 
 enum { ROWS = 90 };
 
-static double reference_loss(const Bed *bed, const double *parameters, const double *advantages) {
+typedef struct Given {
+        const Bed *bed;
+        const double *advantages;
+} Given;
+
+static double reference_loss(const void *arg, const double *parameters) {
+        const Bed *bed = ((const Given *) arg)->bed;
+        const double *advantages = ((const Given *) arg)->advantages;
         const JobSettings *s = &bed->settings;
         const Network *network = &bed->page.network;
         const Batch *b = bed->learner->batch;
@@ -66,37 +73,18 @@ static void learn_once(Bed *bed, const Case *c, double rate) {
 }
 
 static void test_case(gconstpointer data) {
-        const Case *c = data;
-        double advantages[ROWS], parameters[512], greatest = 0;
-        const float *gradient;
+        double advantages[ROWS], parameters[512];
         Bed bed = {};
         size_t n;
 
-        learn_once(&bed, c, 0); /* the parameters stay where the gradient was taken */
-        gradient = bed.learner->runtime->gradients[0];
+        learn_once(&bed, data, 0); /* the parameters stay where the gradient was taken */
         n = bed.page.network.n_parameters;
         g_assert_cmpuint(n, <=, G_N_ELEMENTS(parameters));
         advantages_read(&bed, advantages);
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
                 parameters[i] = (double) bed.learner->runtime->nets[NET_POLICY]->parameters[i];
-                greatest = fmax(greatest, fabs((double) gradient[i]));
-        }
-        g_assert_cmpfloat(greatest, >, 1e-3);
-
-        for (size_t i = 0; i < n; i++) {
-                const double h = 1e-6;
-                double kept = parameters[i], up, down, expected;
-
-                parameters[i] = kept + h;
-                up = reference_loss(&bed, parameters, advantages);
-                parameters[i] = kept - h;
-                down = reference_loss(&bed, parameters, advantages);
-                parameters[i] = kept;
-                expected = (up - down) / (2 * h);
-                if (fabs(expected - (double) gradient[i]) > 1e-4 * greatest)
-                        g_error("parameter %zu: the gradient is %g, differences say %g", i,
-                                        (double) gradient[i], expected);
-        }
+        differences_check(bed.learner->runtime->gradients[0], parameters, n, reference_loss,
+                        &(Given){ &bed, advantages });
         bed_close(&bed);
 }
 

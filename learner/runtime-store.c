@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The verbs that reach beyond a round: target networks, and data of earlier rounds. Whatever is drawn is drawn from streams that belong to
+ * the update. */
+#include <assert.h>
+#include <string.h>
+
+#include "learner/runtime-internal.h"
+#include "lib/rng.h"
+
+void runtime_copy(Runtime *rt, Net to, Net from) {
+        assert(rt->nets[to] && rt->nets[from]);
+
+        memcpy(rt->nets[to]->parameters, rt->nets[from]->parameters,
+                        rt->network->n_parameters * sizeof(float));
+}
+
+void runtime_push(Runtime *rt) {
+        assert(rt->buffer);
+
+        buffer_push(rt->buffer, rt->live, rt->n_live_actors);
+}
+
+void runtime_draw(Runtime *rt, uint32_t pass) {
+        uint32_t age = 0;
+
+        assert(rt->buffer);
+
+        if (pass > 0) {
+                ActordRandom random;
+
+                random_begin(&random, rt->settings->seed, RANDOM_REPLAY, 0, rt->update, pass);
+                age = random_below(&random, buffer_count(rt->buffer));
+        }
+        rt->batch = buffer_at(rt->buffer, age, &rt->n_actors);
+}
