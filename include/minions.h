@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A trained scheduler, as a file: MinionsModel, then the network's parameters. A daemon gets it from a stranger, so that its size says all: whatever
+ * does not fit exactly is refused (lib/minions.c). Numbers are little-endian. */
+#pragma once
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+#include <assert.h>
+#include <stdint.h>
+#include "include/settings.h"
+
+#define MINIONS_MAGIC 0x736e6f696e696d00ull
+#define MINIONS_ABI 1u
+#define MINIONS_UNITS 64u               /* of each of the two hidden layers: "MinionsRL", Yu et al., AAAI 2024 */
+#define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
+
+/* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. Each is brought within -1 and 1 by a fixed function of its own, since the
+ * original does not scale them; job.conf(5) lists these. A trained network stands and falls with them. */
+#define MINIONS_FEATURES(X)                                                                             \
+        X(ROUND)                /* k: k / (k + 20) */                                                   \
+        X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
+        X(RETURN)               /* R of the round before: R / (|R| + |J|); -1 while there is none */    \
+        X(KL)                   /* D_KL of the newest two policies: d / (d + 0.01) */                   \
+        X(LEARNER_TIME)         /* P^l of the round before: lg(1 + t / ms) / 6, and the two that follow alike */ \
+        X(ACTOR_TIME)           /* mean P^a of the round before */                                      \
+        X(ROUND_TIME)           /* P of the round before */                                             \
+        X(BUDGET)               /* b: the share that is left */
+
+typedef enum MinionsFeature {
+#define X(NAME) MINIONS_##NAME,
+        MINIONS_FEATURES(X)
+#undef X
+        MINIONS_N_FEATURES,
+} MinionsFeature;
+
+typedef struct MinionsModel {
+        uint64_t magic;
+        uint32_t abi, struct_bytes;
+        uint32_t n_choices;                     /* counts 1 .. n_choices */
+        uint32_t reserved;
+        double target;                          /* J: what RETURN is measured against */
+        /* Where it comes from; words for people, each ended by a zero. */
+        char job[128];                          /* the inner job's file and environment */
+        char environment[64];
+        char from[64];                          /* the scheduler that it was fine-tuned from; empty: from nothing */
+        char currency[16], price_sheet[64];
+        uint64_t seed, n_episodes, n_rounds, n_steps;   /* inner runs, their rounds; n_steps: 0 where unknown */
+        uint64_t wall_nsec, emulated_nsec;      /* of the training */
+        double beta, cost_paper, cost_full;     /* the training's own bill */
+} MinionsModel;
+static_assert(sizeof(MinionsModel) == 32 + 336 + 48 + 24, "ABI");
+
+#define MINIONS_PARAMETERS(n_choices)                                                   \
+        ((uint64_t) (MINIONS_N_FEATURES + 1) * MINIONS_UNITS +                          \
+         (uint64_t) (MINIONS_UNITS + 1) * MINIONS_UNITS + (uint64_t) (MINIONS_UNITS + 1) * (n_choices))
+#define MINIONS_BYTES_MAX (sizeof(MinionsModel) + MINIONS_PARAMETERS(ACTORS_MAX) * sizeof(float))

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The state and the policy of MinionsRL's scheduler ("Cheaper and Faster: Distributed Deep Reinforcement Learning with Serverless Computing",
+ * Yu et al., AAAI 2024). Its eight numbers go over many orders of magnitude; the paper says nothing of how they are scaled. */
+#include "lib/minions.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/forward.h"
+#include "lib/network.h"
+#include "lib/slot.h"
+
+#define ROUNDS_HALF 20.0 /* of k: half of the scale */
+#define KL_HALF     0.01 /* the paper's KL target */
+#define TIME_UNIT   1e6  /* nanoseconds: what is faster shows as 0 */
+#define TIME_SCALE  6.0  /* decades up to 1: a quarter of an hour */
+
+DEFINE_CLEANUP(Forward *, forward_free)
+
+static float within(double x, double low) {
+        /* Written so that a NaN becomes the lowest. */
+        if (!(x > low))
+                return (float) low;
+        return x < 1.0 ? (float) x : 1.0f;
+}
+
+static float share_of(double x, double half) {
+        return within(x / (fabs(x) + half), -1.0);
+}
+
+static float time_of(uint64_t nsec) {
+        return within(log10(1.0 + (double) nsec / TIME_UNIT) / TIME_SCALE, 0.0);
+}
+
+void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]) {
+        bool any = facts->round > 0;
+
+        assert(facts);
+        assert(ret);
+
+        /* Before the first round there is nothing but the round's number and the budget. */
+        ret[MINIONS_ROUND] = within((double) facts->round / ((double) facts->round + ROUNDS_HALF), 0.0);
+        ret[MINIONS_LOSS] = any && isfinite(facts->loss) ? share_of(facts->loss, 1.0) : 0.0f;
+        ret[MINIONS_RETURN] =
+                        any && isfinite(facts->return_mean)
+                                        ? share_of(facts->return_mean, target != 0 ? fabs(target) : 1.0)
+                                        : -1.0f;
+        ret[MINIONS_KL] = any && isfinite(facts->kl) ? share_of(facts->kl, KL_HALF) : 0.0f;
+        ret[MINIONS_LEARNER_TIME] = any ? time_of(facts->learner_nsec) : 0.0f;
+        ret[MINIONS_ACTOR_TIME] = any ? time_of(facts->actor_mean_nsec) : 0.0f;
+        ret[MINIONS_ROUND_TIME] = any ? time_of(facts->round_nsec) : 0.0f;
+        ret[MINIONS_BUDGET] = any ? within(facts->budget_left, 0.0) : 1.0f;
+}
+
+double minions_loss(const JobSettings *settings, const Statistics *statistics) {
+        return statistics->loss_policy + settings->value_weight * statistics->loss_value -
+               settings->entropy_weight * statistics->entropy;
+}
+
+double minions_return(const Statistics *statistics, double before) {
+        if (isfinite(statistics->evaluation_mean))
+                return statistics->evaluation_mean;
+        return isfinite(statistics->return_round) ? statistics->return_round : before;
+}
+
+double minions_steps_left(const JobSettings *settings, const Statistics *statistics) {
+        return 1.0 - (double) statistics->n_env_steps / (double) settings->stop_steps;
+}
+
+static bool ends(const char *text, size_t n) {
+        return memchr(text, 0, n);
+}
+
+static bool words_end(const MinionsModel *m) {
+        return ends(m->job, sizeof(m->job)) && ends(m->environment, sizeof(m->environment)) &&
+               ends(m->from, sizeof(m->from)) && ends(m->currency, sizeof(m->currency)) &&
+               ends(m->price_sheet, sizeof(m->price_sheet));
+}
+
+int minions_check(const void *data, size_t n, const char **ret_reason) {
+        MinionsModel m;
+
+        assert(data || n == 0);
+        assert(ret_reason);
+
+        *ret_reason = "it is too short to be a trained scheduler";
+        if (n < sizeof(m))
+                return -EBADMSG;
+        memcpy(&m, data, sizeof(m));
+
+        *ret_reason = "it is no trained scheduler";
+        if (m.magic != MINIONS_MAGIC)
+                return -EBADMSG;
+        *ret_reason = "it is a trained scheduler of another version of actord";
+        if (m.abi != MINIONS_ABI || m.struct_bytes != sizeof(m) || m.reserved != 0)
+                return -EBADMSG;
+        *ret_reason = "its number of choices is impossible";
+        if (m.n_choices < 1 || m.n_choices > ACTORS_MAX)
+                return -EBADMSG;
+        *ret_reason = "its size does not fit its number of choices: it is cut short, or something was added";
+        if (n != sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float))
+                return -EBADMSG;
+        *ret_reason = "one of its words has no end";
+        if (!words_end(&m))
+                return -EBADMSG;
+
+        *ret_reason = "one of its numbers is not finite";
+        if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full))
+                return -EBADMSG;
+        for (uint64_t i = 0; i < MINIONS_PARAMETERS(m.n_choices); i++) {
+                float x;
+
+                memcpy(&x, (const uint8_t *) data + sizeof(m) + i * sizeof(x), sizeof(x));
+                if (!isfinite(x))
+                        return -EBADMSG;
+        }
+        return 0;
+}
+
+/* The network that the learner trains: the actor's half is the file's, the critic's is left out of a decision and stays zero. */
+static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
+        JobSettings settings = {
+                .hidden_layers = { .n = 2, .values = { MINIONS_UNITS, MINIONS_UNITS } },
+                .activation = ACTIVATION_TANH,
+        };
+
+        *ret_spec = (ActordEnvSpec){
+                .name = "scheduler",
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { MINIONS_N_FEATURES },
+                                .low = -1,
+                                .high = 1 },
+                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = n_choices },
+                .n_agents = 1,
+        };
+        return network_derive(&settings, ret_spec, ret);
+}
+
+/* From the last layer to the first, as each names what it reads; the file has them from the first. */
+static void parameters_place(const Network *network, const uint8_t *data, float *ret) {
+        const Layer *layers[3], *layer = network_output(network, OUTPUT_ACTION);
+
+        for (int i = 2; i >= 0; i--) {
+                assert(layer);
+                layers[i] = layer;
+                layer = &network->layers[layer->input];
+        }
+        for (unsigned i = 0; i < 3; i++) {
+                size_t n_weights = (size_t) layers[i]->n_in * layers[i]->n_out, n_biases = layers[i]->n_out;
+
+                memcpy(ret + layers[i]->weight_at, data, n_weights * sizeof(float));
+                data += n_weights * sizeof(float);
+                memcpy(ret + layers[i]->bias_at, data, n_biases * sizeof(float));
+                data += n_biases * sizeof(float);
+        }
+}
+
+int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FEATURES], uint32_t *ret) {
+        _cleanup_(forward_freep) Forward *forward = NULL;
+        _cleanup_free_ uint8_t *bank = NULL;
+        _cleanup_free_ float *logits = NULL;
+        PolicyLayout layout;
+        ActordEnvSpec spec;
+        MinionsModel m;
+        Network network;
+        int32_t choice;
+        int r;
+
+        assert(data && n >= sizeof(m));
+        assert(features);
+        assert(ret);
+
+        memcpy(&m, data, sizeof(m));
+        assert(n == sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float));
+        r = network_make(m.n_choices, &spec, &network);
+        if (r >= 0)
+                r = policy_layout(&network, &layout);
+        if (r >= 0)
+                r = forward_new(&network, &spec, &forward);
+        if (r < 0)
+                return r;
+
+        bank = aligned_alloc(64, (layout.bank_bytes + 63) / 64 * 64);
+        logits = calloc(2 * (size_t) m.n_choices, sizeof(float));
+        if (!bank || !logits)
+                return -ENOMEM;
+        memset(bank, 0, layout.bank_bytes); /* its head says: observations are taken raw */
+        parameters_place(&network, (const uint8_t *) data + sizeof(m),
+                        (float *) (bank + layout.parameters_at));
+
+        forward_row(forward, (const PolicyHead *) bank, &layout, features, logits, NULL);
+        action_sample(&network, logits, true, NULL, &choice, NULL);
+        *ret = (uint32_t) choice + 1;
+        return 0;
+}
