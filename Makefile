@@ -35,7 +35,7 @@ say = $(if $(filter 0,$(V)),@$(if $(silent),,printf '  %-4s %s\n' $(1) $@;))
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
-LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/nearest.c
+LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/settings-inner.c lib/nearest.c
 
 SRC_lib      := $(filter-out $(LIB_CONTROL),$(wildcard lib/*.c))
 SRC_control  := $(wildcard $(LIB_CONTROL))
@@ -47,11 +47,13 @@ SRC_invoker  := $(wildcard invoker/*.c)
 # The fused loop calls actors: only who links both takes it.
 SRC_fused    := learner/fused.c
 SRC_learner  := $(filter-out $(SRC_fused),$(wildcard learner/*.c))
+SRC_job      := $(wildcard learner/job/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
 
 # Below o/, since the folder actorctl/ and the program have one name.
 objects = $(patsubst %.c,$(B)/o/%.o,$(1))
+module_objects = $(patsubst %.c,$(B)/pic/%.o,$(1))
 
 PKG = pkg-config
 CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-1.0 smartcols 2>/dev/null)
@@ -63,7 +65,7 @@ LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
-PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/env-mujoco.so
+PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/env-mujoco.so $(B)/env-job.so
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
 
 .PHONY: all
@@ -77,7 +79,8 @@ $(B)/o/%.o: %.c
 $(call objects,$(SRC_control) $(SRC_daemon) $(SRC_actorctl)): CFLAGS_room = $(CFLAGS_control)
 $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
 # Kernels: constant trip counts and independent accumulators are worth unrolling; the results stay as written.
-$(call objects,lib/forward.c $(wildcard learner/kernels*.c)): CFLAGS_room = -O3
+KERNELS := lib/forward.c $(wildcard learner/kernels*.c)
+$(call objects,$(KERNELS)) $(call module_objects,$(KERNELS)): CFLAGS_room = -O3
 
 $(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_daemon)
@@ -96,13 +99,20 @@ $(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
 
+# A job inside an actor: acting and learning in one module.
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
+$(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
+	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
+
 $(B)/share: $(wildcard packaging/price/*)
 	@mkdir -p $@
 	@cp -r packaging/price $@/
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_actorctl) $(SRC_lib)))
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_job) $(SRC_actorctl) $(SRC_lib)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsP $@ $^
 $(B)/tests/%.o: tests/unit/%.c

@@ -29,3 +29,7 @@ _Noreturn void actor_main(const ActorContext *context);
 /* An administrator's environment: built in, or of a module beside our programs (env-mujoco.so in `directory`).
  * 0; -ENOENT: no such name; -ENOEXEC: the module does not load. Called by the invoker, before any fork. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
+
+/* Environment=job:FILE, with the job that FILE is: env-job.so in `directory`. 0; -ENOEXEC: it, or the inner job's environment, does not
+ * load. Called by the invoker, before any fork. */
+int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret);

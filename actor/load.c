@@ -12,25 +12,27 @@
 #include "lib/environments.h"
 
 typedef const ActordEnv *(*EnvironmentFind)(const char *name);
+typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
-static int module_find(const char *name, const char *module, const char *directory, const ActordEnv **ret) {
+/* The module's entrance; NULL: there is no such module, or it has no such entrance. */
+static void *module_entrance(const char *module, const char *directory, const char *symbol) {
         char path[PATH_MAX];
-        const ActordEnv *env;
-        EnvironmentFind find;
         void *handle;
         int n;
 
         n = snprintf(path, sizeof(path), "%s/env-%s.so", directory, module);
         if (n < 0 || (size_t) n >= sizeof(path))
-                return -ENOEXEC;
+                return NULL;
 
         /* Stays open: its environments are called until this process ends. */
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!handle)
-                return -ENOEXEC;
+        return handle ? dlsym(handle, symbol) : NULL;
+}
 
-        find = (EnvironmentFind) dlsym(handle, "actord_env_find");
-        env = find ? find(name) : NULL;
+static int module_find(const char *name, const char *module, const char *directory, const ActordEnv **ret) {
+        EnvironmentFind find = (EnvironmentFind) module_entrance(module, directory, "actord_env_find");
+        const ActordEnv *env = find ? find(name) : NULL;
+
         if (environment_check(env) < 0)
                 return -ENOEXEC;
 
@@ -47,7 +49,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         assert(ret);
 
         row = environment_find(name);
-        if (!row)
+        if (!row || environment_is_job(name))
                 return -ENOENT;
         if (row->module[0])
                 return module_find(name, row->module, directory, ret);
@@ -55,6 +57,23 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         env = builtin_env_find(name);
         if (!env)
                 return -ENOENT;
+
+        *ret = env;
+        return 0;
+}
+
+int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret) {
+        EnvironmentOfJob of_job;
+        const ActordEnv *env;
+
+        assert(inner);
+        assert(directory);
+        assert(ret);
+
+        of_job = (EnvironmentOfJob) module_entrance("job", directory, "actord_job_env");
+        env = of_job ? of_job(inner, directory) : NULL;
+        if (environment_check(env) < 0)
+                return -ENOEXEC;
 
         *ret = env;
         return 0;

@@ -10,6 +10,7 @@
 
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
 
 static void say(const char *sentences) {
@@ -82,8 +83,7 @@ void submission_complain_environment(const Submission *submission, const char *r
 
 /* A name with a slash is a path: relative to the job file when it stands there, to the working directory when it was given by
  * --set. */
-static char *plugin_path(const Submission *submission) {
-        const char *name = submission->settings.environment;
+static char *path_of(const Submission *submission, const char *name) {
         g_autofree char *directory = NULL;
 
         if (g_path_is_absolute(name) || environment_is_overridden(submission))
@@ -97,9 +97,9 @@ static ExitStatus open_environment(Submission *submission) {
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
 
-        if (!strchr(submission->settings.environment, '/'))
+        if (!environment_is_file(submission->settings.environment))
                 return STATUS_OK;
-        path = plugin_path(submission);
+        path = path_of(submission, submission->settings.environment);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0)
                 reason = g_strdup_printf("the plugin cannot be opened: %s", g_strerror(errno));
@@ -110,6 +110,39 @@ static ExitStatus open_environment(Submission *submission) {
                 return STATUS_USAGE;
         }
         submission->environment_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+/* The job that Environment=job:FILE names, put into this one's text: the daemon opens no path of a user. A text that has it already
+ * (`actorctl cat`) needs no file. */
+static ExitStatus include_inner(Submission *submission) {
+        g_autofree JobSettings *inner = g_new0(JobSettings, 1);
+        const char *name = submission->settings.environment + strlen(ENVIRONMENT_JOB_PREFIX);
+        g_autofree char *path = NULL, *text = NULL, *message = NULL, *sections = NULL, *own = NULL;
+        int r;
+
+        r = settings_parse_inner(
+                        submission->text, submission->file_name, &submission->settings, inner, &message);
+        if (r != -ENOENT) {
+                if (r < 0)
+                        say(message);
+                return r < 0 ? STATUS_USAGE : STATUS_OK;
+        }
+
+        path = path_of(submission, name);
+        if (read_text(path, &text) != STATUS_OK)
+                return STATUS_USAGE;
+        g_clear_pointer(&message, g_free);
+        r = settings_parse(text, path, NULL, 0, NULL, inner, &message);
+        if (r >= 0)
+                r = settings_check_inner(&submission->settings, inner, text, path, &message);
+        if (r < 0) {
+                say(message);
+                return STATUS_USAGE;
+        }
+        sections = settings_print_inner(inner);
+        own = submission->text;
+        submission->text = g_strconcat(own, "\n", sections, NULL);
         return STATUS_OK;
 }
 
@@ -132,6 +165,8 @@ ExitStatus submission_load_text(
                 say(message);
                 return STATUS_USAGE;
         }
+        if (environment_is_job(submission->settings.environment))
+                return include_inner(submission);
         return open_environment(submission);
 }
 

@@ -18,7 +18,9 @@
 #include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
+#include "lib/settings.h"
 #include "lib/words.h"
 
 enum { UID_RANGES = (UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX };
@@ -128,7 +130,7 @@ static int add_plugin(Job *job, LaunchRequest *request) {
         LaunchMount *mount = request->launch.mounts;
         int fd;
 
-        if (!slash)
+        if (!environment_is_file(job->settings.environment))
                 return 0;
         fd = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
         if (fd < 0)
@@ -139,6 +141,20 @@ static int add_plugin(Job *job, LaunchRequest *request) {
         mount->read_only = 1;
         (void) snprintf(mount->at, sizeof(mount->at), PLUGIN_DIRECTORY "%s", slash + 1);
         return 0;
+}
+
+/* With those of its inner job, if it has one. A descriptor, or negative. */
+static int seal_settings(const Job *job) {
+        g_autofree JobSettings *both = g_new0(JobSettings, 2);
+        g_autofree char *message = NULL;
+        int r;
+
+        both[0] = job->settings;
+        if (!environment_is_job(job->settings.environment))
+                return memfd_make_sealed("actord-settings", both, sizeof(JobSettings));
+
+        r = settings_parse_inner(job->row.text, job->row.file_name, &job->settings, &both[1], &message);
+        return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
 }
 
 /* *ret_what: what could not be had. The descriptors are in the request, whether it failed or not. */
@@ -154,8 +170,7 @@ static int prepare(Job *job, LaunchRequest *request, const char **ret_what) {
         request->fds[LAUNCH_FD_CHECKPOINT] = r >= 0 ? r : open("/dev/null", O_RDONLY | O_CLOEXEC);
 
         *ret_what = "memory for its settings";
-        r = request->fds[LAUNCH_FD_SETTINGS] =
-                        memfd_make_sealed("actord-settings", &job->settings, sizeof(job->settings));
+        r = request->fds[LAUNCH_FD_SETTINGS] = seal_settings(job);
         if (r < 0)
                 return r;
         *ret_what = "a stream for its actors' words";

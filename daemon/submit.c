@@ -15,6 +15,7 @@
 #include "daemon/submission.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/settings.h"
 
@@ -37,6 +38,11 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
 
         r = settings_parse(s->text, s->file_name, (const SettingOverride *) (void *) s->overrides->data,
                         s->overrides->len, (const char *const *) sheets, &s->settings, &message);
+        if (r >= 0 && environment_is_job(s->settings.environment)) {
+                g_autofree JobSettings *inner = g_new0(JobSettings, 1);
+
+                r = settings_parse_inner(s->text, s->file_name, &s->settings, inner, &message);
+        }
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(BadJobFile), message);
         return 0;
@@ -64,7 +70,7 @@ static int check_sheet(Submission *s, sd_bus_error *error) {
 }
 
 static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_bus_error *error) {
-        bool plugin = strchr(s->settings.environment, '/');
+        bool plugin = environment_is_file(s->settings.environment);
 
         if (plugin && s->environment_fd < 0)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),

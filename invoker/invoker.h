@@ -72,6 +72,7 @@ typedef enum Phase {
 typedef struct Invoker {
         const Invoked *invoked;
         const JobSettings *settings;
+        const JobSettings *inner; /* of Environment=job:FILE; NULL: of no other */
         const JobPage *page;
         uint32_t n_actors, n_containers;
         uint32_t level, missing; /* SandboxLevel; bits of Limit */
@@ -166,6 +167,8 @@ void pool_read(Invoker *i, Container *c); /* into the record of its last invocat
 
 /* learner.c */
 int learner_start(Invoker *i);
+/* "OPENBLAS_CORETYPE=...", for who loads the library: a literal. */
+const char *learner_kernel_class(const JobSettings *settings);
 void learner_order(Invoker *i, uint32_t kind, uint32_t actor);
 int learner_end(Invoker *i); /* kills and reaps: <0: there was none */
 

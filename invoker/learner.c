@@ -19,7 +19,7 @@ enum { TASKS_SPARE = 8 };
 
 /* OpenBLAS picks kernels by the CPU's family and misses AVX-512 on some that have it; equal classes give equal bits, so that the
  * choice must not be its own. Read by its constructor, hence set before exec. */
-static const char *kernel_class(const JobSettings *settings) {
+const char *learner_kernel_class(const JobSettings *settings) {
         switch (settings->kernel_class) {
         case KERNEL_CLASS_GENERIC: return "OPENBLAS_CORETYPE=Prescott";
         case KERNEL_CLASS_HASWELL: return "OPENBLAS_CORETYPE=Haswell";
@@ -78,8 +78,8 @@ static int child_descriptors(const Invoker *i, int *sources, int *targets, size_
 static _Noreturn void child_run(const Invoker *i) {
         static int sources[ACTORS_MAX + 16], targets[ACTORS_MAX + 16];
         char *argv[] = { (char *) "actord-learner", NULL };
-        char *environment[] = { (char *) kernel_class(i->settings), (char *) "OPENBLAS_NUM_THREADS=1",
-                NULL };
+        char *environment[] = { (char *) learner_kernel_class(i->settings),
+                (char *) "OPENBLAS_NUM_THREADS=1", NULL };
         uint64_t mapped_bytes;
         size_t n;
         int r;

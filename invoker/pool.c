@@ -21,6 +21,12 @@ static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 
 int pool_load_environment(Invoker *i) {
+        if (i->inner) {
+                /* It learns, too: with the kernels that the inner job's own learner would have. */
+                if (putenv((char *) learner_kernel_class(i->inner)) != 0)
+                        return -errno;
+                return environment_load_job(i->inner, i->invoked->directory, &i->env);
+        }
         return environment_load(i->settings->environment, i->invoked->directory, &i->env);
 }
 

@@ -9,6 +9,7 @@
 #include "include/record.h"
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/slot.h"
 
@@ -95,7 +96,7 @@ static int probe_plugin(Invoker *i, ActordEnvSpec *ret, uint32_t *ret_fault, int
 int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         int r = 0;
 
-        if (!strchr(i->settings->environment, '/'))
+        if (!environment_is_file(i->settings->environment))
                 r = pool_load_environment(i);
         else if (i->invoked->launch.n_mounts == 0)
                 r = -ENOENT;

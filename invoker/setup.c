@@ -13,6 +13,7 @@
 
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
 
 static int map_contract(int fd, size_t bytes, const void **ret) {
@@ -58,6 +59,12 @@ int setup_contracts(Invoker *i) {
         if (i->settings->abi != SETTINGS_ABI || i->settings->struct_bytes != sizeof(JobSettings))
                 return invoker_complain(-EBADMSG,
                                 "actord and actord-invoker are of different versions: install both from one build");
+        if (environment_is_job(i->settings->environment)) {
+                r = map_contract(INVOKER_FD_SETTINGS, 2 * sizeof(JobSettings), &settings);
+                if (r < 0)
+                        return invoker_complain(r, "descriptor 4 holds no inner job's settings");
+                i->inner = (const JobSettings *) settings + 1;
+        }
 
         i->n_actors = settings_actors_max(i->settings);
         i->n_containers = settings_processes(i->settings);

@@ -10,9 +10,24 @@
 
 static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
 
+static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
+        "decide over another job's actors, round by round", NAN, JOB_OPTIONS };
+
+bool environment_is_job(const char *name) {
+        assert(name);
+
+        return strncmp(name, ENVIRONMENT_JOB_PREFIX, strlen(ENVIRONMENT_JOB_PREFIX)) == 0;
+}
+
+bool environment_is_file(const char *name) {
+        return !environment_is_job(name) && strchr(name, '/');
+}
+
 const EnvironmentRow *environment_find(const char *name) {
         assert(name);
 
+        if (environment_is_job(name))
+                return &job_row;
         for (size_t i = 0; i < environment_count(); i++)
                 if (strcmp(rows[i].name, name) == 0)
                         return &rows[i];

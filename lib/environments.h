@@ -7,8 +7,12 @@
 
 #include "include/environments.h"
 
-/* NULL: no environment has this name. */
+/* NULL: no environment has this name. Each job:FILE has the same row. */
 const EnvironmentRow *environment_find(const char *name);
+
+/* Whether the name is of a user's file, or of an inner job. */
+bool environment_is_file(const char *name);
+bool environment_is_job(const char *name);
 
 size_t environment_count(void);
 

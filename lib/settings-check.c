@@ -44,7 +44,7 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
                                 "every job needs one: a name that `actorctl env list` shows, or ./FILE.so");
                 return;
         }
-        if (strchr(name, '/'))
+        if (environment_is_file(name))
                 return;
         row = environment_find(name);
         if (row) {
@@ -61,12 +61,23 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
         reader_complain(reader, "Job", "Environment", name, "unknown environment%s", hint);
 }
 
+static void check_no_inner(SettingsReader *reader) {
+        g_auto(GStrv) sections = g_key_file_get_groups(reader->file, NULL);
+
+        for (char **section = sections; *section; section++)
+                if (g_str_has_prefix(*section, SETTINGS_INNER_PREFIX))
+                        reader_complain(reader, *section, NULL, NULL,
+                                        "only Environment=" ENVIRONMENT_JOB_PREFIX "FILE has an inner job");
+}
+
 void settings_check_names(
                 SettingsReader *reader, const JobSettings *settings, const char *const *price_sheets) {
         g_assert(reader);
         g_assert(settings);
 
         check_environment(reader, settings);
+        if (!environment_is_job(settings->environment))
+                check_no_inner(reader);
         if (price_sheets && !g_strv_contains(price_sheets, settings->price_sheet)) {
                 g_autofree char *hint = did_you_mean(settings->price_sheet, price_sheets);
 
@@ -171,6 +182,38 @@ static void check_learner(SettingsReader *reader, const JobSettings *settings) {
                                 "KLWeight= adapts to it, so it must be above 0");
 }
 
+/* The option's value; NULL: not given. */
+static const char *option_value(const JobSettings *settings, const char *key) {
+        for (uint32_t i = 0; i < settings->n_options; i++)
+                if (strcmp(settings->options[i].key, key) == 0)
+                        return settings->options[i].value;
+        return NULL;
+}
+
+/* An inner run cannot be parked between two invocations: it begins and ends in one. */
+static void check_job(SettingsReader *reader, const JobSettings *settings) {
+        const char *rounds = option_value(settings, "Rounds");
+        uint64_t n_rounds = JOB_ROUNDS_DEFAULT;
+        g_autofree char *text = NULL;
+
+        if (!environment_is_job(settings->environment))
+                return;
+        if (rounds && !g_ascii_string_to_unsigned(rounds, 10, 1, JOB_ROUNDS_MAX, &n_rounds, NULL)) {
+                reader_complain(reader, "Environment", "Rounds", rounds,
+                                "it must be a whole number from 1 to %u", JOB_ROUNDS_MAX);
+                return;
+        }
+        if (settings->carry != CARRY_RESET)
+                reader_complain(reader, "Actor", "Carry", choice_carry_to_string(settings->carry),
+                                "an inner job cannot be carried from invocation to invocation: write Carry=reset");
+        if (settings->rollout_steps < n_rounds) {
+                text = g_strdup_printf("%u", settings->rollout_steps);
+                reader_complain(reader, "Actor", "RolloutSteps", text,
+                                "an inner run ends within an invocation, so it must be at least Rounds=%" G_GUINT64_FORMAT,
+                                n_rounds);
+        }
+}
+
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
         g_assert(reader);
         g_assert(settings);
@@ -179,4 +222,5 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_algorithm(reader, settings);
         check_minibatch(reader, settings);
         check_learner(reader, settings);
+        check_job(reader, settings);
 }

@@ -214,6 +214,9 @@ static void check_section(SettingsReader *reader, const char *section) {
         g_autoptr(GPtrArray) sections = NULL;
         g_autofree char *hint = NULL;
 
+        /* Another job's, looked at when that is parsed. */
+        if (g_str_has_prefix(section, SETTINGS_INNER_PREFIX))
+                return;
         if (section_known(section)) {
                 g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
                 g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);

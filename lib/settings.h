@@ -16,6 +16,18 @@ typedef struct SettingOverride {
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
 
+/* The inner job of Environment=job:FILE stands in the outer one's text, in sections with this before their names (lib/settings-inner.c). */
+#define SETTINGS_INNER_PREFIX "Inner."
+
+/* The inner job of a text whose own settings are `outer`. 0; -ENOENT: the text has none; -EINVAL. Either with *ret_message, as above. */
+int settings_parse_inner(const char *text, const char *file_name, const JobSettings *outer, JobSettings *ret,
+                char **ret_message);
+/* Whether a job can be trained inside another. 0; -EINVAL with *ret_message. text: the inner job's, where its lines are found. */
+int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,
+                const char *file_name, char **ret_message);
+/* What is given in a job's settings, as such sections; g_free(). */
+char *settings_print_inner(const JobSettings *settings);
+
 /* The line of `text` where [section] key stands (the last one, if repeated); 0 if it does not. For messages about a value found wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 

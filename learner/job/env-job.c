@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job as an environment: one step is one round of an inner job under as many actors as the action says, one episode a whole inner run with a
+ * seed of its own. It is how MinionsRL's scheduler is trained; state and reward are its paper's, with these differences:
+ *
+ *   the state's numbers are scaled (include/minions.h), and what is left of the budget is the share of StopSteps=: money is the daemon's business;
+ *   the reward's last term, the return that is missing at the end, is divided by |J|, so that tasks with large returns do not drown the times;
+ *   the run ends with success in the first round whose return reaches J, and without after Rounds= rounds or StopSteps= steps.
+ *
+ * Times are those of Clock=model. Nothing of a run can be put into a snapshot, hence the environment is sticky: it begins in the
+ * invocation in which it ends (Carry=reset). The inner job's settings and its environment are there before any actor is forked, as a
+ * physics engine's model is. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actor/actor.h"
+#include "actor/envs/option.h"
+#include "learner/fused.h"
+#include "lib/environments.h"
+#include "lib/minions.h"
+#include "lib/words.h"
+
+typedef struct InnerOptions {
+        double beta, target, rounds, episodes;
+} InnerOptions;
+
+typedef struct InnerRun { /* the instance */
+        InnerOptions options;
+        Fused *fused; /* NULL before the first episode */
+        MinionsFacts facts;
+        double best; /* return; NaN: none yet */
+} InnerRun;
+
+static JobSettings inner;
+static const ActordEnv *inner_env;
+
+static const EnvOption inner_options[] = {
+        { "Beta", ENV_OPTION_NUMBER, offsetof(InnerOptions, beta), 0, 1e6 },
+        { "Target", ENV_OPTION_NUMBER, offsetof(InnerOptions, target), -1e300, 1e300 },
+        { "Rounds", ENV_OPTION_NUMBER, offsetof(InnerOptions, rounds), 1, JOB_ROUNDS_MAX },
+        { "Episodes", ENV_OPTION_NUMBER, offsetof(InnerOptions, episodes), 0, JOB_EPISODES_MAX },
+};
+
+/* The target that the inner job names, or the one that its task is registered with. */
+static double target_default(void) {
+        const EnvironmentRow *row = environment_find(inner.environment);
+
+        if (settings_present(&inner, SETTING_Job_StopReturn))
+                return inner.stop_return;
+        return row ? row->threshold : NAN;
+}
+
+static int options_parse(const ActordOption *options, uint32_t n_options, InnerOptions *ret) {
+        int r;
+
+        *ret = (InnerOptions){
+                .beta = JOB_BETA_DEFAULT,
+                .target = target_default(),
+                .rounds = JOB_ROUNDS_DEFAULT,
+                .episodes = JOB_EPISODES_DEFAULT,
+        };
+        r = env_options_parse(inner_options, sizeof(inner_options) / sizeof(inner_options[0]), options,
+                        n_options, ret);
+        if (r < 0)
+                return r;
+        return isfinite(ret->target) ? 0 : -EINVAL;
+}
+
+static int job_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        InnerOptions parsed;
+        int r;
+
+        r = options_parse(options, n_options, &parsed);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { MINIONS_N_FEATURES },
+                                .low = -1,
+                                .high = 1 },
+                .action = { .kind = ACTORD_DISCRETE,
+                                .element = ACTORD_I32,
+                                .n_choices = settings_actors_max(&inner) },
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = 0,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(InnerRun),
+                .flags = ACTORD_ENV_STICKY,
+        };
+        (void) snprintf(ret->name, sizeof(ret->name), ENVIRONMENT_JOB_PREFIX "%.48s", inner.environment);
+        return 0;
+}
+
+static int job_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        InnerRun *run = instance;
+
+        *run = (InnerRun){};
+        return options_parse(options, n_options, &run->options);
+}
+
+static void run_observe(const InnerRun *run, void *ret_observation) {
+        float features[MINIONS_N_FEATURES];
+
+        minions_features(&run->facts, run->options.target, features);
+        memcpy(ret_observation, features, sizeof(features));
+}
+
+static int job_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        InnerRun *run = instance;
+        JobSettings settings = inner;
+        uint64_t high = actord_random_u32(random), low = actord_random_u32(random);
+        int r;
+
+        settings.seed = high << 32 | low;
+        run->fused = fused_free(run->fused);
+        r = fused_new(&settings, inner_env, &run->fused);
+        if (r < 0)
+                return r;
+
+        run->facts = (MinionsFacts){ .return_mean = NAN };
+        run->best = NAN;
+        run_observe(run, ret_observation);
+        return 0;
+}
+
+static int run_failed(const InnerRun *run) {
+        const FusedFault *fault = fused_fault(run->fused);
+        char sentence[256];
+
+        (void) fprintf(stderr, "env-job: round %llu of an inner run %s\n",
+                        (unsigned long long) run->facts.round + 1,
+                        fault_describe(fault->fault, fault->detail, sentence));
+        return -EIO;
+}
+
+static int run_round(InnerRun *run, uint32_t n_actors, Statistics *ret) {
+        FusedTimes times;
+        double mean;
+        int r;
+
+        r = fused_round(run->fused, n_actors, ret, &times);
+        if (r < 0)
+                return run_failed(run);
+        /* The same episodes after each round: what differs between two means is the policy. */
+        if (run->options.episodes >= 1) {
+                r = fused_evaluate(run->fused, 0, (uint32_t) run->options.episodes, &mean);
+                if (r < 0)
+                        return run_failed(run);
+                ret->evaluation_mean = mean;
+        }
+
+        run->facts = (MinionsFacts){
+                .round = run->facts.round + 1,
+                .loss = minions_loss(&inner, ret),
+                .return_mean = minions_return(ret, run->facts.return_mean),
+                .kl = ret->kl,
+                .learner_nsec = times.learner_nsec,
+                .actor_mean_nsec = times.actors_nsec / n_actors,
+                .round_nsec = times.round_nsec,
+                .budget_left = minions_steps_left(&inner, ret),
+        };
+        return 0;
+}
+
+static int job_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        InnerRun *run = instance;
+        double scale = run->options.target != 0 ? fabs(run->options.target) : 1.0, reward;
+        Statistics statistics;
+        bool reached, over;
+        int32_t choice;
+        int r;
+
+        memcpy(&choice, action, sizeof(choice));
+        if (choice < 0 || (uint32_t) choice >= settings_actors_max(&inner) || !run->fused)
+                return -EINVAL;
+
+        r = run_round(run, (uint32_t) choice + 1, &statistics);
+        if (r < 0)
+                return r;
+        if (!(run->best >= run->facts.return_mean)) /* also when there was none */
+                run->best = run->facts.return_mean;
+
+        reached = run->facts.return_mean >= run->options.target;
+        over = (double) run->facts.round >= run->options.rounds ||
+               statistics.n_env_steps >= inner.stop_steps;
+        reward = -run->options.beta * (double) run->facts.round_nsec / 1e9;
+        if (over && !reached)
+                reward += isfinite(run->best) ? (run->best - run->options.target) / scale : -1.0;
+
+        run_observe(run, ret_observation);
+        *ret = (ActordStep){ .reward = reward, .terminated = reached || over };
+        return 0;
+}
+
+static int job_snapshot(const void *instance, void *ret_snapshot) {
+        return -ENOTSUP;
+}
+
+static int job_restore(void *instance, const void *snapshot) {
+        return -ENOTSUP;
+}
+
+static void job_close(void *instance) {
+        InnerRun *run = instance;
+
+        run->fused = fused_free(run->fused);
+}
+
+static const ActordEnv job_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = job_spec,
+        .init = job_init,
+        .reset = job_reset,
+        .step = job_step,
+        .snapshot = job_snapshot,
+        .restore = job_restore,
+        .close = job_close,
+};
+
+__attribute__((visibility("default"))) const ActordEnv *actord_job_env(
+                const JobSettings *settings, const char *directory);
+
+/* The module's one entrance. NULL: the inner job's environment does not load, or not with these options. */
+const ActordEnv *actord_job_env(const JobSettings *settings, const char *directory) {
+        ActordEnvSpec spec;
+
+        if (environment_load(settings->environment, directory, &inner_env) < 0)
+                return NULL;
+        /* Before the fork, since a physics engine reads its model here. */
+        if (inner_env->spec(settings->options, settings->n_options, &spec) < 0)
+                return NULL;
+
+        inner = *settings;
+        inner.clock = CLOCK_MODEL;
+        /* An actor is one thread; the policy does not depend on it. */
+        inner.n_threads = 1;
+        return &job_env;
+}
