@@ -77,10 +77,15 @@ static void wasted_add(Usage *usage, Stretch stretch, uint64_t cpu_nsec, bool le
                         &usage->wasted_mib_usec);
 }
 
+/* Of a job that trains: its container, if not its episode, is numbered beyond the actors. */
+static bool is_evaluator(const JobSettings *settings, const Record *record) {
+        return record->actor != UINT32_MAX && record->actor >= settings_actors_max(settings);
+}
+
 /* An invocation's emulated time begins with its start-up, which is initialisation and no execution. The two parts are rounded so that
  * they add up to the rounded whole. */
-static void invocation_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
-                const Record *record, uint64_t *billed_nsec, uint64_t *mib_usec, uint64_t *cpu_nsec) {
+static void rollout_add(
+                Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t permille = allocation_permille(sheet, settings, false);
         uint64_t bytes = reserved_bytes(settings, record, false);
         uint64_t start_usec = record->cold ? settings->cold_usec : settings->warm_usec;
@@ -88,6 +93,10 @@ static void invocation_add(Usage *usage, const PriceSheet *sheet, const JobSetti
         uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                  execution_nsec;
 
+        add(&usage->n_invocations, 1);
+        add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
+        if (record->attempt > 0)
+                add(&usage->n_retried, 1);
         if (record->wasted) {
                 wasted_add(usage, stretch_make(whole_nsec, permille, bytes), record->metered.cpu_nsec,
                                 false);
@@ -97,20 +106,11 @@ static void invocation_add(Usage *usage, const PriceSheet *sheet, const JobSetti
         if (start_nsec > record->metered.emulated_nsec)
                 start_nsec = record->metered.emulated_nsec;
         execution_nsec = round_up(record->metered.emulated_nsec - start_nsec, sheet->granularity_msec);
-        stretch_add(stretch_make(execution_nsec, permille, bytes), billed_nsec, mib_usec);
+        stretch_add(stretch_make(execution_nsec, permille, bytes), &usage->actor_billed_nsec,
+                        &usage->actor_mib_usec);
         stretch_add(stretch_make(whole_nsec - execution_nsec, permille, bytes), &usage->startup_billed_nsec,
                         &usage->startup_mib_usec);
-        add(cpu_nsec, record->metered.cpu_nsec);
-}
-
-static void rollout_add(
-                Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        add(&usage->n_invocations, 1);
-        add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
-        if (record->attempt > 0)
-                add(&usage->n_retried, 1);
-        invocation_add(usage, sheet, settings, record, &usage->actor_billed_nsec, &usage->actor_mib_usec,
-                        &usage->actor_cpu_nsec);
+        add(&usage->actor_cpu_nsec, record->metered.cpu_nsec);
 }
 
 static void update_add(
@@ -127,11 +127,20 @@ static void update_add(
         add(&usage->learner_cpu_nsec, record->metered.cpu_nsec);
 }
 
+/* Start-up included: what one pays for knowing how good a policy is stands in one place. */
 static void evaluation_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
+                        allocation_permille(sheet, settings, false),
+                        reserved_bytes(settings, record, false));
+
         add(&usage->n_evaluations, 1);
-        invocation_add(usage, sheet, settings, record, &usage->evaluation_billed_nsec,
-                        &usage->evaluation_mib_usec, &usage->evaluation_cpu_nsec);
+        if (record->wasted) {
+                wasted_add(usage, stretch, record->metered.cpu_nsec, false);
+                return;
+        }
+        stretch_add(stretch, &usage->evaluation_billed_nsec, &usage->evaluation_mib_usec);
+        add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
 }
 
 static void worker_add(
@@ -141,6 +150,11 @@ static void worker_add(
                         allocation_permille(sheet, settings, learner),
                         reserved_bytes(settings, record, learner));
 
+        if (is_evaluator(settings, record)) {
+                stretch_add(stretch, &usage->evaluation_billed_nsec, &usage->evaluation_mib_usec);
+                add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
+                return;
+        }
         stretch_add(stretch, learner ? &usage->learner_startup_billed_nsec : &usage->startup_billed_nsec,
                         &usage->startup_mib_usec);
         add(&usage->startup_cpu_nsec, record->metered.cpu_nsec);
@@ -153,6 +167,11 @@ static void pool_add(
                         allocation_permille(sheet, settings, false),
                         reserved_bytes(settings, record, false));
 
+        if (is_evaluator(settings, record)) {
+                stretch_add(stretch, &usage->evaluation_pool_nsec, &usage->evaluation_pool_mib_usec);
+                add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
+                return;
+        }
         stretch_add(stretch, &usage->pool_nsec, &usage->pool_mib_usec);
         add(&usage->pool_cpu_nsec, record->metered.cpu_nsec);
 }
@@ -252,6 +271,10 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
         rate_lines(bill, s, "retries", sum(u->wasted_billed_nsec, u->learner_wasted_billed_nsec),
                         u->wasted_mib_usec, false);
         rate_lines(bill, s, "evaluation", u->evaluation_billed_nsec, u->evaluation_mib_usec, false);
+        line_push(bill, "evaluation", "idle vCPU-s", (double) u->evaluation_pool_nsec / 1e9,
+                        s->provisioned_vcpu_second, false);
+        line_push(bill, "evaluation", "idle GB-s", (double) u->evaluation_pool_mib_usec / GB_SECOND,
+                        s->provisioned_gb_second, false);
 }
 
 static void bill_requests(Bill *bill, const Usage *u, const PriceSheet *s) {

@@ -33,11 +33,11 @@ typedef struct Usage {
                         evaluation_cpu_nsec, pool_cpu_nsec; /* pool: what parked containers burnt */
         /* billed quantities: emulated duration times allocation, each invocation rounded up to the sheet's granularity */
         uint64_t actor_billed_nsec, learner_billed_nsec, startup_billed_nsec, wasted_billed_nsec,
-                        evaluation_billed_nsec, pool_nsec, learner_wasted_billed_nsec,
+                        evaluation_billed_nsec, pool_nsec, evaluation_pool_nsec, learner_wasted_billed_nsec,
                         learner_startup_billed_nsec;
         /* the same times memory, in units of MiB x microseconds */
         uint64_t actor_mib_usec, learner_mib_usec, startup_mib_usec, wasted_mib_usec, evaluation_mib_usec,
-                        pool_mib_usec;
+                        pool_mib_usec, evaluation_pool_mib_usec;
         uint64_t emulated_nsec;                           /* of all rounds */
         uint64_t wall_nsec;                               /* from the job's first record to its last */
         uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */

@@ -118,9 +118,9 @@ static void test_lambda_rules(void) {
         bill_make(&usage, sheet, &settings, &bill);
         assert_line(&bill, "actor-execution", "GB-s", 0.002 + 0.010, 0.012 * 0.0000166667);
         assert_line(&bill, "learner-execution", "GB-s", 0.008, 0.008 * 0.0000166667);
-        assert_line(&bill, "initialisation", "GB-s", 0.600, 0.6 * 0.0000166667);
+        assert_line(&bill, "initialisation", "GB-s", 0.300, 0.3 * 0.0000166667);
         assert_line(&bill, "retries", "GB-s", 0.010, 0.01 * 0.0000166667);
-        assert_line(&bill, "evaluation", "GB-s", 0.005, 0.005 * 0.0000166667);
+        assert_line(&bill, "evaluation", "GB-s", 0.305, 0.305 * 0.0000166667);
         assert_line(&bill, "provisioned", "GB-s", 1, 0.0000041667);
         assert_line(&bill, "requests", "requests", 4, 0.0000008);
         assert_line(&bill, "evaluation", "requests", 1, 0.0000002);
