@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One whole episode under the policy's mode, on streams of its own: it touches no slot, so that a job learns the same with and without
- * evaluations. Episode k is the same episode for each policy, which makes them comparable. */
+/* One whole episode on streams of its own: it touches no slot, so that a job learns the same with and without evaluations. Episode k is
+ * the same episode for each policy of one seed, whatever else the settings say, which makes them comparable: the difference of two policies is
+ * measured on common random numbers. */
 #include <assert.h>
 #include <errno.h>
 
@@ -11,23 +12,29 @@
 /* An environment without a horizon may never end an episode by itself. */
 enum { EVALUATION_STEPS_MAX = 1000000 };
 
-/* The number after those of all slots. */
-static uint32_t evaluation_slot(const Host *host) {
-        return settings_actors_max(host->context->settings) * host->envs;
-}
+/* The purposes are an evaluation's own; no slot of the job is meant. */
+enum { EVALUATION_SLOT = 0 };
 
-static int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode,
-                uint32_t t, ActordStep *ret) {
+static void act(Host *host, const PolicyHead *policy, uint64_t episode, uint32_t t) {
+        const JobSettings *settings = host->context->settings;
         const JobPage *page = host->context->page;
         ActordRandom random;
 
         forward_row(host->forward, policy, &page->policy, host->observation, host->parameters, NULL);
-        action_sample(&page->network, host->parameters, true, NULL, host->sample, NULL);
+        random_begin(&random, settings->seed, RANDOM_EVALUATE_ACTION, EVALUATION_SLOT, episode, t);
+        action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
+                        host->sample, NULL);
         action_clip(&page->spec, host->sample, host->action);
+}
 
+static int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode,
+                uint32_t t, ActordStep *ret) {
+        ActordRandom random;
+
+        act(host, policy, episode, t);
         *ret = (ActordStep){};
-        random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_STEP, evaluation_slot(host),
-                        episode, t);
+        random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_STEP, EVALUATION_SLOT, episode,
+                        t);
         return host->env->step(instance->memory, host->action, &random, host->observation, ret);
 }
 
@@ -44,8 +51,8 @@ static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t epi
         if (r < 0)
                 return r;
 
-        random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_RESET, evaluation_slot(host),
-                        episode, 0);
+        random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_RESET, EVALUATION_SLOT, episode,
+                        0);
         r = host->env->reset(instance->memory, &random, host->observation);
         if (r < 0)
                 return r;

@@ -93,7 +93,7 @@ typedef struct Decision {                       /* what a run is repeated from *
 /* limits_missing and level: include/sandbox.h. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
-        uint32_t kind, actor;                   /* actor (or container in WORKER and POOL); UINT32_MAX: the learner */
+        uint32_t kind, actor;                   /* actor (or container in WORKER and POOL); from MaxActors up: evaluates; UINT32_MAX: the learner */
         uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
         uint32_t attempt;                       /* > 0: a retry */
         uint32_t cold;                          /* the container was started for this invocation */

@@ -188,6 +188,11 @@ enum KernelClass_ {
         X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
         X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "of OpenBLAS; equal classes, equal bits")   \
+        X(Evaluation, Episodes, u32, evaluation_episodes, "0", 0, 10000, "whole episodes played after a round, to measure its policy") \
+        X(Evaluation, EveryRounds, u32, evaluation_every, "1", 1, 1e9, "after every so many rounds, and after the last")     \
+        X(Evaluation, Actors, u32, n_evaluators, "1", 1, 1000, "containers that play them, beside those that train")         \
+        X(Evaluation, Stochastic, bool, evaluation_stochastic, "no", 0, 0, "yes: actions are drawn; no: the most likely ones") \
+        X(Evaluation, StopReturn, f64, evaluation_stop_return, "", -1e300, 1e300, "end when an evaluation's mean reaches this") \
         X(Billing, PriceSheet, string, price_sheet, "aws-lambda-x86", 0, 0, "name from `actorctl price list`")               \
         X(Billing, Convention, choice_convention, convention, "serverless", 0, 0, "server: the sheet's fleet, idle or not")  \
         X(Billing, Clock, choice_clock, clock, "metered", 0, 0, "what emulated time is computed from")                       \
@@ -233,6 +238,11 @@ static inline bool settings_present(const JobSettings *s, Setting i) {
 /* Unset MaxActors means Actors. */
 static inline uint32_t settings_actors_max(const JobSettings *s) {
         return settings_present(s, SETTING_Scaling_MaxActors) ? s->n_actors_max : s->n_actors;
+}
+
+/* Containers that only evaluate, while a job trains. */
+static inline uint32_t settings_evaluators(const JobSettings *s) {
+        return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
 /* Containers that host the actors: actor a lives in container a % n. */

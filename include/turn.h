@@ -22,7 +22,7 @@ typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
         ORDER_ROLLOUT,          /* actor: act and step; inference is here */
-        ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams, acting deterministically */
+        ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams */
         ORDER_TAKE,             /* learner: check and copy one actor's rollout; the answer is the verdict */
         ORDER_LEARN,            /* learner: update and publish policy_version + 1 */
         ORDER_CHECKPOINT,       /* learner: everything below the daemon into one file */

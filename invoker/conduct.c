@@ -2,8 +2,10 @@
 /* Rounds: orders out, answers in, retries, the tests for an end. Everything here reacts to one event and returns; what is waited for
  * is in the phase and in the round. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
+#include "invoker/evaluation.h"
 #include "invoker/invoker.h"
 
 static bool training(const Invoker *i) {
@@ -16,10 +18,12 @@ static uint32_t containers_needed(const Invoker *i, uint32_t n_actors) {
 
 /* A container that does not start is no invocation yet; it has as many attempts. */
 static void start_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
-        report_worker(i, &c->worker, c->index, cpu_nsec, fault, detail);
-        report_fault(i, c->index, c->starts.n, fault, detail);
+        uint32_t number = container_number(i, c);
+
+        report_worker(i, &c->worker, number, cpu_nsec, fault, detail);
+        report_fault(i, number, c->starts.n, fault, detail);
         if (!attempts_fail(&c->starts, i->settings->n_retries, fault, detail))
-                finish_begin(i, PLAN_END_FAILED, fault, detail, c->index);
+                finish_begin(i, PLAN_END_FAILED, fault, detail, number);
 }
 
 static void start_container(Invoker *i, Container *c) {
@@ -55,7 +59,7 @@ static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
 static void serve(Invoker *i, Container *c) {
         uint32_t actor;
 
-        if (i->phase != PHASE_ROLLING)
+        if (i->phase != PHASE_ROLLING || c->index >= i->n_containers)
                 return;
         actor = round_waiting(i->round, c->index);
         if (actor == ACTOR_NONE)
@@ -126,7 +130,9 @@ static void container_ready(Invoker *i, Container *c, const Answer *answer) {
         c->state = CONTAINER_READY;
         c->doing = ORDER_NONE;
         c->starts = (Attempts){};
-        report_worker(i, &c->worker, c->index, pool_take(c), FAULT_NONE, 0);
+        report_worker(i, &c->worker, container_number(i, c), pool_take(c), FAULT_NONE, 0);
+        if (c->index >= i->n_containers && i->phase != PHASE_EVALUATING)
+                evaluate_rest(i, c);
         if (i->phase == PHASE_VERIFYING)
                 finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
 }
@@ -191,24 +197,44 @@ void conduct_container_ended(Invoker *i, Container *c, const Ended *ended) {
                 order_failed(i, c, fault, detail);
         else if (!ours)
                 /* It died with nothing to do: no invocation is lost, but somebody should know. */
-                report_fault(i, c->index, 0, fault, detail);
+                report_fault(i, container_number(i, c), 0, fault, detail);
         serve(i, c);
 }
 
-/* 0 while nothing that the settings name is reached. */
-static uint32_t end_reached(const Invoker *i, const Statistics *statistics) {
-        const JobSettings *s = i->settings;
-
+/* What the job was started for, by its own numbers. */
+static uint32_t goal_reached(const JobSettings *s, const Statistics *statistics) {
         /* A mean that does not exist yet reaches nothing: NaN compares false. */
         if (settings_present(s, SETTING_Job_StopReturn) && statistics->return_mean >= s->stop_return)
                 return PLAN_END_TARGET;
+        if (settings_present(s, SETTING_Evaluation_StopReturn) &&
+                        statistics->evaluation_mean >= s->evaluation_stop_return)
+                return PLAN_END_TARGET;
         if (statistics->n_env_steps >= s->stop_steps)
                 return PLAN_END_FINISHED;
-        return i->link.has_plan ? i->link.plan.end : PLAN_END_NOT;
+        return PLAN_END_NOT;
+}
+
+/* 0 while the settings and the daemon let a further round start. */
+static uint32_t end_reached(const Invoker *i) {
+        uint32_t end = goal_reached(i->settings, &i->statistics);
+
+        return end == PLAN_END_NOT && i->link.has_plan ? i->link.plan.end : end;
+}
+
+void conduct_close_round(Invoker *i) {
+        uint32_t end = i->phase == PHASE_ENDING ? i->end : end_reached(i);
+
+        if (i->round_open) {
+                report_round(i, end);
+                i->number = i->round->number;
+                i->round_open = false;
+        }
+        if (i->phase != PHASE_ENDING)
+                i->phase = PHASE_IDLE;
 }
 
 static void learned(Invoker *i, const Answer *answer) {
-        uint32_t end;
+        bool last;
 
         if (answer->fault != FAULT_NONE) {
                 i->last_checkpoint_tried = true; /* nothing of this state is worth keeping */
@@ -221,15 +247,20 @@ static void learned(Invoker *i, const Answer *answer) {
         for (uint32_t k = 0; k < i->n_containers; k++)
                 pool_read(i, &i->containers[k]);
 
-        end = end_reached(i, &answer->statistics);
-        report_round(i, answer, end);
+        report_learned(i, answer);
         round_close(i->round);
 
-        i->number = i->round->number;
         i->policy_version = answer->policy_version;
         i->statistics = answer->statistics;
+        i->statistics.evaluation_mean = i->statistics.evaluation_sd = NAN;
         memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
-        i->phase = PHASE_IDLE;
+
+        i->round_open = true;
+        last = goal_reached(i->settings, &i->statistics) != PLAN_END_NOT;
+        if (evaluation_is_due(i->settings, i->round->number, last))
+                evaluate_begin(i);
+        else
+                conduct_close_round(i);
 }
 
 static void verdict(Invoker *i, uint32_t actor, const Answer *answer) {
@@ -273,7 +304,11 @@ static void restored(Invoker *i, const Answer *answer) {
         i->policy_version = answer->policy_version;
         i->statistics = answer->statistics;
         memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
-        i->phase = training(i) ? PHASE_IDLE : PHASE_EVALUATING;
+        i->phase = PHASE_IDLE;
+        /* What ends a job by its evaluation stands in no checkpoint, but equal policies play equal episodes. */
+        if (!training(i) || (settings_present(i->settings, SETTING_Evaluation_StopReturn) &&
+                                            evaluation_is_due(i->settings, i->number, false)))
+                evaluate_begin(i);
 }
 
 static void checkpointed(Invoker *i, const Answer *answer) {
@@ -358,7 +393,7 @@ void conduct_advance(Invoker *i) {
                 evaluate_serve(i);
 
         if (i->phase == PHASE_IDLE) {
-                end = end_reached(i, &i->statistics);
+                end = end_reached(i);
                 if (end != PLAN_END_NOT)
                         finish_begin(i, end, FAULT_NONE, 0, ACTOR_NONE);
                 else if (checkpoint_is_due(i)) {

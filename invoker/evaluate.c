@@ -1,7 +1,60 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Evaluations: whole episodes of a restored policy, acting without chance, on streams of their own. Each is an invocation with a
- * record; an episode's result depends on its number alone, so any container may play it. */
+/* Evaluations: whole episodes on streams of their own. Each is an invocation with a record; an episode's result depends on the policy and on
+ * its number alone, so any container may play it.
+ *
+ * A job that only evaluates plays in the containers that would train. One that trains has containers of their own for it, numbered from
+ * MaxActors= up: they play between an update and the record that closes its round, and are frozen until the next time. */
+#include <assert.h>
+#include <math.h>
+
+#include "invoker/evaluation.h"
 #include "invoker/invoker.h"
+
+static bool training(const Invoker *i) {
+        return i->invoked->launch.purpose == LAUNCH_TRAIN;
+}
+
+static uint32_t players_first(const Invoker *i) {
+        return training(i) ? i->n_containers : 0;
+}
+
+static uint32_t players_end(const Invoker *i) {
+        return training(i) ? i->n_containers + i->n_evaluators : i->n_containers;
+}
+
+uint32_t evaluate_actor(const Invoker *i, const Container *c) {
+        return i->n_actors + c->index - players_first(i);
+}
+
+void evaluate_begin(Invoker *i) {
+        i->phase = PHASE_EVALUATING;
+        i->next_episode = i->n_episodes_done = 0;
+        for (uint32_t k = players_first(i); k < players_end(i); k++)
+                if (i->containers[k].state == CONTAINER_PARKED)
+                        pool_thaw(i, &i->containers[k]);
+}
+
+/* Kept for the next time, unless the job keeps nobody. */
+void evaluate_rest(Invoker *i, Container *c) {
+        if (c->state != CONTAINER_READY || c->doing != ORDER_NONE)
+                return;
+        if (settings_present(i->settings, SETTING_Scaling_WarmActors) && i->settings->n_actors_warm == 0)
+                pool_end(c, FAULT_NONE, 0);
+        else
+                pool_park(c);
+}
+
+static void evaluated(Invoker *i) {
+        if (!training(i)) {
+                finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
+                return;
+        }
+        for (uint32_t k = players_first(i); k < players_end(i); k++)
+                evaluate_rest(i, &i->containers[k]);
+        evaluation_summarise(i->returns, i->n_episodes, &i->statistics.evaluation_mean,
+                        &i->statistics.evaluation_sd);
+        conduct_close_round(i);
+}
 
 static void play(Invoker *i, Container *c) {
         const Order order = {
@@ -9,44 +62,43 @@ static void play(Invoker *i, Container *c) {
                 .attempt = c->plays.n,
                 .ordinal = c->episode,
                 .policy_version = i->policy_version,
-                .actor = c->index,
+                .actor = evaluate_actor(i, c),
         };
 
         c->has_episode = true;
         pool_order(i, c, &order);
 }
 
-void evaluate_serve(Invoker *i) {
-        uint64_t n_episodes = i->invoked->launch.n_episodes;
+static void serve(Invoker *i, Container *c) {
+        int r;
 
-        if (i->link.has_plan && i->link.plan.end != PLAN_END_NOT) {
+        if (c->doing != ORDER_NONE || (!c->has_episode && i->next_episode == i->n_episodes))
+                return;
+        if (c->state == CONTAINER_ABSENT) {
+                r = pool_fork(i, c);
+                if (r < 0)
+                        finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, -r, evaluate_actor(i, c));
+        } else if (c->state == CONTAINER_READY) {
+                if (!c->has_episode) {
+                        c->episode = i->next_episode++;
+                        c->plays = (Attempts){};
+                }
+                play(i, c);
+        }
+}
+
+void evaluate_serve(Invoker *i) {
+        /* A round in flight ends as a whole, with its evaluation. */
+        if (!training(i) && i->link.has_plan && i->link.plan.end != PLAN_END_NOT) {
                 finish_begin(i, i->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
                 return;
         }
-        if (i->n_episodes_done == n_episodes) {
-                finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
+        if (i->n_episodes_done == i->n_episodes) {
+                evaluated(i);
                 return;
         }
-
-        for (uint32_t k = 0; k < i->n_containers && i->phase == PHASE_EVALUATING; k++) {
-                Container *c = &i->containers[k];
-                bool wanted = c->has_episode || i->next_episode < n_episodes;
-                int r = 0;
-
-                if (!wanted || c->doing != ORDER_NONE)
-                        continue;
-                if (c->state == CONTAINER_ABSENT)
-                        r = pool_fork(i, c);
-                else if (c->state == CONTAINER_READY) {
-                        if (!c->has_episode) {
-                                c->episode = i->next_episode++;
-                                c->plays = (Attempts){};
-                        }
-                        play(i, c);
-                }
-                if (r < 0)
-                        finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, -r, c->index);
-        }
+        for (uint32_t k = players_first(i); k < players_end(i) && i->phase == PHASE_EVALUATING; k++)
+                serve(i, &i->containers[k]);
 }
 
 void evaluate_answered(Invoker *i, Container *c, const Answer *answer) {
@@ -54,16 +106,24 @@ void evaluate_answered(Invoker *i, Container *c, const Answer *answer) {
                 pool_end(c, answer_claim(answer), answer->detail);
                 return;
         }
+        if (!evaluation_is_possible(answer, i->page->spec.horizon_steps)) {
+                pool_end(c, FAULT_ANSWER, 0);
+                return;
+        }
 
         report_evaluation(i, c, answer, pool_take(c), FAULT_NONE, 0);
+        if (i->returns)
+                i->returns[c->episode] = answer->episode_return;
         c->doing = ORDER_NONE;
         c->fresh = c->has_episode = false;
         i->n_episodes_done++;
 }
 
 void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
+        uint32_t actor = evaluate_actor(i, c);
+
         report_evaluation(i, c, NULL, cpu_nsec, fault, detail);
-        report_fault(i, i->n_actors + c->index, c->plays.n, fault, detail);
+        report_fault(i, actor, c->plays.n, fault, detail);
         if (!attempts_fail(&c->plays, i->settings->n_retries, fault, detail))
-                finish_begin(i, PLAN_END_FAILED, fault, detail, i->n_actors + c->index);
+                finish_begin(i, PLAN_END_FAILED, fault, detail, actor);
 }

@@ -34,6 +34,9 @@ void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint
                 pool_end_all(i);
         if (i->round && i->round->n_actors > 0)
                 waste_round(i);
+        /* The policy has learned from it, whether or not it was evaluated to the end. */
+        if (i->round_open)
+                conduct_close_round(i);
 }
 
 static bool worth_a_checkpoint(const Invoker *i) {
@@ -59,7 +62,7 @@ void finish_advance(Invoker *i) {
 }
 
 void finish_kill(Invoker *i) {
-        for (uint32_t k = 0; i->containers && k < i->n_containers; k++) {
+        for (uint32_t k = 0; i->containers && k < containers_all(i); k++) {
                 leaf_kill(&i->containers[k].worker.leaf);
                 worker_kill(&i->containers[k].worker);
         }

@@ -262,7 +262,7 @@ static void timer_event(Invoker *i) {
 
         (void) !read(i->timer_fd, &rings, sizeof(rings));
         i->timer_nsec = UINT64_MAX;
-        for (uint32_t k = 0; i->containers && k < i->n_containers; k++)
+        for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
                 check_container(i, &i->containers[k], now);
         check_learner(i, now);
 }
@@ -337,6 +337,7 @@ Invoker *invoker_free(Invoker *i) {
                 (void) close_fd(i->segment_fds[a]);
         free(i->segment_fds);
         free(i->round);
+        free(i->returns);
         pool_free_sandboxes(i);
         if (own)
                 cgroup_leave(&i->cgroup);

@@ -4,7 +4,7 @@
  *   setup.c     takes over what the spawner left     prepare.c  makes what is made once
  *   probe.c     environment → spec → the job page    invoker.c  the loop
  *   pool.c      containers: fork, park, end         learner.c  the learner's process
- *   conduct.c   rounds, and verifications            evaluate.c evaluations
+ *   conduct.c   rounds, and verifications            evaluate.c evaluations, by the rules of evaluation.c
  *   report.c    records                             finish.c   how a job ends
  */
 #pragma once
@@ -75,6 +75,7 @@ typedef struct Invoker {
         const JobSettings *inner; /* of Environment=job:FILE; NULL: of no other */
         const JobPage *page;
         uint32_t n_actors, n_containers;
+        uint32_t n_evaluators; /* containers after those, which only play the evaluations of a job that trains */
         uint32_t level, missing; /* SandboxLevel; bits of Limit */
 
         int epoll_fd, signal_fd, timer_fd, proc_fd;
@@ -108,7 +109,10 @@ typedef struct Invoker {
         bool was_restored;            /* the learner has a state worth keeping */
         bool has_checkpoint, last_checkpoint_tried;
         uint64_t checkpoint_round, checkpoint_nsec;
-        uint64_t next_episode, n_episodes_done;
+        bool round_open;              /* learned from, and not recorded: its policy is being evaluated */
+        uint64_t emulated_round_nsec; /* of that round */
+        uint64_t n_episodes, next_episode, n_episodes_done;
+        double *returns; /* [n_episodes] of an evaluation of a job that trains */
 
         uint32_t end; /* PlanEnd, from PHASE_ENDING on */
         uint32_t end_fault, end_actor;
@@ -159,7 +163,9 @@ int pool_init(Invoker *i);
 void pool_done(Invoker *i);
 int pool_fork(Invoker *i, Container *c);
 void pool_order(Invoker *i, Container *c, const Order *order);
-void pool_arrange(Invoker *i, uint32_t n_needed); /* parks and thaws */
+void pool_arrange(Invoker *i, uint32_t n_needed); /* parks and thaws those that train */
+void pool_park(Container *c);
+void pool_thaw(Invoker *i, Container *c);
 void pool_end(Container *c, uint32_t fault, int32_t detail);
 void pool_end_all(Invoker *i);            /* and reaps */
 uint64_t pool_take(Container *c);         /* CPU that no record has yet */
@@ -178,8 +184,12 @@ void conduct_container_answered(Invoker *i, Container *c, const Answer *answer);
 void conduct_container_ended(Invoker *i, Container *c, const Ended *ended);
 void conduct_learner_answered(Invoker *i, const Answer *answer);
 void conduct_checkpoint(Invoker *i);
+void conduct_close_round(Invoker *i); /* that was evaluated, or will not be */
 
 /* evaluate.c */
+uint32_t evaluate_actor(const Invoker *i, const Container *c); /* the number that it plays under */
+void evaluate_begin(Invoker *i);
+void evaluate_rest(Invoker *i, Container *c); /* nothing is to be played any more */
 void evaluate_serve(Invoker *i);
 void evaluate_answered(Invoker *i, Container *c, const Answer *answer);
 void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
@@ -198,9 +208,19 @@ void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, 
 void report_pool(Invoker *i, Container *c);
 void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
-void report_round(Invoker *i, const Answer *answer, uint32_t end);
+void report_learned(Invoker *i, const Answer *answer); /* every invocation of the round */
+void report_round(Invoker *i, uint32_t end);
 void report_checkpoint(Invoker *i, const Answer *answer);
 void report_ended(Invoker *i);
+
+static inline uint32_t containers_all(const Invoker *i) {
+        return i->n_containers + i->n_evaluators;
+}
+
+/* In records: containers that train are numbered by themselves, those that evaluate go on after the actors. */
+static inline uint32_t container_number(const Invoker *i, const Container *c) {
+        return c->index < i->n_containers ? c->index : i->n_actors + (c->index - i->n_containers);
+}
 
 static inline uint64_t timeout_nsec(const Invoker *i) {
         uint64_t nsec;

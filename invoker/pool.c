@@ -92,11 +92,11 @@ void pool_confine_learner(const Invoker *i, const int *keep_fds, size_t n_keep_f
 }
 
 int pool_init(Invoker *i) {
-        i->containers = calloc(i->n_containers, sizeof(Container));
+        i->containers = calloc(containers_all(i), sizeof(Container));
         if (!i->containers)
                 return -ENOMEM;
 
-        for (uint32_t k = 0; k < i->n_containers; k++) {
+        for (uint32_t k = 0; k < containers_all(i); k++) {
                 Container *c = &i->containers[k];
 
                 c->worker = (Worker) WORKER_EMPTY;
@@ -112,7 +112,7 @@ static const Cgroup *container_cgroup(const Invoker *i, const Container *c) {
 }
 
 void pool_done(Invoker *i) {
-        for (uint32_t k = 0; i->containers && k < i->n_containers; k++) {
+        for (uint32_t k = 0; i->containers && k < containers_all(i); k++) {
                 Container *c = &i->containers[k];
 
                 worker_done(&c->worker, container_cgroup(i, c), true);
@@ -143,7 +143,8 @@ static int container_acquire(Invoker *i, Container *c) {
                         return invoker_complain(r, "an actor's own scope cannot be used");
         }
 
-        (void) snprintf(name, sizeof(name), "actor-%u", c->index);
+        (void) snprintf(name, sizeof(name), c->index < i->n_containers ? "actor-%u" : "evaluation-%u",
+                        container_number(i, c));
         r = worker_init(name, container_cgroup(i, c), &limits, &c->worker);
         if (r < 0)
                 return r;
@@ -189,7 +190,9 @@ static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) 
         x->policy = policy;
         *ret_bytes += i->page->policy.segment_bytes;
 
-        for (uint32_t a = c->index; a < i->n_actors; a += i->n_containers) {
+        /* No actor lives with those that evaluate. */
+        for (uint32_t a = c->index < i->n_containers ? c->index : i->n_actors; a < i->n_actors;
+                        a += i->n_containers) {
                 child_segments[a] = map_whole(
                                 i->segment_fds[a], i->page->segment.segment_bytes, PROT_READ | PROT_WRITE);
                 if (child_segments[a] == MAP_FAILED)
@@ -287,13 +290,13 @@ void pool_read(Invoker *i, Container *c) {
         c->unread = ACTOR_NONE;
 }
 
-static void container_park(Container *c) {
+void pool_park(Container *c) {
         leaf_freeze(&c->worker.leaf, true);
         c->state = CONTAINER_PARKED;
         c->parked_nsec = clock_boottime();
 }
 
-static void container_thaw(Invoker *i, Container *c) {
+void pool_thaw(Invoker *i, Container *c) {
         leaf_freeze(&c->worker.leaf, false);
         report_pool(i, c);
         c->state = CONTAINER_READY;
@@ -306,7 +309,7 @@ void pool_arrange(Invoker *i, uint32_t n_needed) {
 
         for (uint32_t k = 0; k < n_needed; k++)
                 if (i->containers[k].state == CONTAINER_PARKED)
-                        container_thaw(i, &i->containers[k]);
+                        pool_thaw(i, &i->containers[k]);
 
         for (uint32_t k = n_needed; k < i->n_containers; k++) {
                 Container *c = &i->containers[k];
@@ -317,7 +320,7 @@ void pool_arrange(Invoker *i, uint32_t n_needed) {
                 if (n_warm > 0) {
                         n_warm--;
                         if (idle)
-                                container_park(c);
+                                pool_park(c);
                         continue;
                 }
                 if (c->state == CONTAINER_PARKED)
@@ -337,7 +340,7 @@ void pool_end(Container *c, uint32_t fault, int32_t detail) {
 }
 
 void pool_end_all(Invoker *i) {
-        for (uint32_t k = 0; k < i->n_containers; k++) {
+        for (uint32_t k = 0; k < containers_all(i); k++) {
                 Container *c = &i->containers[k];
 
                 if (c->state == CONTAINER_PARKED)
@@ -345,15 +348,18 @@ void pool_end_all(Invoker *i) {
                 pool_end(c, FAULT_NONE, 0);
         }
 
-        for (uint32_t k = 0; k < i->n_containers; k++) {
+        for (uint32_t k = 0; k < containers_all(i); k++) {
                 Container *c = &i->containers[k];
                 Ended ended;
 
                 if (c->state != CONTAINER_ENDING || worker_reap(&c->worker, REAP_MSEC, &ended) < 0)
                         continue;
                 c->state = CONTAINER_ABSENT;
-                c->doing = ORDER_NONE;
                 c->spare_nsec += ended.cpu_nsec;
+                /* An episode that is cut short is waste, as a rollout would be. */
+                if (c->doing == ORDER_EVALUATE && i->phase == PHASE_ENDING)
+                        report_evaluation(i, c, NULL, pool_take(c), FAULT_NONE, 0);
+                c->doing = ORDER_NONE;
                 pool_read(i, c);
         }
 }

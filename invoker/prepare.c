@@ -74,7 +74,9 @@ static int make_memory(Invoker *i) {
 
         i->segment_fds = malloc(i->n_actors * sizeof(int));
         i->round = malloc(sizeof(Round));
-        if (!i->segment_fds || !i->round)
+        if (i->n_evaluators > 0)
+                i->returns = calloc(i->n_episodes, sizeof(double));
+        if (!i->segment_fds || !i->round || (i->n_evaluators > 0 && !i->returns))
                 return -ENOMEM;
         memset(i->segment_fds, 0xff, i->n_actors * sizeof(int)); /* -1: none yet */
         round_init(i->round, i->n_actors, i->n_containers);

@@ -104,7 +104,7 @@ void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, 
 void report_pool(Invoker *i, Container *c) {
         Record record = {
                 .kind = RECORD_POOL,
-                .actor = c->index,
+                .actor = container_number(i, c),
                 .metered = {
                         .start_nsec = c->parked_nsec,
                         .end_nsec = clock_boottime(),
@@ -122,12 +122,13 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
         uint64_t n_steps = answer ? answer->n_steps : 0;
         Record record = {
                 .kind = RECORD_EVALUATION,
+                .round = i->round->number,
                 /* Evaluations have numbers of their own, above the actors that train. */
-                .actor = i->n_actors + c->index,
+                .actor = evaluate_actor(i, c),
                 .ordinal = c->episode,
                 .attempt = c->plays.n,
                 .cold = c->fresh,
-                .wasted = fault != FAULT_NONE,
+                .wasted = !answer,
                 .fault = fault,
                 .detail = detail,
                 .metered = {
@@ -174,22 +175,27 @@ static void report_update(Invoker *i, const Answer *answer, uint64_t *ret_emulat
         report_append(i, &record);
 }
 
-void report_round(Invoker *i, const Answer *answer, uint32_t end) {
+void report_learned(Invoker *i, const Answer *answer) {
+        uint64_t update_nsec;
+
+        for (uint32_t a = 0; a < i->round->n_actors; a++)
+                report_rollout(i, a, FAULT_NONE, 0, false);
+        report_update(i, answer, &update_nsec);
+        /* An evaluation does not lengthen a round: a fleet would play it beside the next one. */
+        i->emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
+}
+
+void report_round(Invoker *i, uint32_t end) {
         Record record = {
                 .kind = RECORD_ROUND,
                 .round = i->round->number,
                 .actor = ACTOR_NONE,
                 .end = end,
                 .decision = i->decision,
-                .statistics = answer->statistics,
+                .emulated_round_nsec = i->emulated_round_nsec,
+                .statistics = i->statistics,
         };
-        uint64_t update_nsec;
 
-        for (uint32_t a = 0; a < i->round->n_actors; a++)
-                report_rollout(i, a, FAULT_NONE, 0, false);
-        report_update(i, answer, &update_nsec);
-
-        record.emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
         record.metered.start_nsec = i->round_nsec;
         record.metered.end_nsec = clock_boottime();
         record.metered.cpu_nsec = meter_take(&i->control);
@@ -232,7 +238,7 @@ void report_ended(Invoker *i) {
 
         record.metered.cpu_nsec = i->spare_nsec;
         i->spare_nsec = 0;
-        for (uint32_t k = 0; i->containers && k < i->n_containers; k++)
+        for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
                 record.metered.cpu_nsec += i->containers[k].spare_nsec;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();

@@ -68,6 +68,11 @@ int setup_contracts(Invoker *i) {
 
         i->n_actors = settings_actors_max(i->settings);
         i->n_containers = settings_processes(i->settings);
+        i->n_episodes = i->invoked->launch.n_episodes;
+        if (i->invoked->launch.purpose == LAUNCH_TRAIN) {
+                i->n_episodes = i->settings->evaluation_episodes;
+                i->n_evaluators = settings_evaluators(i->settings);
+        }
         if (i->n_actors == 0 || i->n_actors > ACTORS_MAX || i->n_containers == 0)
                 return invoker_complain(-ERANGE, "the job's number of actors is impossible");
         return 0;

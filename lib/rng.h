@@ -21,7 +21,8 @@ typedef enum RandomPurpose {
         RANDOM_STEP,
         RANDOM_SHUFFLE,
         RANDOM_INIT,
-        RANDOM_EVALUATE_RESET = 7, /* 6 would be its actions, which are taken without chance */
+        RANDOM_EVALUATE_ACTION,
+        RANDOM_EVALUATE_RESET,
         RANDOM_EVALUATE_STEP,
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */

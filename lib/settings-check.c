@@ -214,6 +214,12 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
+static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {
+        if (settings_present(settings, SETTING_Evaluation_StopReturn) && settings->evaluation_episodes == 0)
+                reader_complain(reader, "Evaluation", "StopReturn", "",
+                                "nothing is evaluated: set Episodes= as well");
+}
+
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
         g_assert(reader);
         g_assert(settings);
@@ -223,4 +229,5 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_minibatch(reader, settings);
         check_learner(reader, settings);
         check_job(reader, settings);
+        check_evaluation(reader, settings);
 }

@@ -98,6 +98,8 @@ static int hostile_step(void *instance, const void *action, ActordRandom *random
         o[0] = (float) h->steps / 50;
         o[1] = (float) actord_random_normal(random) > 0;
         *ret = (ActordStep){ .reward = *(const int32_t *) action ? 1 : 0 };
+        if (h->steps == 20 && strcmp(h->how, "reward") == 0)
+                ret->reward = NAN;
         return h->steps == 20 ? misbehave(h, o) : 0;
 }
 

@@ -116,6 +116,12 @@ static G_GNUC_UNUSED void job_init(Job *job, uint32_t level, const char *text) {
         g_strlcpy(job->invoked.directory, programs, sizeof(job->invoked.directory));
 }
 
+static G_GNUC_UNUSED void bring_hostile(Job *job) {
+        job->plugin = hostile;
+        job->invoked.launch.n_mounts = 1;
+        job->invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
+}
+
 /* A cgroup as the spawner would hand it over, where root can make one. */
 static G_GNUC_UNUSED void job_make_cgroup(Job *job) {
         static const char *const files[] = { "cgroup.procs", "cgroup.subtree_control", "cgroup.threads" };

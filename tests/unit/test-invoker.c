@@ -382,12 +382,6 @@ static uint64_t boottime(void) {
         return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
-static void bring_hostile(Job *job) {
-        job->plugin = hostile;
-        job->invoked.launch.n_mounts = 1;
-        job->invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
-}
-
 /* A stop does not wait for an actor that hangs: at the deadline its round is waste. */
 static void test_deadline(void) {
         const Record *ended;

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Evaluations of a job that trains: the rules, and the real invoker with real actors that follow them. What is learnt is the same with and
+ * without; what an evaluation measures depends on the policy alone. */
+#include "invoker/evaluation.h"
+#include "lib/slot.h"
+#include "tests/unit/invoker-fixture.h"
+
+#define CARTPOLE                                                                                                 \
+        "[Job]\nEnvironment=CartPole-v1\nStopSteps=2560\nSeed=3\n[Scaling]\nActors=4\n[Actor]\nEnvsPerActor=2\n" \
+        "RolloutSteps=32\nMemoryMax=512M\n[Learner]\nMinibatchSize=64\nEpochs=2\n"
+
+static void test_due(void) {
+        JobSettings settings = { .evaluation_episodes = 20, .evaluation_every = 4 };
+
+        for (uint64_t round = 0; round < 13; round++)
+                g_assert_cmpint(evaluation_is_due(&settings, round, false), ==,
+                                round == 4 || round == 8 || round == 12);
+        g_assert_true(evaluation_is_due(&settings, 5, true));
+        settings.evaluation_episodes = 0;
+        g_assert_false(evaluation_is_due(&settings, 4, false));
+        g_assert_false(evaluation_is_due(&settings, 5, true));
+}
+
+static void test_possible(void) {
+        Answer answer = { .n_steps = 500, .episode_return = -3 };
+
+        g_assert_true(evaluation_is_possible(&answer, 500));
+        g_assert_true(evaluation_is_possible(&answer, 0));
+        g_assert_false(evaluation_is_possible(&answer, 499));
+        answer.episode_return = NAN;
+        g_assert_false(evaluation_is_possible(&answer, 500));
+        answer.episode_return = INFINITY;
+        g_assert_false(evaluation_is_possible(&answer, 500));
+        answer = (Answer){ .n_steps = 0 };
+        g_assert_false(evaluation_is_possible(&answer, 500));
+        answer.n_steps = (uint64_t) HORIZON_STEPS_MAX + 1;
+        g_assert_false(evaluation_is_possible(&answer, 0));
+}
+
+static void test_summary(void) {
+        double returns[] = { 10, 20, 60 }, mean, sd;
+
+        evaluation_summarise(returns, 3, &mean, &sd);
+        g_assert_cmpfloat(mean, ==, 30);
+        g_assert_cmpfloat_with_epsilon(sd, sqrt(700), 1e-12);
+        evaluation_summarise(returns, 1, &mean, &sd);
+        g_assert_cmpfloat(mean, ==, 10);
+        g_assert_true(isnan(sd));
+        evaluation_summarise(returns, 0, &mean, &sd);
+        g_assert_true(isnan(mean) && isnan(sd));
+}
+
+/* Rounds close with the mean of the episodes that came before them, from actors of their own numbers. */
+static void check_rounds(const Job *job, uint64_t every, unsigned n_episodes, uint32_t n_evaluators,
+                double ret_means[11]) {
+        double sum = 0;
+        unsigned n = 0;
+
+        for (size_t i = 0; i < job->n_records; i++) {
+                const Record *r = &job->records[i];
+
+                if (r->kind == RECORD_EVALUATION && !r->wasted) {
+                        g_assert_cmpuint(r->actor, >=, 4);
+                        g_assert_cmpuint(r->actor, <, 4 + n_evaluators);
+                        g_assert_cmpuint(r->ordinal, <, n_episodes);
+                        g_assert_cmpuint(r->metered.n_steps, >, 0);
+                        sum += r->statistics.evaluation_mean;
+                        n++;
+                }
+                if (r->kind != RECORD_ROUND)
+                        continue;
+                g_assert_cmpuint(n, ==, r->round % every == 0 || r->round == 10 ? n_episodes : 0);
+                if (n > 0)
+                        g_assert_cmpfloat_with_epsilon(
+                                        r->statistics.evaluation_mean, sum / n, 1e-9 * fabs(sum));
+                g_assert_true(n == 0 ? isnan(r->statistics.evaluation_mean)
+                                     : r->statistics.evaluation_sd >= 0);
+                ret_means[r->round] = r->statistics.evaluation_mean;
+                sum = n = 0;
+        }
+}
+
+/* Kills whoever plays: the invoker's last child. */
+static bool kill_the_last(pid_t invoker) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", (int) invoker, (int) invoker),
+                        *children = NULL;
+        g_auto(GStrv) pids = NULL;
+
+        if (!g_file_get_contents(path, &children, NULL, NULL))
+                return false;
+        pids = g_strsplit(g_strstrip(children), " ", -1);
+        return g_strv_length(pids) > 1 && kill(atoi(pids[g_strv_length(pids) - 1]), SIGKILL) == 0;
+}
+
+static const Record *run_with(Job *job, const char *more, bool kills) {
+        g_autofree char *text = g_strconcat(CARTPOLE, more, NULL);
+        const Record *ended;
+
+        job_init(job, SANDBOX_LEVEL_PROCESS, text);
+        g_assert_true(job_start(job));
+        (void) job_connect(job);
+        for (uint64_t round = 1; kills && round < 10; round++) {
+                job->plan.through_round = round;
+                job_send_plan(job);
+                while (job_read(job), count(job, RECORD_ROUND, false) < round)
+                        g_assert_true(job_wait(job));
+                g_assert_true(kill_the_last(job->pid));
+        }
+        job->plan.through_round = 1000;
+        ended = job_finish(job);
+        job_print_log(job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
+        g_assert_cmpuint(ended->round, ==, 10);
+        return ended;
+}
+
+static void test_train(void) {
+        static const struct {
+                const char *text;
+                uint64_t every;
+                uint32_t n_evaluators;
+                bool kills;
+        } rows[] = {
+                { "[Evaluation]\nEpisodes=6\n", 1, 1, false },
+                { "[Evaluation]\nEpisodes=6\nActors=3\n", 1, 3, false },
+                { "[Evaluation]\nEpisodes=6\nActors=9\n[Actor]\nProcesses=2\n", 1, 6, false },
+                { "[Evaluation]\nEpisodes=6\nEveryRounds=4\n[Scaling]\nWarmActors=0\n", 4, 1, false },
+                { "[Evaluation]\nEpisodes=6\nActors=2\n", 1, 2, true },
+        };
+        double means[11], again[11];
+        uint8_t policy[32];
+        Job job;
+
+        memcpy(policy, run_with(&job, "", false)->sha256, sizeof(policy));
+        g_assert_cmpuint(count(&job, RECORD_EVALUATION, false), ==, 0);
+        job_done(&job);
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                const Record *ended = run_with(&job, rows[i].text, rows[i].kills);
+
+                g_assert_cmpmem(ended->sha256, sizeof(policy), policy, sizeof(policy));
+                check_rounds(&job, rows[i].every, 6, rows[i].n_evaluators, i == 0 ? means : again);
+                if (i > 0 && rows[i].every == 1)
+                        g_assert_cmpmem(again + 1, 10 * sizeof(double), means + 1, 10 * sizeof(double));
+                else if (i > 0)
+                        g_assert_cmpfloat(again[8], ==, means[8]);
+                g_assert_cmpint(count(&job, RECORD_POOL, false) > 0, ==, rows[i].every == 1);
+                job_done(&job);
+        }
+}
+
+#define HOSTILE                                                                                 \
+        "[Job]\nEnvironment=./hostile.so\nStopSteps=100\n[Actor]\nRolloutSteps=10\nRetries=1\n" \
+        "Carry=reset\n[Learner]\nMinibatchSize=10\nEpochs=1\n[Evaluation]\nEpisodes=2\n[Environment]\n"
+
+/* Rollouts are over before the plugin shows what it is. */
+static bool hostile_init(Job *job, const char *how) {
+        g_autofree char *text = g_strconcat(HOSTILE, "How=", how, "\n", NULL);
+
+        if (!hostile) {
+                g_test_skip("there is no compiler");
+                return false;
+        }
+        job_init(job, SANDBOX_LEVEL_PROCESS, text);
+        bring_hostile(job);
+        g_assert_true(job_start(job));
+        return true;
+}
+
+/* Its round is a round all the same. */
+static void check_closed(const Job *job) {
+        g_assert_cmpuint(count(job, RECORD_ROUND, false), ==, 1);
+        g_assert_true(isnan(find(job, RECORD_ROUND)->statistics.evaluation_mean));
+        g_assert_cmpuint(count(job, RECORD_CHECKPOINT, false), ==, 1);
+        g_assert_cmpuint(find(job, RECORD_CHECKPOINT)->round, ==, 1);
+        g_assert_cmpuint(count(job, RECORD_EVALUATION, false), ==, 0);
+}
+
+static void test_hostile(void) {
+        static const struct {
+                const char *how;
+                uint32_t fault;
+        } rows[] = { { "reward", FAULT_ANSWER }, { "crash", FAULT_KILLED }, { "error", FAULT_ENVIRONMENT } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                const Record *ended;
+                Job job;
+
+                if (!hostile_init(&job, rows[i].how))
+                        return;
+                ended = job_run(&job);
+                g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
+                g_assert_cmpuint(ended->fault, ==, rows[i].fault);
+                g_assert_cmpuint(ended->actor, ==, 1);
+                g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 2);
+                check_closed(&job);
+                job_done(&job);
+        }
+}
+
+/* Whoever stops a job does not wait for an evaluation longer than for a round. */
+static void test_cut_short(void) {
+        const Record *ended;
+        struct timespec now;
+        Job job;
+
+        if (!hostile_init(&job, "hang"))
+                return;
+        (void) job_connect(&job);
+        job_send_plan(&job);
+        while (job_read(&job), count(&job, RECORD_UPDATE, false) < 1)
+                g_assert_true(job_wait(&job));
+        g_usleep(50000);
+        (void) job_read(&job);
+        g_assert_cmpuint(count(&job, RECORD_ROUND, false), ==, 0);
+
+        (void) clock_gettime(CLOCK_BOOTTIME, &now);
+        job.plan.end = PLAN_END_INTERRUPTED;
+        job.plan.stop_deadline_nsec = (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+        ended = job_finish(&job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(find(&job, RECORD_ROUND)->end, ==, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 1);
+        check_closed(&job);
+        job_done(&job);
+}
+
+static bool leaf_is_frozen(const Job *job) {
+        g_autofree char *path = g_build_filename(job->cgroup, "evaluation-4", "cgroup.events", NULL),
+                        *text = NULL;
+
+        for (unsigned i = 0; i < 100; i++) {
+                g_clear_pointer(&text, g_free);
+                if (g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "frozen 1"))
+                        return true;
+                g_usleep(1000);
+        }
+        return false;
+}
+
+/* Between two evaluations it is frozen in a leaf of its own, and what that provision takes is on the books. */
+static void test_leaf(void) {
+        g_autofree char *text = g_strconcat(CARTPOLE, "[Evaluation]\nEpisodes=2\n", NULL);
+        const Record *ended;
+        Job job;
+
+        job_init(&job, SANDBOX_LEVEL_PROCESS, text);
+        job_make_cgroup(&job);
+        if (!job.cgroup) {
+                job_done(&job);
+                g_test_skip("no cgroup to be had here");
+                return;
+        }
+        g_assert_true(job_start(&job));
+        (void) job_connect(&job);
+        job.plan.through_round = 1;
+        job_send_plan(&job);
+        while (job_read(&job), count(&job, RECORD_ROUND, false) < 1)
+                g_assert_true(job_wait(&job));
+        g_assert_true(leaf_is_frozen(&job));
+        job.plan.through_round = 1000;
+        ended = job_finish(&job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
+        g_assert_cmpuint(count(&job, RECORD_POOL, false), ==, 10);
+        g_assert_cmpuint(find(&job, RECORD_POOL)->actor, ==, 4);
+        job_done(&job);
+}
+
+static uint64_t first_reached(const Job *job, double mean) {
+        for (size_t i = 0; i < job->n_records; i++)
+                if (job->records[i].kind == RECORD_ROUND &&
+                                job->records[i].statistics.evaluation_mean >= mean)
+                        return job->records[i].round;
+        return 0;
+}
+
+/* A target of evaluations ends the job; and again in a next life, whose checkpoint does not say that it was reached. */
+static void test_target(void) {
+        g_autofree char *text = g_strconcat(CARTPOLE, "[Evaluation]\nEpisodes=6\nStopReturn=20\n", NULL),
+                        *path = NULL;
+        const Record *ended;
+        uint64_t round;
+        Job first, second;
+
+        job_init(&first, SANDBOX_LEVEL_PROCESS, text);
+        g_assert_true(job_start(&first));
+        ended = job_run(&first);
+        round = first_reached(&first, 20);
+        g_assert_cmpuint(round, >, 0);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_TARGET);
+        g_assert_cmpuint(ended->round, ==, round);
+
+        job_init(&second, SANDBOX_LEVEL_PROCESS, text);
+        path = g_strdup_printf("%s/" CHECKPOINT_NAME, first.directory, round);
+        second.checkpoint_fd = open(path, O_RDONLY | O_CLOEXEC);
+        second.invoked.launch.has_checkpoint = 1;
+        second.invoked.launch.resume_round = round;
+        second.invoked.launch.life = 2;
+        g_assert_true(job_start(&second));
+        ended = job_run(&second);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_TARGET);
+        g_assert_cmpuint(count(&second, RECORD_ROUND, false), ==, 0);
+        g_assert_cmpuint(count(&second, RECORD_EVALUATION, false), ==, 6);
+        g_assert_cmpuint(find(&second, RECORD_EVALUATION)->round, ==, round);
+        g_assert_cmpmem(ended->sha256, 32, first.records[first.n_records - 1].sha256, 32);
+        job_done(&first);
+        job_done(&second);
+}
+
+int main(int argc, char *argv[]) {
+        int r;
+
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/evaluate/due", test_due);
+        g_test_add_func("/evaluate/possible", test_possible);
+        g_test_add_func("/evaluate/summary", test_summary);
+#ifndef __SANITIZE_THREAD__
+        /* Its thread of its own makes each fork one of several threads, which no sandbox of ours has. */
+        if (programs_are_built()) {
+                compile_hostile();
+                g_test_add_func("/evaluate/train", test_train);
+                g_test_add_func("/evaluate/hostile", test_hostile);
+                g_test_add_func("/evaluate/cut-short", test_cut_short);
+                g_test_add_func("/evaluate/target", test_target);
+                g_test_add_func("/evaluate/leaf", test_leaf);
+        }
+#endif
+        r = g_test_run();
+        if (hostile)
+                (void) g_unlink(hostile);
+        return r;
+}
