@@ -84,13 +84,15 @@ static char *describe(const Display *display, const JobStatus *status) {
 
         if (strcmp(status->state, "running") != 0 && !job_has_ended(status))
                 g_string_append_printf(text, "%s, ", status->state);
-        if (status->n_evaluation_episodes > 0)
+        if (status->n_evaluation_episodes > 0 && status->round == 0)
                 g_string_append_printf(text, "%" G_GUINT64_FORMAT " episodes played, mean %.1f, ",
                                 status->n_evaluation_episodes, status->evaluation_mean);
         else if (isfinite(status->return_mean))
                 g_string_append_printf(text, "return %.1f, ", status->return_mean);
         else if (isfinite(status->return_round))
                 g_string_append_printf(text, "return %.1f (of the round), ", status->return_round);
+        if (status->n_evaluation_episodes > 0 && status->round > 0)
+                g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
         g_string_append_printf(text, "%s", format_money(status->cost_full, status->currency, money));
         if (status->round > 0)
                 g_string_append_printf(text, ", %s steps", format_count(status->n_env_steps, number));

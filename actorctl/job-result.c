@@ -70,6 +70,9 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_member(object, "env_steps", json_unsigned(status->n_env_steps));
         json_object_set_member(object, "episodes", json_unsigned(status->n_episodes));
         json_object_set_member(object, "return_mean", json_real(status->return_mean));
+        json_object_set_member(object, "evaluation_mean", json_real(status->evaluation_mean));
+        json_object_set_member(object, "evaluation_sd", json_real(status->evaluation_deviation));
+        json_object_set_member(object, "evaluation_episodes", json_unsigned(status->n_evaluation_episodes));
         set_target(object, status);
         json_object_set_member(object, "wall_s", json_real(seconds(status->wall_nsec)));
         json_object_set_member(object, "emulated_s", json_real(seconds(status->emulated_nsec)));
@@ -140,6 +143,10 @@ void job_result_print(const JobStatus *status, const JobBill *bill, const Option
                 printf("reason        %s\n", status->fault);
         if (isfinite(status->return_mean))
                 printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);
+        if (status->n_evaluation_episodes > 0)
+                printf("evaluation    %.2f (mean of %" G_GUINT64_FORMAT " episodes; deviation %.2f)\n",
+                                status->evaluation_mean, status->n_evaluation_episodes,
+                                status->evaluation_deviation);
         if (status->target_reached)
                 printf("target        reached at %s steps, after %s\n",
                                 format_count(status->target_env_steps, steps),

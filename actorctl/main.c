@@ -47,8 +47,9 @@ const Verb verbs[] = {
         { VERB_EXPORT, "export", "JOB", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
                         "" },
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
-                        "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones,\n"
-                        "on random streams of their own: equal policies give equal episodes.\n" },
+                        "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
+                        "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
+                        "policies give equal episodes.\n" },
         { VERB_ENV, "env", "list|show|check", "environments: `list`, `show NAME`, `check FILE.so`", 0, 2,
                         verb_env, "" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },

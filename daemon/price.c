@@ -375,6 +375,10 @@ void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
 
         for (size_t i = 0; i < ret->n_lines; i++) {
                 ret->full += ret->lines[i].amount;
+                if (strcmp(ret->lines[i].kind, "evaluation") == 0)
+                        ret->evaluation += ret->lines[i].amount;
+                else
+                        ret->training += ret->lines[i].amount;
                 if (ret->lines[i].paper)
                         ret->paper += ret->lines[i].amount;
         }

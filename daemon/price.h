@@ -59,7 +59,8 @@ typedef struct BillLine {
 typedef struct Bill {
         BillLine lines[BILL_LINES_MAX];
         size_t n_lines;
-        double paper, full; /* sums of the lines, in the sheet's currency */
+        double paper, full;          /* sums of the lines, in the sheet's currency */
+        double evaluation, training; /* of full: the lines of evaluations, and all others */
 } Bill;
 void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret);
 

@@ -31,11 +31,10 @@ void progress_done(Progress *progress) {
 
 static Accrual accrued(const Progress *p, const PriceSheet *sheet, const JobSettings *settings) {
         const Usage *u = &p->usage;
-        Accrual accrual;
         Bill bill;
 
         bill_make(u, sheet, settings, &bill);
-        accrual = (Accrual){
+        return (Accrual){
                 .wall_s = (double) u->wall_nsec / 1e9,
                 .emulated_s = (double) u->emulated_nsec / 1e9,
                 .learner_s = (double) p->learner_emulated_nsec / 1e9,
@@ -47,11 +46,8 @@ static Accrual accrued(const Progress *p, const PriceSheet *sheet, const JobSett
                 .cpu_startup_s = (double) u->startup_cpu_nsec / 1e9,
                 .cost_paper = bill.paper,
                 .cost_full = bill.full,
+                .cost_evaluation = bill.evaluation,
         };
-        for (size_t i = 0; i < bill.n_lines; i++)
-                if (strcmp(bill.lines[i].kind, "evaluation") == 0)
-                        accrual.cost_evaluation += bill.lines[i].amount;
-        return accrual;
 }
 
 static void add_curve(Progress *p, const PriceSheet *sheet, const JobSettings *settings) {
@@ -84,17 +80,26 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* What a scheduler may know of a round, from its records alone. cost_before: the full total when it began. */
-static void add_facts(Progress *p, const JobSettings *settings, const Record *record, uint64_t cost_before) {
+/* What a scheduler may know of a round, from its records alone: the same whether or not somebody looks how good the policy is, except
+ * that looking uses up a budget too. */
+static void add_facts(
+                Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget_nano;
+        double before = p->training_cost, nano;
+        Bill bill;
 
+        bill_make(&p->usage, sheet, settings, &bill);
+        p->training_cost = bill.training;
+        nano = ceil((bill.training - before) * 1e9);
         p->facts = (RoundFacts){
                 .n_actors = record->decision.n_actors,
                 .learner_nsec = p->update_nsec,
                 .actor_mean_nsec = p->n_rollouts > 0 ? p->rollouts_nsec / p->n_rollouts : 0,
                 .actor_slowest_nsec = p->slowest_nsec,
                 .round_nsec = record->emulated_round_nsec,
-                .cost_nano = cost > cost_before ? cost - cost_before : 0,
+                .cost_nano = nano >= 0x1p64 ? UINT64_MAX
+                             : nano > 0     ? (uint64_t) nano
+                                            : 0,
                 .budget_left_nano = !settings_present(settings, SETTING_Job_Budget) ? UINT64_MAX
                                     : budget > cost                                 ? budget - cost
                                                                                     : 0,
@@ -111,15 +116,24 @@ static void add_rollout(Progress *p, const Record *record) {
                 p->slowest_nsec = record->metered.emulated_nsec;
 }
 
+/* The test that the invoker makes at the same place, on the same numbers. NaN compares false. */
+static bool reaches_target(const JobSettings *settings, const Statistics *statistics) {
+        return (settings_present(settings, SETTING_Job_StopReturn) &&
+                               statistics->return_mean >= settings->stop_return) ||
+               (settings_present(settings, SETTING_Evaluation_StopReturn) &&
+                               statistics->evaluation_mean >= settings->evaluation_stop_return);
+}
+
 static void add_round(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         p->statistics = record->statistics;
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
+        /* Its episodes were added up as they came; the round has them in their order, whose last digit is everybody's. */
+        if (isfinite(record->statistics.evaluation_mean))
+                p->evaluation_mean = record->statistics.evaluation_mean;
 
-        /* The test that the invoker makes at the same place, on the same number. NaN compares false. */
-        if (!p->target_reached && settings_present(settings, SETTING_Job_StopReturn) &&
-                        record->statistics.return_mean >= settings->stop_return) {
+        if (!p->target_reached && reaches_target(settings, &record->statistics)) {
                 p->target_reached = true;
                 p->target_steps = record->statistics.n_env_steps;
                 p->target_wall_nsec = p->usage.wall_nsec;
@@ -135,6 +149,12 @@ static void add_evaluation(Progress *p, const Record *record) {
         if (record->wasted || !isfinite(x))
                 return;
 
+        if (record->life != p->evaluation_life || record->round != p->evaluation_round) {
+                p->evaluation_life = record->life;
+                p->evaluation_round = record->round;
+                p->n_evaluations = 0;
+                p->evaluation_squares = 0;
+        }
         before = p->n_evaluations == 0 ? 0 : p->evaluation_mean;
         p->n_evaluations++;
         p->evaluation_mean = before + (x - before) / (double) p->n_evaluations;
@@ -155,8 +175,6 @@ static void add_ended(Progress *p, const Record *record) {
 }
 
 void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        uint64_t cost_before;
-
         assert(p);
         assert(sheet);
         assert(settings);
@@ -168,7 +186,6 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 p->scope_cpu_nsec = 0;
                 round_clear(p);
         }
-        cost_before = p->usage.round_start_nano;
         usage_add(&p->usage, sheet, settings, record);
 
         switch (record->kind) {
@@ -184,7 +201,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                         p->update_nsec = record->metered.emulated_nsec;
                 break;
         case RECORD_ROUND:
-                add_facts(p, settings, record, cost_before);
+                add_facts(p, sheet, settings, record);
                 add_round(p, sheet, settings, record);
                 break;
         case RECORD_EVALUATION: add_evaluation(p, record); break;

@@ -48,6 +48,7 @@ typedef struct Progress {
 
         /* of the round in flight: its rollouts and update are told when it closes */
         uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
+        double training_cost; /* full total without evaluations, before it */
 
         bool started; /* this life */
         uint32_t level, limits_missing;
@@ -56,8 +57,9 @@ typedef struct Progress {
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
 
-        uint64_t n_evaluations;
-        double evaluation_mean, evaluation_squares; /* Welford's running sums */
+        /* Of the newest evaluation, as far as it has come: Welford's running sums. */
+        uint64_t evaluation_life, evaluation_round, n_evaluations;
+        double evaluation_mean, evaluation_squares;
 
         bool ended; /* this life */
         uint32_t end, end_fault, end_actor;

@@ -17,13 +17,13 @@
 #define SCHEDULER_DATA_MAX (1u << 20) /* bytes that a submission may hand to its scheduler */
 
 /* X(name, comment): what closing a round showed, beside the learner's statistics. One list for the scheduler, SQLite, D-Bus and JSON. */
-#define ROUND_FACTS(X)                                                            \
-        X(n_actors, "that the round had")                                         \
-        X(learner_nsec, "of its update, on the emulated clock")                   \
-        X(actor_mean_nsec, "of its accepted rollouts, on the emulated clock")     \
-        X(actor_slowest_nsec, "on the emulated clock")                            \
-        X(round_nsec, "the whole round, on the emulated clock")                   \
-        X(cost_nano, "its part of the full total, in billionths of the currency") \
+#define ROUND_FACTS(X)                                                                                 \
+        X(n_actors, "that the round had")                                                              \
+        X(learner_nsec, "of its update, on the emulated clock")                                        \
+        X(actor_mean_nsec, "of its accepted rollouts, on the emulated clock")                          \
+        X(actor_slowest_nsec, "on the emulated clock")                                                 \
+        X(round_nsec, "the whole round, on the emulated clock")                                        \
+        X(cost_nano, "its part of the full total, without evaluations, in billionths of the currency") \
         X(budget_left_nano, "of Budget= after it; without one all bits are set")
 
 typedef struct RoundFacts {

@@ -372,6 +372,29 @@ def daemon_killed():
         assert n == (rounds, rounds), n
 
 
+@story("an evaluated job whose daemon and whose learner are killed ends with the policy and the means of one that was left alone")
+def evaluated_killed():
+    evaluated = LONG + [("Job.StopSteps", "60000"), ("Evaluation.Episodes", "5"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
+    with Bus() as bus:
+        calm, job = bus.submit(overrides=evaluated), bus.submit(overrides=evaluated)
+        for victim in "actord", "actord-learner", "actord":
+            until(lambda: bus.get(job, "EvaluationEpisodes") > 0 and bus.get(job, "Round") > 3, "an evaluation")
+            if victim == "actord":
+                bus.stop(signal.SIGKILL)
+                time.sleep(0.1)
+                bus.start()
+            else:
+                os.kill(bus.processes(victim)[-1], signal.SIGKILL)
+        for j in calm, job:
+            assert bus.ended(j) == "finished", bus.get(j, "Fault")
+        equal(bus.get(job, "PolicySHA256"), bus.get(calm, "PolicySHA256"), "policies")
+        means = [[(r["round"], r["evaluation_mean"], r["evaluation_sd"]) for r in series(bus, j)] for j in (calm, job)]
+        equal(means[0], means[1], "means")
+        assert all((m is not None) == (n % 3 == 0 or n == len(means[0])) for n, m, _ in means[0]), means[0]
+        equal(bus.get(job, "EvaluationMean"), means[0][-1][1], "the newest")
+        check_ledger(bus, job)
+
+
 @story("a learner that is killed begins the next life at the newest checkpoint, and ends with the same policy")
 def learner_killed():
     die(("actord-learner", 1), ("actord-learner", 2))

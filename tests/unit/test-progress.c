@@ -139,6 +139,15 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->progress.n_evaluations, ==, 3);
         g_assert_cmpfloat_with_epsilon(f->progress.evaluation_mean, 30, 1e-12);
         g_assert_cmpfloat_with_epsilon(progress_evaluation_deviation(&f->progress), sqrt(700), 1e-9);
+
+        /* Of another round's policy: another evaluation. */
+        add(f, (Record){ .life = 1,
+                               .round = 2,
+                               .kind = RECORD_EVALUATION,
+                               .statistics.evaluation_mean = 7 });
+        g_assert_cmpuint(f->progress.n_evaluations, ==, 1);
+        g_assert_cmpfloat(f->progress.evaluation_mean, ==, 7);
+        g_assert_true(isnan(progress_evaluation_deviation(&f->progress)));
 }
 
 static void test_ends(Fixture *f, const void *userdata) {

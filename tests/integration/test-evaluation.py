@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Evaluations while a job trains: nothing that is learnt depends on them, and what they say depends on the policy alone."""
+import glob, sqlite3
+from story import *
+
+SMALL = ("Scaling.Actors=2", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=64", "Job.StopSteps=4096", "Job.StopReturn=")
+EPISODES = "Evaluation.Episodes=8"
+
+
+def train(*sets, **kw):
+    return run("cartpole", *SMALL, *sets, seed=7, **kw)
+
+
+def ledger(r, query):
+    return sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True).execute(query).fetchall()
+
+
+def means(r):
+    return ledger(r, "SELECT round, evaluation_mean, evaluation_sd FROM rounds ORDER BY round")
+
+
+calm = {}
+
+
+def undisturbed(*sets):
+    if sets not in calm:
+        calm[sets] = train(*sets)
+    return calm[sets]
+
+
+@story("with and without evaluations, by one or by many, often or seldom: the same policy, and the same means where there are any")
+def same_policy():
+    plain, r = undisturbed(), undisturbed(EPISODES)
+    equal(r.policy_sha256, plain.policy_sha256, "policies with and without")
+    assert (plain.evaluation_mean, plain.evaluation_episodes) == (None, 0) and all(m is None for _, m, _ in means(plain)), means(plain)
+    assert len(means(r)) == r.rounds == 16 and all(m > 0 for _, m, _ in means(r)), means(r)
+    equal((r.evaluation_mean, r.evaluation_episodes), (means(r)[-1][1], 8), "the newest evaluation")
+    assert len({m for _, m, _ in means(r)}) > 3, "policies change, and so do their means"
+    many = train(EPISODES, "Evaluation.Actors=5", "Actor.Processes=1")
+    equal((many.policy_sha256, means(many)), (plain.policy_sha256, means(r)), "what five played and what one did")
+    seldom = train(EPISODES, "Evaluation.EveryRounds=5", "Scaling.WarmActors=0")
+    equal(seldom.policy_sha256, plain.policy_sha256, "policies")
+    equal(means(seldom), [(n, m, d) if n % 5 == 0 or n == 16 else (n, None, None) for n, m, d in means(r)], "every fifth and the last")
+    wide = train(EPISODES, "Scaling.MaxActors=9")
+    equal(means(wide), means(r), "episodes under another MaxActors=")
+
+
+@story("evaluating actors that are killed play again, and the means are the same")
+def killed():
+    sets = ("Job.StopSteps=8192", "Evaluation.Episodes=200", "Evaluation.Actors=3")
+    calm, killer = train(*sets), Killer("actord-actor", low=0.02, high=0.1)
+    r = train(*sets, during=killer)
+    assert len(killer.killed) >= 3, killer.killed
+    assert ledger(r, "SELECT count(*) FROM records WHERE kind = 3 AND wasted")[0][0] > 0, "an episode was cut off"
+    equal((r.policy_sha256, means(r)), (calm.policy_sha256, means(calm)), "what was learnt and measured")
+
+
+@story("evaluations are billed apart: the paper total, the emulated clock and every other line are the same without them")
+def billed():
+    model = ("Billing.Clock=model", "Evaluation.Actors=2")
+    plain, r = train(*model), train(*model, EPISODES)
+    equal((r.cost["paper"], r.emulated_s), (plain.cost["paper"], plain.emulated_s), "paper total and emulated time")
+    lines = {kind: [l for l in r.cost["lines"] if (l["kind"] == "evaluation") == kind] for kind in (True, False)}
+    equal(lines[False], plain.cost["lines"], "lines of training")
+    assert {l["unit"] for l in lines[True]} == {"GB-s", "idle GB-s", "requests"} and not any(l["paper"] for l in lines[True]), lines
+    assert close(r.cost["full"], plain.cost["full"] + sum(l["amount"] for l in lines[True]), 1e-9), r.cost
+    equal(r.invocations, plain.invocations, "invocations that train")
+    who = {a for a, in ledger(r, "SELECT DISTINCT actor FROM records WHERE kind IN (3, 5) AND actor IS NOT NULL")}
+    equal(who, {2, 3}, "actors that evaluate")
+    if "scope" in r.cpu_s:
+        used = sum(r.cpu_s[k] for k in ("actors", "learner", "control", "startup"))
+        assert abs(used - r.cpu_s["scope"]) <= 0.03 * r.cpu_s["scope"], r.cpu_s
+
+
+@story("eval plays the episodes that the last evaluation played; actions that are drawn give others, and the same again")
+def same_episodes():
+    found = {}
+    for drawn in ("no", "yes"):
+        r = undisturbed(EPISODES) if drawn == "no" else train(EPISODES, "Evaluation.Stochastic=yes")
+        newest = max(glob.glob(r.state_directory + "/jobs/*/state/*.safetensors"), key=os.path.getmtime)
+        again = ctl("eval", newest, "--episodes=8", "--json=short").json
+        for mine, its in (r.evaluation_mean, again["return_mean"]), (r.evaluation_sd, again["return_deviation"]):
+            assert close(mine, its, 1e-12), (drawn, mine, its)
+        found[drawn] = r.evaluation_mean
+        equal(r.policy_sha256, undisturbed().policy_sha256, "policies")
+    assert found["yes"] != found["no"], found
+
+
+@story("a job ends when an evaluation reaches its target, and the round's record says so")
+def target():
+    want = sorted(m for _, m, _ in means(undisturbed(EPISODES)))[-3]
+    first = next(n for n, m, _ in means(undisturbed(EPISODES)) if m >= want)
+    r = train(EPISODES, f"Evaluation.StopReturn={want}")
+    equal((r.state, r.rounds, r.target_reached), ("target-reached", first, True), "the end")
+    equal(r.target_env_steps, r.env_steps, "steps")
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Evaluation.StopReturn=1")
+    assert r.status == 2 and "Episodes=" in r.err, (r.status, r.err)
+
+
+@story("a learner that dies after an evaluation changes neither policy nor means")
+def next_life():
+    sets = (EPISODES, "Job.StopSteps=40000", "Checkpoint.IntervalSec=0.1")
+    calm = train(*sets)
+    r = train(*sets, during=Killer("actord-learner", low=0.5, high=0.6, most=1))
+    equal((r.policy_sha256, means(r)), (calm.policy_sha256, means(calm)), "what was learnt and measured")
+
+
+tell()
