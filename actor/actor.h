@@ -20,6 +20,7 @@ typedef struct ActorContext {
         void *const *segments; /* [actors]: mapped where the actor is ours, NULL elsewhere */
         const void *policy;    /* read-only */
         int bell_fd;
+        int ask_fd; /* the learner's bell, where it acts for us */
         uint64_t spin_nsec;
 } ActorContext;
 

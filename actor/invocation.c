@@ -8,6 +8,9 @@
  *   noise of step t     (seed, STEP, slot, the slot's invocation, t)
  *   begin of episode k  (seed, RESET, slot, k, 0)
  *
+ * An order may say that the learner acts: then the actions of each step are asked for, and are the same ones, as whoever draws them uses the
+ * same forward pass and the same stream.
+ *
  * An episode that ends is followed by the next one's first observation in the very next row; what was seen last of a truncated one
  * is kept apart, as its return goes on there. */
 #include <assert.h>
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #include "actor/host.h"
+#include "lib/exchange.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
 
@@ -111,6 +115,20 @@ static void slot_act(const Invocation *v, uint32_t t, uint32_t e) {
                         segment_action(v->segment, l, row), &segment_log_probabilities(v->segment, l)[row]);
 }
 
+/* The actions of a step, by ourselves or by the learner. */
+static void slots_act(const Invocation *v, uint32_t t) {
+        const SegmentLayout *l = &v->page->segment;
+        const ActorContext *context = v->host->context;
+
+        if (v->order->remote) {
+                exchange_ask(segment_exchange(v->segment, l), v->order->ordinal, t, context->spin_nsec,
+                                context->ask_fd);
+                return;
+        }
+        for (uint32_t e = 0; e < l->envs; e++)
+                slot_act(v, t, e);
+}
+
 /* A termination is an end of the task, whatever the clock says; a truncation only stops watching. */
 static int step_end(
                 const ActordEnvSpec *spec, const ActordStep *step, uint64_t elapsed_steps, EndKind *ret) {
@@ -177,8 +195,7 @@ static int invocation_steps(Invocation *v) {
         }
 
         for (uint32_t t = 0; t < l->steps; t++) {
-                for (uint32_t e = 0; e < l->envs; e++)
-                        slot_act(v, t, e);
+                slots_act(v, t);
                 for (uint32_t e = 0; e < l->envs; e++) {
                         r = slot_step(v, t, e);
                         if (r < 0)

@@ -8,9 +8,9 @@
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
 #include "lib/fragment.h"
-#include "lib/settings.h"
+#include "lib/settings-print.h"
 
-#define ORDERS(X) X(ROLLOUT, "rollout") X(TAKE, "take") X(LEARN, "learn")
+#define ORDERS(X) X(ROLLOUT, "rollout") X(SERVE, "serve") X(TAKE, "take") X(LEARN, "learn")
 
 /* "take, learn": what a side is asked for in a round. */
 static char *orders_to_string(const Distribution *row, uint32_t host) {
@@ -141,13 +141,8 @@ static void print_json(
 }
 
 static ExitStatus print(const Options *options, const JobSettings *settings) {
-        static const char *const words[] = {
-#define X(name, word) word,
-                DISTRIBUTIONS(X)
-#undef X
-        };
         const Distribution *row = distribution_find(settings->distribution);
-        const char *policy = words[settings->distribution];
+        const char *policy = choice_distribution_to_string(settings->distribution);
         char reason[256];
         Graph graph;
 

@@ -48,12 +48,12 @@ typedef enum Fragment {
 #undef X
         _FRAGMENT_MAX,
 } Fragment;
-typedef enum Host {
+typedef enum FragmentHost {
 #define X(name, word) HOST_##name,
         HOSTS(X)
 #undef X
         _HOST_MAX,
-} Host;
+} FragmentHost;
 typedef enum ChannelKind {
 #define X(name, ...) CHANNEL_##name,
         CHANNELS(X)
@@ -74,7 +74,7 @@ typedef enum Barrier {
 } Barrier;
 
 typedef struct Distribution {           /* a row of the table: all that a distribution says */
-        uint32_t host[_FRAGMENT_MAX];   /* Host */
+        uint32_t host[_FRAGMENT_MAX];   /* FragmentHost */
         uint32_t round_barrier;         /* Barrier: what an update waits for */
         uint32_t inference_barrier;     /* what serving a step waits for; NONE: actors act by themselves */
         const char *help;

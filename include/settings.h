@@ -24,7 +24,7 @@
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact")
-#define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse")
+#define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")
 #define SCHEDULERS(X) X(FIXED, "fixed") X(MAX, "max") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")

@@ -11,12 +11,13 @@
 /* clang-format off */
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 1u
+#define SLOT_ABI 2u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
@@ -38,6 +39,7 @@ typedef struct SegmentLayout {
         uint64_t snapshots_at[2];               /* two banks of E snapshots: an invocation reads one and writes the other */
         uint64_t snapshot_stride;               /* SlotState, the slot's current raw observation, snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_bytes;
+        uint64_t exchange_at;                   /* Exchange: where the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
 
@@ -50,6 +52,21 @@ typedef struct SlotState {
         uint8_t reserved[47];
 } SlotState;
 static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
+
+/* A request for the actions of one step, and its answer; only lib/exchange.c touches these words. The rows of that step's observations lie in the
+ * segment before `asked`, those of its actions and log-probabilities before `answered`. There is no cursor: an actor that was restarted asks
+ * again from step 0, and as actions depend on (slot, ordinal, step) alone, it gets the same ones. */
+typedef struct Exchange {
+        _Atomic uint32_t asked;                 /* number of the newest request */
+        uint32_t step;
+        uint64_t ordinal;
+        _Atomic uint32_t parked;                /* the actor: I sleep on `answered`, wake me */
+        uint8_t pad0[44];
+        _Atomic uint32_t answered;              /* = asked */
+        _Atomic uint32_t asleep;                /* the learner: ring my bell */
+        uint8_t pad1[56];
+} Exchange;
+static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "one cache line for each side");
 
 typedef struct JobPage {                        /* sealed, read-only for actors and learner */
         uint64_t magic;

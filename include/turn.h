@@ -21,8 +21,9 @@
 typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
-        ORDER_ROLLOUT,          /* actor: act and step; inference is here */
+        ORDER_ROLLOUT,          /* actor: act and step, or step and ask for actions */
         ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams */
+        ORDER_SERVE,            /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
         ORDER_TAKE,             /* learner: check and copy one actor's rollout; the answer is the verdict */
         ORDER_LEARN,            /* learner: update and publish policy_version + 1 */
         ORDER_CHECKPOINT,       /* learner: everything below the daemon into one file */
@@ -39,7 +40,7 @@ typedef struct Order {          /* written by the invoker before go */
         uint32_t actor;                         /* ROLLOUT, EVALUATE, TAKE: whose segment */
         uint32_t snapshot_bank;                 /* ROLLOUT: bank to read, the other one is written; TAKE: as of the ROLLOUT */
         uint32_t n_actors;                      /* LEARN: rollouts of the round that were taken: actors 0 .. n_actors - 1 */
-        uint32_t reserved;
+        uint32_t remote;                        /* ROLLOUT: 1: the learner acts, ask it */
 } Order;
 
 typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
@@ -69,9 +70,13 @@ static_assert(offsetof(Turn, done) == 64, "one cache line each");
 typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody else maps it */
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
-        uint64_t ordinals[ACTORS_MAX];          /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted */
+        uint64_t ordinals[ACTORS_MAX];          /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted;
+                                                   SERVE (in): the invocation of each, ORDINAL_NONE: has rolled already */
         uint32_t banks[ACTORS_MAX];             /* CHECKPOINT (in): the bank that holds each actor's current snapshots */
+        _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
 } WorkerPage;
+
+#define ORDINAL_NONE UINT64_MAX
 
 /* What the learner finds after exec (its stderr is the job's). SEGMENTS: one per actor, in order. */
 typedef enum LearnerFd {
@@ -82,5 +87,6 @@ typedef enum LearnerFd {
         LEARNER_FD_BELL,        /* eventfd */
         LEARNER_FD_STATE,       /* directory */
         LEARNER_FD_CHECKPOINT,  /* file to restore from, or /dev/null */
+        LEARNER_FD_ASKS = 11,   /* epoll of the bells that actors ring; there when the distribution has the learner act (10 is the program's) */
         LEARNER_FD_SEGMENTS = 16,
 } LearnerFd;

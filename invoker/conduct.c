@@ -43,6 +43,7 @@ static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
                 .policy_version = i->policy_version,
                 .actor = actor,
                 .snapshot_bank = seat->bank,
+                .remote = i->asks_fd >= 0,
         };
 
         /* What it used until now belongs to what it did until now. */
@@ -81,8 +82,21 @@ static void serve(Invoker *i, Container *c) {
 static void feed(Invoker *i) {
         uint32_t actor;
 
-        if (i->phase != PHASE_ROLLING || i->learner.busy)
+        if (i->phase != PHASE_ROLLING)
                 return;
+        if (i->asks_fd >= 0 && round_rolls(i->round)) {
+                /* It acts for the actors, and takes when none of them needs it any more. */
+                if (!i->learner.busy) {
+                        if (i->update_nsec == 0)
+                                i->update_nsec = clock_boottime();
+                        learner_order(i, ORDER_SERVE, ACTOR_NONE);
+                }
+                return;
+        }
+        if (i->learner.busy) {
+                learner_stop_serving(i);
+                return;
+        }
 
         actor = round_rolled(i->round);
         if (actor != ACTOR_NONE) {
@@ -107,6 +121,7 @@ static void begin_round(Invoker *i) {
 
         n_needed = containers_needed(i, i->decision.n_actors);
         pool_arrange(i, n_needed);
+        feed(i);
         for (uint32_t k = 0; k < n_needed && i->phase == PHASE_ROLLING; k++)
                 serve(i, &i->containers[k]);
 }

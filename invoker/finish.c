@@ -32,6 +32,7 @@ void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint
 
         if (i->containers)
                 pool_end_all(i);
+        learner_stop_serving(i);
         if (i->round && i->round->n_actors > 0)
                 waste_round(i);
         /* The policy has learned from it, whether or not it was evaluated to the end. */

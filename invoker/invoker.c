@@ -85,7 +85,7 @@ int invoker_new(Invoker **ret) {
         if (!i)
                 return invoker_complain(-ENOMEM, "out of memory");
         i->epoll_fd = i->signal_fd = i->timer_fd = i->proc_fd = -EBADF;
-        i->page_fd = i->policy_fd = i->policy_read_fd = -EBADF;
+        i->page_fd = i->policy_fd = i->policy_read_fd = i->asks_fd = i->stop_fd = -EBADF;
         i->cgroup.fd = -EBADF;
         i->control = (Meter) METER_EMPTY;
         i->spool = (Spool) SPOOL_EMPTY;
@@ -345,6 +345,8 @@ Invoker *invoker_free(Invoker *i) {
         link_done(&i->link);
         spool_done(&i->spool);
         meter_done(&i->control);
+        (void) close_fd(i->asks_fd);
+        (void) close_fd(i->stop_fd);
         (void) close_fd(i->proc_fd);
         (void) close_fd(i->timer_fd);
         (void) close_fd(i->signal_fd);

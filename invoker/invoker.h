@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "include/actord/env.h"
+#include "include/fragment.h"
 #include "include/launch.h"
 #include "include/sandbox.h"
 #include "include/slot.h"
@@ -25,6 +26,7 @@
 typedef struct Sandbox Sandbox;
 
 #define ACTOR_LEARNER         UINT32_MAX
+#define ACTOR_SPIN_NSEC       20000u /* for the learner's actions, where each process has a CPU to itself */
 #define LEARNER_UID           65533u
 #define LEARNER_TIMEOUT_NSEC  (3600ull * 1000000000u) /* an update, a checkpoint: long, but not for ever */
 #define END_CONNECTED_NSEC    (5ull * 1000000000u)    /* for the daemon to acknowledge the last record */
@@ -41,6 +43,7 @@ typedef enum ContainerState {
 
 typedef struct Container {
         Worker worker;
+        int ask_fd;   /* the bell that its actors ring when the learner acts for them; -EBADF */
         Cgroup scope; /* ActorScope=each: its own; fd -EBADF: a leaf of the job's */
         uint32_t index, state;
         bool has_worker; /* pages and leaf are made when it is first needed */
@@ -76,6 +79,7 @@ typedef struct Invoker {
         const JobPage *page;
         uint32_t n_actors, n_containers;
         uint32_t n_evaluators; /* containers after those, which only play the evaluations of a job that trains */
+        uint32_t n_cpus;
         uint32_t level, missing; /* SandboxLevel; bits of Limit */
 
         int epoll_fd, signal_fd, timer_fd, proc_fd;
@@ -91,6 +95,8 @@ typedef struct Invoker {
         int page_fd, policy_fd;
         int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */
         int *segment_fds;
+        const Distribution *distribution;
+        int asks_fd, stop_fd; /* epoll of the actors' bells, and ours beside them; -EBADF: actors act by themselves */
 
         Container *containers;
         Worker learner;
@@ -176,6 +182,9 @@ int learner_start(Invoker *i);
 /* "OPENBLAS_CORETYPE=...", for who loads the library: a literal. */
 const char *learner_kernel_class(const JobSettings *settings);
 void learner_order(Invoker *i, uint32_t kind, uint32_t actor);
+int learner_make_bells(Invoker *i); /* that actors ring, if it is to act for them */
+int learner_watch_bell(Invoker *i, Container *c);
+void learner_stop_serving(Invoker *i);
 int learner_end(Invoker *i); /* kills and reaps: <0: there was none */
 
 /* conduct.c */

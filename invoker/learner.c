@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
+#include "lib/fragment.h"
 
 #define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
 
@@ -66,6 +69,10 @@ static int child_descriptors(const Invoker *i, int *sources, int *targets, size_
         for (; n < ELEMENTSOF(fixed); n++) {
                 sources[n] = fixed[n][0];
                 targets[n] = fixed[n][1];
+        }
+        if (i->asks_fd >= 0) {
+                sources[n] = i->asks_fd;
+                targets[n++] = LEARNER_FD_ASKS;
         }
         for (uint32_t a = 0; a < i->n_actors; a++, n++) {
                 sources[n] = i->segment_fds[a];
@@ -123,12 +130,59 @@ int learner_start(Invoker *i) {
         return invoker_watch_process(i, &i->learner, ACTOR_LEARNER);
 }
 
+/* Bells of their own, not the learner's one for all: whoever could empty it could silence the others. */
+int learner_make_bells(Invoker *i) {
+        struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+        if (!distribution_serves(i->distribution))
+                return 0;
+        i->asks_fd = epoll_create1(EPOLL_CLOEXEC);
+        i->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (i->asks_fd < 0 || i->stop_fd < 0)
+                return -errno;
+        return epoll_ctl(i->asks_fd, EPOLL_CTL_ADD, i->stop_fd, &event) < 0 ? -errno : 0;
+}
+
+int learner_watch_bell(Invoker *i, Container *c) {
+        struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = c->index };
+
+        if (i->asks_fd < 0)
+                return 0;
+        c->ask_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (c->ask_fd < 0)
+                return -errno;
+        return epoll_ctl(i->asks_fd, EPOLL_CTL_ADD, c->ask_fd, &event) < 0 ? -errno : 0;
+}
+
+/* Serving has no end of its own: while it lasts the deadlines are the actors', from here on it is the learner's. */
+void learner_stop_serving(Invoker *i) {
+        static const uint64_t one = 1;
+
+        if (!i->learner.busy || i->learner.order.kind != ORDER_SERVE ||
+                        i->learner.deadline_nsec != UINT64_MAX)
+                return;
+        atomic_store_explicit(&i->learner.page->serve_stop, 1, memory_order_seq_cst);
+        (void) !write(i->stop_fd, &one, sizeof(one));
+        i->learner.deadline_nsec = clock_boottime() + LEARNER_TIMEOUT_NSEC;
+        invoker_want_timer(i, i->learner.deadline_nsec);
+}
+
+/* For whom it acts: who has rolled already is none of its clients. */
+static void name_clients(Invoker *i) {
+        WorkerPage *page = i->learner.page;
+
+        for (uint32_t a = 0; a < i->round->n_actors; a++)
+                page->ordinals[a] =
+                                seat_rolls(&i->round->seats[a]) ? i->round->seats[a].ordinal : ORDINAL_NONE;
+        atomic_store_explicit(&page->serve_stop, 0, memory_order_seq_cst);
+}
+
 void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
         Order order = {
                 .kind = kind,
-                .round = kind == ORDER_TAKE || kind == ORDER_LEARN ? i->round->number
-                         : kind == ORDER_RESTORE                   ? i->invoked->launch.resume_round
-                                                                   : i->number,
+                .round = kind == ORDER_SERVE || kind == ORDER_TAKE || kind == ORDER_LEARN ? i->round->number
+                         : kind == ORDER_RESTORE ? i->invoked->launch.resume_round
+                                                 : i->number,
                 .policy_version = i->policy_version,
                 .actor = actor,
         };
@@ -143,7 +197,12 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                 order.n_actors = i->round->n_actors;
         }
 
-        worker_order(&i->learner, &order, LEARNER_TIMEOUT_NSEC);
+        if (kind == ORDER_SERVE) {
+                order.n_actors = i->round->n_actors;
+                name_clients(i);
+        }
+
+        worker_order(&i->learner, &order, kind == ORDER_SERVE ? UINT64_MAX : LEARNER_TIMEOUT_NSEC);
         invoker_want_timer(i, i->learner.deadline_nsec);
 }
 

@@ -100,6 +100,7 @@ int pool_init(Invoker *i) {
                 Container *c = &i->containers[k];
 
                 c->worker = (Worker) WORKER_EMPTY;
+                c->ask_fd = -EBADF;
                 c->scope = (Cgroup){ .fd = -EBADF };
                 c->index = k;
                 c->unread = ACTOR_NONE;
@@ -116,6 +117,7 @@ void pool_done(Invoker *i) {
                 Container *c = &i->containers[k];
 
                 worker_done(&c->worker, container_cgroup(i, c), true);
+                c->ask_fd = close_fd(c->ask_fd);
                 c->scope.fd = close_fd(c->scope.fd);
         }
         free(i->containers);
@@ -149,6 +151,8 @@ static int container_acquire(Invoker *i, Container *c) {
         if (r < 0)
                 return r;
         r = invoker_watch(i, &c->worker, c->index);
+        if (r >= 0)
+                r = learner_watch_bell(i, c);
         if (r < 0) {
                 worker_done(&c->worker, container_cgroup(i, c), true);
                 return r;
@@ -179,6 +183,8 @@ static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) 
                 .n_containers = i->n_containers,
                 .segments = child_segments,
                 .bell_fd = c->worker.bell_fd,
+                .ask_fd = c->ask_fd,
+                .spin_nsec = i->asks_fd >= 0 && i->n_containers < i->n_cpus ? ACTOR_SPIN_NSEC : 0,
         };
         *ret_bytes = sizeof(WorkerPage);
         if (!i->page)
@@ -211,7 +217,7 @@ static void take_name(char *words, const char *name) {
 }
 
 static _Noreturn void child_run(const Invoker *i, const Container *c) {
-        int keep[2], n_keep = 0, plugin_fd = INVOKER_FD_MOUNTS, bell = c->worker.bell_fd;
+        int keep[3], n_keep = 0, plugin_fd = INVOKER_FD_MOUNTS, bell = c->worker.bell_fd;
         SandboxEntry entry = {
                 .uid = 1 + c->index,
                 .keep_fds = keep,
@@ -230,7 +236,10 @@ static _Noreturn void child_run(const Invoker *i, const Container *c) {
         /* Without a root of its own a plugin is reached through the descriptor that the job brought. */
         if (i->plugin_path && i->level < SANDBOX_LEVEL_USERNS)
                 keep[n_keep++] = plugin_fd;
-        keep[n_keep++] = bell;
+        /* In their order. */
+        if (c->ask_fd >= 0)
+                keep[n_keep++] = bell < c->ask_fd ? bell : c->ask_fd;
+        keep[n_keep++] = bell > c->ask_fd ? bell : c->ask_fd;
         entry.n_keep_fds = (size_t) n_keep;
 
         sandbox_enter(i->actor_sandbox, &entry);

@@ -136,6 +136,8 @@ int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
 
         *ret_fault = FAULT_INTERNAL;
         r = pool_init(i);
+        if (r >= 0)
+                r = learner_make_bells(i);
         *ret_detail = -r;
         if (r < 0)
                 return r;

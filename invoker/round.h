@@ -63,6 +63,18 @@ void round_accept(Round *round, uint32_t actor);
 /* Its attempt failed: it waits again. False: it has no attempt left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
 
+static inline bool seat_rolls(const Seat *seat) {
+        return seat->state == SEAT_WAITING || seat->state == SEAT_ROLLING;
+}
+
+/* Some actor is still to give a rollout. */
+static inline bool round_rolls(const Round *round) {
+        for (uint32_t a = 0; a < round->n_actors; a++)
+                if (seat_rolls(&round->seats[a]))
+                        return true;
+        return false;
+}
+
 static inline bool round_is_complete(const Round *round) {
         return round->n_taken == round->n_actors;
 }

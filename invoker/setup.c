@@ -2,6 +2,7 @@
 /* What the spawner left is taken over: checked, made ours, and closed to whoever is forked from here. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
+#include "lib/fragment.h"
 
 static int map_contract(int fd, size_t bytes, const void **ret) {
         void *map;
@@ -37,6 +39,12 @@ static bool launch_is_sane(const Invoked *invoked) {
                invoked->level < _SANDBOX_LEVEL_MAX && invoked->cgroup <= INVOKER_CGROUP_SCOPE &&
                memchr(invoked->directory, 0, sizeof(invoked->directory)) &&
                memchr(invoked->scope_prefix, 0, sizeof(invoked->scope_prefix));
+}
+
+static uint32_t cpus(void) {
+        cpu_set_t set;
+
+        return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
 int setup_contracts(Invoker *i) {
@@ -66,6 +74,10 @@ int setup_contracts(Invoker *i) {
                 i->inner = (const JobSettings *) settings + 1;
         }
 
+        i->distribution = distribution_find(i->settings->distribution);
+        if (!i->distribution)
+                return invoker_complain(-ERANGE, "the job's distribution is none of ours");
+        i->n_cpus = cpus();
         i->n_actors = settings_actors_max(i->settings);
         i->n_containers = settings_processes(i->settings);
         i->n_episodes = i->invoked->launch.n_episodes;

@@ -20,6 +20,7 @@ Learner *learner_free(Learner *learner) {
         if (!learner)
                 return NULL;
 
+        serve_free(learner->serve);
         runtime_free(learner->runtime);
         intake_free(learner->intake);
         books_free(learner->books);
@@ -64,6 +65,12 @@ static int learner_allocate(Learner *l) {
         r = runtime_new(settings, page, l->batch, &l->runtime);
         if (r < 0)
                 return r;
+        if (l->context.asks_fd > 0) {
+                r = serve_new(settings, page, l->context.worker, l->context.segments, l->context.policy,
+                                l->runtime->threads, l->context.asks_fd, &l->serve);
+                if (r < 0)
+                        return r;
+        }
 
         l->acting_mean = calloc(n, sizeof(float));
         l->acting_inverse_sd = calloc(n, sizeof(float));
@@ -107,6 +114,18 @@ static uint64_t thread_cpu_nsec(void) {
 
         (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
         return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+static void obey_serve(Learner *l, const Order *order, Answer *ret) {
+        int r;
+
+        threads_meter(l->runtime->threads);
+        r = l->serve ? serve_run(l->serve, order) : -EOPNOTSUPP;
+        l->take_nsec += threads_metered_nsec(l->runtime->threads);
+        if (r < 0) {
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = -r;
+        }
 }
 
 static void obey_take(Learner *l, const Order *order, Answer *ret) {
@@ -247,6 +266,7 @@ void learner_obey(Learner *l, const Order *order, Answer *ret) {
 
         switch (order->kind) {
         case ORDER_RESTORE: obey_restore(l, ret); break;
+        case ORDER_SERVE: obey_serve(l, order, ret); break;
         case ORDER_TAKE: obey_take(l, order, ret); break;
         case ORDER_LEARN: obey_learn(l, order, ret); break;
         case ORDER_CHECKPOINT: obey_checkpoint(l, order, ret); break;

@@ -14,6 +14,7 @@
 #include "learner/moments.h"
 #include "learner/runtime-internal.h"
 #include "learner/safetensors.h"
+#include "learner/serve.h"
 
 typedef struct LearnerContext { /* what is there when the program starts; outlives the learner */
         const JobSettings *settings;
@@ -22,6 +23,7 @@ typedef struct LearnerContext { /* what is there when the program starts; outliv
         void *policy;          /* the policy segment, writable */
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
+        int asks_fd; /* 0: actors act by themselves */
 } LearnerContext;
 
 typedef struct Learner {
@@ -32,9 +34,10 @@ typedef struct Learner {
         Intake *intake;
         Moments *observation, *discounted; /* running statistics: the newest */
         Runtime *runtime;
+        Serve *serve;                           /* NULL: actors act by themselves */
         float *acting_mean, *acting_inverse_sd; /* as published: what the actors act with */
         uint64_t policy_version, round;
-        uint64_t take_nsec; /* CPU of the takes since the last update */
+        uint64_t take_nsec; /* CPU of serving and taking since the last update */
         Statistics statistics;
         uint8_t policy_sha256[32];
 } Learner;

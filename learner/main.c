@@ -10,6 +10,7 @@
 #include "learner/learner.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "lib/fragment.h"
 #include "lib/turn.h"
 
 /* An actor's next rollout is usually near; a fleet's is not. */
@@ -51,6 +52,7 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
 }
 
 static int map_context(LearnerContext *ret, void ***ret_segments) {
+        const Distribution *row;
         uint32_t n_actors;
         _cleanup_free_ void **segments = NULL;
         void *worker;
@@ -66,6 +68,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         if (r < 0)
                 return r;
 
+        row = distribution_find(ret->settings->distribution);
         n_actors = settings_actors_max(ret->settings);
         segments = calloc(n_actors, sizeof(void *));
         if (!segments)
@@ -83,6 +86,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         ret->worker = worker;
         ret->state_fd = LEARNER_FD_STATE;
         ret->checkpoint_fd = LEARNER_FD_CHECKPOINT;
+        ret->asks_fd = row && distribution_serves(row) ? LEARNER_FD_ASKS : 0;
         return 0;
 }
 

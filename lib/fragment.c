@@ -20,6 +20,27 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "actors act by themselves, one learner takes whole rollouts",
         },
+        /* "SEED RL: Scalable and Efficient Deep-RL with Accelerated Central Inference" (Espeholt et al., ICLR'20) */
+        [DISTRIBUTION_FINE] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_LEARNER,
+                        [FRAGMENT_STORE] = HOST_LEARNER,    [FRAGMENT_ADVANTAGE] = HOST_LEARNER,
+                        [FRAGMENT_GRADIENT] = HOST_LEARNER, [FRAGMENT_UPDATE] = HOST_LEARNER,
+                        [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_READY,
+                .help = "actors only step, the learner acts for whoever asks",
+        },
+        [DISTRIBUTION_ENVIRONMENTS] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_LEARNER,
+                        [FRAGMENT_STORE] = HOST_LEARNER,    [FRAGMENT_ADVANTAGE] = HOST_LEARNER,
+                        [FRAGMENT_GRADIENT] = HOST_LEARNER, [FRAGMENT_UPDATE] = HOST_LEARNER,
+                        [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_ALL,
+                .help = "actors only step, and in step: the learner acts for all at once",
+        },
 };
 
 /* Dims of the table below: T steps of E environments are an actor's rollout, A actors are a round. */
@@ -87,13 +108,15 @@ bool distribution_serves(const Distribution *row) {
         return row->host[FRAGMENT_INFERENCE] != row->host[FRAGMENT_STEP];
 }
 
-uint32_t distribution_orders(const Distribution *row, Host side) {
+uint32_t distribution_orders(const Distribution *row, FragmentHost side) {
         uint32_t orders = 0;
 
         assert(row);
 
         if (row->host[FRAGMENT_STEP] == side)
                 orders |= 1u << ORDER_ROLLOUT;
+        if (row->host[FRAGMENT_INFERENCE] == side && row->host[FRAGMENT_STEP] != side)
+                orders |= 1u << ORDER_SERVE;
         if (row->host[FRAGMENT_STORE] == side && row->host[FRAGMENT_STEP] != side)
                 orders |= 1u << ORDER_TAKE;
         if (row->host[FRAGMENT_GRADIENT] == side)

@@ -11,8 +11,9 @@
 const Distribution *distribution_find(uint32_t distribution);
 
 /* What follows from a row. */
-bool distribution_serves(const Distribution *row);                /* the learner acts while a round rolls */
-uint32_t distribution_orders(const Distribution *row, Host side); /* of a round: bits 1 << OrderKind */
+bool distribution_serves(const Distribution *row); /* the learner acts while a round rolls */
+uint32_t distribution_orders(
+                const Distribution *row, FragmentHost side); /* of a round: bits 1 << OrderKind */
 
 /* The graph of a job whose environment need not be known. */
 void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret);

@@ -5,6 +5,7 @@
 
 #include "lib/algorithms.h"
 #include "lib/environments.h"
+#include "lib/fragment.h"
 #include "lib/settings-internal.h"
 #include "lib/settings-print.h"
 
@@ -220,11 +221,30 @@ static void check_evaluation(SettingsReader *reader, const JobSettings *settings
                                 "nothing is evaluated: set Episodes= as well");
 }
 
+/* Where a distribution puts things must be possible with as many processes as the job has. */
+static void check_distribution(SettingsReader *reader, const JobSettings *settings) {
+        const Distribution *row = distribution_find(settings->distribution);
+        const char *word = choice_distribution_to_string(settings->distribution);
+        char reason[256];
+        Graph graph;
+
+        graph_make(row, settings, &graph);
+        if (graph_validate(&graph, reason, sizeof(reason)) < 0)
+                reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
+        if (row->inference_barrier == BARRIER_ALL &&
+                        settings_processes(settings) < settings_actors_max(settings))
+                reader_complain(reader, "Distribution", "Policy", word,
+                                "all actors of a round step together, and Processes=%u containers hold %u of them: "
+                                "leave Processes= unset, or take single-learner-fine",
+                                settings->n_processes, settings_actors_max(settings));
+}
+
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
         g_assert(reader);
         g_assert(settings);
 
         check_actors(reader, settings);
+        check_distribution(reader, settings);
         check_algorithm(reader, settings);
         check_minibatch(reader, settings);
         check_learner(reader, settings);

@@ -208,6 +208,7 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, Seg
         l.finals_at = span_append(&span, l.finals_max, l.observation_bytes);
         l.snapshots_at[0] = span_append(&span, envs, l.snapshot_stride);
         l.snapshots_at[1] = span_append(&span, envs, l.snapshot_stride);
+        l.exchange_at = span_append(&span, 1, sizeof(Exchange));
         if (span.overflow || span.bytes > SEGMENT_BYTES_MAX - PAGE_ALIGN)
                 return -E2BIG;
 

@@ -96,6 +96,10 @@ static inline void *segment_final(void *segment, const SegmentLayout *l, uint64_
         return (uint8_t *) segment + l->finals_at + i * l->observation_bytes;
 }
 
+static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) {
+        return (Exchange *) ((uint8_t *) segment + l->exchange_at);
+}
+
 /* A policy's parts. */
 static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t version) {
         return (const PolicyHead *) ((const uint8_t *) policy + version % POLICY_BANKS * l->bank_bytes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker, and nothing else: the only file with atomics on shared memory.
+/* The two words between the invoker and a worker, and nothing else: with lib/exchange.c the only file with atomics on shared memory
+ * that a hostile process can write.
  *
  * Orders and answers are plain bytes between two words. Whoever writes them publishes them by a store of its word; whoever reads them
  * has loaded that word before. Each side may sleep, and each sleep is the same bargain: the sleeper says that it sleeps, then looks
@@ -12,39 +13,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-/* Between two looks at the clock; a pause is some 40 ns on current cores and 10 on older ones. */
-enum { SPINS_PER_LOOK = 32 };
-
-static void spin_pause(void) {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#endif
-}
-
-/* Not FUTEX_PRIVATE: the two sides are different processes. */
-static void futex_wait(_Atomic uint32_t *word, uint32_t while_value) {
-        (void) syscall(SYS_futex, word, FUTEX_WAIT, while_value, NULL, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word) {
-        (void) syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-static uint64_t now_nsec(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
-}
+#include "lib/futex.h"
 
 void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
         uint32_t done;

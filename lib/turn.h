@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker: the only file with atomics on shared memory. */
+/* The two words between the invoker and a worker: the only file with atomics on a worker's page. */
 #pragma once
 
 #include <stdbool.h>

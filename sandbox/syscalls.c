@@ -63,6 +63,8 @@ static const Allowed calls[] = {
         { "clone", LEARNER, HOLD_THREADS, "gradient threads" },
         { "clone3", LEARNER, HOLD_ABSENT, "its flags lie in memory, where no filter can read them" },
         { "close", ALL, HOLD_NOTHING, "gives up what it has" },
+        { "epoll_pwait", LEARNER, HOLD_NOTHING, "waits for actors that ask it for actions" },
+        { "epoll_wait", LEARNER, HOLD_NOTHING, "as epoll_pwait" },
         { "execveat", LEARNER, HOLD_NOTHING,
                         "once, to become the learner; Landlock names the only program" },
         { "exit", ALL, HOLD_NOTHING, "the end of a thread" },

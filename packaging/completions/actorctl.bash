@@ -35,7 +35,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
         --policy)
-            mapfile -t COMPREPLY < <(compgen -W single-learner-coarse -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments' -- "$word")
             return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")

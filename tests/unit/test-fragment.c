@@ -64,18 +64,15 @@ static void test_coarse(void) {
         g_assert_false(graph_crosses(&graph, &graph.edges[e]));
 }
 
-/* Not yet in the table of policies, but a row like any other: acting at the learner. */
 static void test_served(void) {
-        Distribution row = *distribution_find(DISTRIBUTION_COARSE);
-        char reason[256];
-        Graph graph;
+        const Distribution *row = distribution_find(DISTRIBUTION_FINE);
+        Graph graph = graph_of(DISTRIBUTION_FINE);
         uint32_t e;
 
-        row.host[FRAGMENT_INFERENCE] = HOST_LEARNER;
-        row.inference_barrier = BARRIER_READY;
-        graph_make(&row, &settings, &graph);
-        g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
-        g_assert_true(distribution_serves(&row));
+        g_assert_true(distribution_serves(row));
+        g_assert_cmpuint(distribution_orders(row, HOST_ACTOR), ==, 1u << ORDER_ROLLOUT);
+        g_assert_cmpuint(distribution_orders(row, HOST_LEARNER), ==,
+                        1u << ORDER_SERVE | 1u << ORDER_TAKE | 1u << ORDER_LEARN);
 
         e = find_edge(&graph, FRAGMENT_INFERENCE, FRAGMENT_STEP, "action");
         g_assert_true(graph_crosses(&graph, &graph.edges[e]));

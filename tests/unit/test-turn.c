@@ -29,13 +29,13 @@ typedef struct Pair {
 
 /* Both sides make up their bytes from the round alone, at both ends of the structure. */
 static Order order_of(uint64_t round) {
-        return (Order){ .kind = ORDER_LEARN, .round = round, .reserved = (uint32_t) (round * 7) };
+        return (Order){ .kind = ORDER_LEARN, .round = round, .remote = (uint32_t) (round * 7) };
 }
 
 static Answer answer_to(const Order *order) {
         Answer answer = { .policy_version = order->round + 1 };
 
-        memset(answer.sha256, (int) (order->reserved & 0xff), sizeof(answer.sha256));
+        memset(answer.sha256, (int) (order->remote & 0xff), sizeof(answer.sha256));
         return answer;
 }
 

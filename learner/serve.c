@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Each pass looks at all actors in their order and serves each at most once, so that one that asks all the time delays nobody by more than
+ * its own turn. What an actor says is a claim: its ordinal must be the one that the invoker named, its step within the rollout, and
+ * its observations are copied before they are used. Whoever says anything else is not answered; its invocation ends by its deadline. */
+#include "learner/serve.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "lib/cleanup.h"
+#include "lib/exchange.h"
+#include "lib/forward.h"
+#include "lib/fragment.h"
+#include "lib/rng.h"
+#include "lib/slot.h"
+
+enum {
+        SPIN_PASSES = 64,     /* over all actors, before sleeping */
+        LOOK_MSEC = 1000,     /* asleep, without a bell */
+        RINGS_AT_ONCE = 64,   /* which bell it was does not matter */
+        THREAD_WORK = 200000, /* multiplications that are worth a thread's wake-up */
+};
+
+typedef struct Client {
+        Ask ask; /* its last request */
+        uint64_t ordinal;
+        bool asks, finished, late; /* late: the others no longer wait for it */
+} Client;
+
+typedef struct Station { /* a thread's place */
+        Forward *forward;
+        void *observation, *action;
+        float *parameters;
+} Station;
+
+struct Serve {
+        const JobSettings *settings;
+        const JobPage *page;
+        const WorkerPage *worker;
+        void *const *segments;
+        const void *policy;
+        Threads *threads;
+        int asks_fd;
+        bool in_step; /* the barrier is over all */
+
+        const PolicyHead *bank;
+        uint32_t n_clients, n_ready;
+        uint32_t *ready; /* [actors] */
+        Client *clients; /* [actors] */
+        Station *stations;
+};
+
+DEFINE_CLEANUP(Serve *, serve_free)
+
+Serve *serve_free(Serve *serve) {
+        if (!serve)
+                return NULL;
+
+        for (uint32_t i = 0; serve->stations && i < serve->settings->n_threads; i++) {
+                forward_free(serve->stations[i].forward);
+                free(serve->stations[i].observation);
+                free(serve->stations[i].action);
+                free(serve->stations[i].parameters);
+        }
+        free(serve->stations);
+        free(serve->clients);
+        free(serve->ready);
+        free(serve);
+        return NULL;
+}
+
+static int station_init(const JobPage *page, Station *station) {
+        station->observation = aligned_alloc(64, (page->segment.observation_bytes + 63) / 64 * 64);
+        station->action = calloc(1, page->segment.action_bytes);
+        station->parameters = calloc(2 * (size_t) page->network.n_action, sizeof(float));
+        if (!station->observation || !station->action || !station->parameters)
+                return -ENOMEM;
+        return forward_new(&page->network, &page->spec, &station->forward);
+}
+
+int serve_new(const JobSettings *settings, const JobPage *page, const WorkerPage *worker,
+                void *const *segments, const void *policy, Threads *threads, int asks_fd, Serve **ret) {
+        const Distribution *row = distribution_find(settings->distribution);
+        _cleanup_(serve_freep) Serve *serve = NULL;
+        uint32_t n_actors = settings_actors_max(settings);
+
+        assert(page && worker && segments && policy);
+        assert(threads);
+        assert(ret);
+
+        serve = calloc(1, sizeof(*serve));
+        if (!serve)
+                return -ENOMEM;
+        *serve = (Serve){
+                .settings = settings,
+                .page = page,
+                .worker = worker,
+                .segments = segments,
+                .policy = policy,
+                .threads = threads,
+                .asks_fd = asks_fd,
+                .in_step = row && row->inference_barrier == BARRIER_ALL,
+        };
+        serve->ready = calloc(n_actors, sizeof(*serve->ready));
+        serve->clients = calloc(n_actors, sizeof(*serve->clients));
+        serve->stations = calloc(settings->n_threads, sizeof(*serve->stations));
+        if (!serve->ready || !serve->clients || !serve->stations)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < settings->n_threads; i++) {
+                int r = station_init(page, &serve->stations[i]);
+
+                if (r < 0)
+                        return r;
+        }
+
+        *ret = TAKE_PTR(serve);
+        return 0;
+}
+
+static Exchange *exchange_of(const Serve *s, uint32_t actor) {
+        return segment_exchange(s->segments[actor], &s->page->segment);
+}
+
+static void serve_task(void *arg, uint32_t task, uint32_t thread) {
+        const Serve *s = arg;
+        const SegmentLayout *l = &s->page->segment;
+        Station *station = &s->stations[thread];
+        uint32_t actor = s->ready[task];
+        const Client *client = &s->clients[actor];
+        void *segment = s->segments[actor];
+
+        for (uint32_t e = 0; e < l->envs; e++) {
+                uint64_t row = (uint64_t) client->ask.step * l->envs + e;
+                float log_probability;
+                ActordRandom random;
+
+                memcpy(station->observation, segment_observation(segment, l, row), l->observation_bytes);
+                forward_row(station->forward, s->bank, &s->page->policy, station->observation,
+                                station->parameters, NULL);
+                random_begin(&random, s->settings->seed, RANDOM_ACTION, actor * l->envs + e, client->ordinal,
+                                client->ask.step);
+                action_sample(&s->page->network, station->parameters, false, &random, station->action,
+                                &log_probability);
+                memcpy(segment_action(segment, l, row), station->action, l->action_bytes);
+                segment_log_probabilities(segment, l)[row] = log_probability;
+        }
+        exchange_answer(exchange_of(s, actor), client->ask.number);
+}
+
+/* Looks at everybody once: who asks is ready. */
+static void look_around(Serve *s) {
+        for (uint32_t a = 0; a < s->n_clients; a++) {
+                Client *client = &s->clients[a];
+                Ask ask;
+
+                if (client->ordinal == ORDINAL_NONE ||
+                                !exchange_asked(exchange_of(s, a), client->ask.number, &ask))
+                        continue;
+                client->ask = ask;
+                client->asks = ask.ordinal == client->ordinal && ask.step < s->page->segment.steps;
+                if (client->asks)
+                        client->late = client->finished = false;
+        }
+
+        s->n_ready = 0;
+        for (uint32_t a = 0; a < s->n_clients; a++)
+                if (s->clients[a].asks)
+                        s->ready[s->n_ready++] = a;
+}
+
+/* Whether somebody is still missing whom all wait for. */
+static bool somebody_misses(const Serve *s) {
+        for (uint32_t a = 0; a < s->n_clients; a++) {
+                const Client *client = &s->clients[a];
+
+                if (client->ordinal != ORDINAL_NONE && !client->asks && !client->finished && !client->late)
+                        return true;
+        }
+        return false;
+}
+
+static void leave_behind(Serve *s) {
+        for (uint32_t a = 0; a < s->n_clients; a++)
+                s->clients[a].late = !s->clients[a].asks;
+}
+
+static void serve_ready(Serve *s) {
+        uint64_t work = s->page->network.n_parameters * s->page->segment.envs;
+
+        if (s->n_ready > 1 && work >= THREAD_WORK)
+                threads_run(s->threads, serve_task, s, s->n_ready);
+        else
+                for (uint32_t k = 0; k < s->n_ready; k++)
+                        serve_task(s, k, 0);
+
+        for (uint32_t k = 0; k < s->n_ready; k++) {
+                Client *client = &s->clients[s->ready[k]];
+
+                client->asks = false;
+                client->finished = client->ask.step + 1 == s->page->segment.steps;
+        }
+        s->n_ready = 0;
+}
+
+static bool stopped(const Serve *s) {
+        return atomic_load_explicit(&s->worker->serve_stop, memory_order_seq_cst);
+}
+
+static void say_asleep(const Serve *s, bool asleep) {
+        for (uint32_t a = 0; a < s->n_clients; a++)
+                if (s->clients[a].ordinal != ORDINAL_NONE)
+                        exchange_asleep(exchange_of(s, a), asleep);
+}
+
+static uint64_t now_msec(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
+}
+
+/* Nobody's request has come: spins shortly, then sleeps until a bell. n_before: who was ready already, and waits for the others. */
+static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
+        struct epoll_event rings[RINGS_AT_ONCE];
+
+        for (unsigned i = 0; i < SPIN_PASSES; i++) {
+                look_around(s);
+                if (s->n_ready > n_before || stopped(s))
+                        return;
+        }
+
+        say_asleep(s, true);
+        look_around(s);
+        if (s->n_ready <= n_before && !stopped(s))
+                (void) epoll_wait(s->asks_fd, rings, RINGS_AT_ONCE,
+                                (int) (most_msec < LOOK_MSEC ? most_msec : LOOK_MSEC));
+        say_asleep(s, false);
+}
+
+static int begin(Serve *s, const Order *order) {
+        s->bank = policy_bank(s->policy, &s->page->policy, order->policy_version);
+        if (s->bank->policy_version != order->policy_version)
+                return -ESTALE;
+        if (order->n_actors > settings_actors_max(s->settings))
+                return -EINVAL;
+
+        s->n_clients = order->n_actors;
+        for (uint32_t a = 0; a < s->n_clients; a++) {
+                Client *client = &s->clients[a];
+
+                client->ordinal = s->worker->ordinals[a];
+                client->asks = client->finished = client->late = false;
+        }
+        return 0;
+}
+
+int serve_run(Serve *s, const Order *order) {
+        /* A quarter of what an invocation may take: who keeps all others waiting for longer is late, and not they. */
+        uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
+        int r;
+
+        assert(order);
+
+        r = begin(s, order);
+        if (r < 0)
+                return r;
+
+        while (!stopped(s)) {
+                uint64_t now;
+
+                look_around(s);
+                if (s->n_ready == 0) {
+                        wait_for_more(s, 0, LOOK_MSEC);
+                        continue;
+                }
+                if (!s->in_step || !somebody_misses(s)) {
+                        serve_ready(s);
+                        give_up_msec = 0;
+                        continue;
+                }
+                now = now_msec();
+                if (give_up_msec == 0)
+                        give_up_msec = now + patience_msec;
+                if (now >= give_up_msec)
+                        leave_behind(s);
+                else
+                        wait_for_more(s, s->n_ready, give_up_msec - now);
+        }
+        return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The same bargain as in lib/turn.c, twice: whoever is about to sleep says so and looks once more, whoever has written its word looks
+ * whether anybody sleeps; both pairs are sequentially consistent, so that no wake-up is lost.
+ *
+ * Requests are numbered. An actor takes the next number after whatever lies there, so that an answer to an attempt that died is none
+ * to the one that follows it. The learner keeps the number that it answered last in its own memory: what it finds here is a hostile
+ * process's word, which can fool that process alone. */
+#include "lib/exchange.h"
+
+#include <assert.h>
+
+#include "lib/futex.h"
+
+static bool answered(const Exchange *exchange, uint32_t number) {
+        /* seq_cst: pairs with the learner's store; and acquires the actions. */
+        return atomic_load_explicit(&exchange->answered, memory_order_seq_cst) == number;
+}
+
+static bool answered_soon(const Exchange *exchange, uint32_t number, uint64_t spin_nsec) {
+        uint64_t end_nsec;
+
+        if (answered(exchange, number))
+                return true;
+        if (spin_nsec == 0)
+                return false;
+
+        end_nsec = now_nsec() + spin_nsec;
+        do
+                for (unsigned i = 0; i < SPINS_PER_LOOK; i++) {
+                        if (answered(exchange, number))
+                                return true;
+                        spin_pause();
+                }
+        while (now_nsec() < end_nsec);
+        return false;
+}
+
+void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t spin_nsec, int bell_fd) {
+        static const uint64_t one = 1;
+        uint32_t number, last;
+
+        assert(exchange);
+
+        number = atomic_load_explicit(&exchange->asked, memory_order_relaxed) + 1;
+        exchange->ordinal = ordinal;
+        exchange->step = step;
+        /* seq_cst: publishes observations and request, and comes before the look at `asleep`. */
+        atomic_store_explicit(&exchange->asked, number, memory_order_seq_cst);
+        if (atomic_load_explicit(&exchange->asleep, memory_order_seq_cst))
+                (void) !write(bell_fd, &one, sizeof(one));
+
+        if (answered_soon(exchange, number, spin_nsec))
+                return;
+        atomic_store_explicit(&exchange->parked, 1, memory_order_seq_cst);
+        /* The answer to a request of a process that died may still come in between. */
+        while ((last = atomic_load_explicit(&exchange->answered, memory_order_seq_cst)) != number)
+                futex_wait(&exchange->answered, last);
+        atomic_store_explicit(&exchange->parked, 0, memory_order_relaxed);
+}
+
+bool exchange_asked(const Exchange *exchange, uint32_t answered_last, Ask *ret) {
+        Ask ask;
+
+        assert(exchange);
+        assert(ret);
+
+        ask.number = atomic_load_explicit(&exchange->asked, memory_order_seq_cst);
+        if (ask.number == answered_last)
+                return false;
+        ask.ordinal = *(const volatile uint64_t *) &exchange->ordinal;
+        ask.step = *(const volatile uint32_t *) &exchange->step;
+        *ret = ask;
+        return true;
+}
+
+void exchange_answer(Exchange *exchange, uint32_t number) {
+        assert(exchange);
+
+        /* seq_cst: publishes the actions, and comes before the look at `parked`. */
+        atomic_store_explicit(&exchange->answered, number, memory_order_seq_cst);
+        if (atomic_load_explicit(&exchange->parked, memory_order_seq_cst))
+                futex_wake(&exchange->answered);
+}
+
+void exchange_asleep(Exchange *exchange, bool asleep) {
+        assert(exchange);
+
+        atomic_store_explicit(&exchange->asleep, asleep, memory_order_seq_cst);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What waiting on a word of shared memory is made of. For lib/turn.c and lib/exchange.c, and nobody else. */
+#pragma once
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Between two looks at the clock; a pause is some 40 ns on current cores and 10 on older ones. */
+enum { SPINS_PER_LOOK = 32 };
+
+static inline void spin_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+}
+
+/* Not FUTEX_PRIVATE: the two sides are different processes. */
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t while_value) {
+        (void) syscall(SYS_futex, word, FUTEX_WAIT, while_value, NULL, NULL, 0);
+}
+
+static inline void futex_wake(_Atomic uint32_t *word) {
+        (void) syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static inline uint64_t now_nsec(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}

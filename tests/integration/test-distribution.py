@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where fragments run is nobody's business but the clock's: every distribution ends with the same policy, whatever happens to its processes."""
+import os, subprocess
+from story import *
+
+SERVED = ("single-learner-fine", "environments")
+JOBS = {
+    "cartpole": ("Scaling.Actors=4", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=24", "Learner.MinibatchSize=64", "Learner.Epochs=3",
+                 "Job.StopSteps=2500", "Job.StopReturn="),
+    "pendulum": ("Scaling.Actors=3", "Actor.RolloutSteps=64", "Learner.MinibatchSize=64", "Learner.Epochs=3", "Job.StopSteps=2500",
+                 "Job.StopReturn="),
+    "hopper": ("Scaling.Actors=3", "Actor.RolloutSteps=128", "Learner.Epochs=3", "Job.StopSteps=2500", "Job.StopReturn="),
+}
+reference = {}
+
+
+def policy(job, distribution, *sets, **kw):
+    return run(job, *JOBS[job], f"Distribution.Policy={distribution}", *sets, seed=7, **kw)
+
+
+def coarse(job):
+    if job not in reference:
+        reference[job] = policy(job, "single-learner-coarse")
+    return reference[job]
+
+
+@story("who acts changes nothing: the learner, for whoever asks or for all in step, or the actors themselves")
+def acting():
+    for job in JOBS:
+        for distribution in SERVED:
+            r = policy(job, distribution)
+            equal((r.policy_sha256, r.env_steps), (coarse(job).policy_sha256, coarse(job).env_steps), f"{job} under {distribution} and coarse")
+
+
+@story("nor do the containers that actors share, or the threads of a learner that acts")
+def processes_and_threads():
+    for sets in ("Actor.Processes=1", "Actor.Processes=3", "Learner.Threads=3"):
+        equal(policy("cartpole", "single-learner-fine", sets).policy_sha256, coarse("cartpole").policy_sha256, f"policies with {sets}")
+    equal(policy("cartpole", "environments", "Learner.Threads=2").policy_sha256, coarse("cartpole").policy_sha256, "policies in step")
+
+
+@story("a number of actors that changes gives the same policy, whoever acts")
+def elastic():
+    sets = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=5", "Billing.Clock=model")
+    want = policy("cartpole", "single-learner-coarse", *sets).policy_sha256
+    for distribution in SERVED:
+        equal(policy("cartpole", distribution, *sets).policy_sha256, want, f"policies under {distribution}")
+
+
+@story("an actor that is killed while it is served asks again from step 0, and gets the same actions")
+def killed():
+    sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512")
+    want = policy("hopper", "single-learner-coarse", *sets)
+    for distribution in SERVED:
+        killer = Killer("actord-actor", low=0.02, high=0.2)
+        r = policy("hopper", distribution, *sets, during=killer)
+        assert len(killer.killed) >= 2, killer.killed
+        equal((r.policy_sha256, r.env_steps), (want.policy_sha256, want.env_steps), f"policies under {distribution}")
+        assert r.invocations["retried"] >= 1, r.invocations
+
+
+@story("a learner that is killed while it serves starts the next life, which ends with the same policy")
+def killed_learner():
+    sets = ("Job.StopSteps=20000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
+    want = policy("hopper", "single-learner-coarse", *sets).policy_sha256
+    killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
+    equal(policy("hopper", "single-learner-fine", *sets, during=killer).policy_sha256, want, "policies")
+    equal(len(killer.killed), 1, "learners killed")
+
+
+@story("an environment that hangs, dies or lies fails its own invocation while the learner acts for it, and the job with a reason")
+def hostile():
+    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "hostile.conf")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
+                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
+    open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=1000\n[Scaling]\nActors=2\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n"
+                          "[Learner]\nMinibatchSize=32\nEpochs=1\n")
+    want = run(conf).policy_sha256
+    for distribution in SERVED:
+        equal(run(conf, f"Distribution.Policy={distribution}").policy_sha256, want, "policies of the plugin")
+        for how, word in ("hang", "TimeoutSec"), ("crash", "signal"), ("nan", "not finite"):
+            r = run(conf, f"Distribution.Policy={distribution}", f"Environment.How={how}", ok=False)
+            equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
+            assert word in r.json["fault"] and r.invocations["retried"] >= 1, (how, r.json["fault"], r.invocations)
+
+
+@story("Ctrl-C and a limit of time end a job whose learner is acting, with a checkpoint and its bill")
+def ends():
+    r = run("hopper", "Distribution.Policy=single-learner-fine", "Scaling.Actors=2", "Job.RuntimeMaxSec=1", "Job.StopSteps=100000000")
+    assert r.state == "finished" and r.wall_s < 5 and r.cost["full"] > 0, r.json
+    r = run("hopper", "Distribution.Policy=environments", "Scaling.Actors=2", "Job.StopSteps=100000000", ok=False, timeout=30,
+            during=lambda p: (time.sleep(1.0), p.send_signal(signal.SIGINT)))
+    equal((r.status, r.state), (130, "interrupted"), "status and state")
+
+
+@story("a distribution that the job's processes cannot run under is refused with the reason and what would work")
+def refused():
+    path = os.path.join(EXAMPLES, "cartpole.conf")
+    r = ctl("verify", path, "--set", "Distribution.Policy=environments", "--set", "Scaling.Actors=4", "--set", "Actor.Processes=2")
+    equal(r.status, 2, f"status: {r.err}")
+    assert "Processes=2" in r.err and "single-learner-fine" in r.err and len(r.err.splitlines()) == 1, r.err
+
+
+tell()
