@@ -18,6 +18,7 @@ void progress_init(Progress *progress) {
         *progress = (Progress){
                 .statistics = { .return_mean = NAN, .return_round = NAN },
                 .evaluation_mean = NAN,
+                .evaluation_sd = NAN,
                 .curve_stride = 1,
         };
 }
@@ -130,8 +131,10 @@ static void add_round(
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
         /* Its episodes were added up as they came; the round has them in their order, whose last digit is everybody's. */
-        if (isfinite(record->statistics.evaluation_mean))
+        if (isfinite(record->statistics.evaluation_mean)) {
                 p->evaluation_mean = record->statistics.evaluation_mean;
+                p->evaluation_sd = record->statistics.evaluation_sd;
+        }
 
         if (!p->target_reached && reaches_target(settings, &record->statistics)) {
                 p->target_reached = true;
@@ -155,6 +158,7 @@ static void add_evaluation(Progress *p, const Record *record) {
                 p->n_evaluations = 0;
                 p->evaluation_squares = 0;
         }
+        p->evaluation_sd = NAN;
         before = p->n_evaluations == 0 ? 0 : p->evaluation_mean;
         p->n_evaluations++;
         p->evaluation_mean = before + (x - before) / (double) p->n_evaluations;
@@ -251,6 +255,8 @@ double progress_evaluation_deviation(const Progress *progress) {
 
         if (progress->n_evaluations < 2)
                 return NAN;
+        if (isfinite(progress->evaluation_sd))
+                return progress->evaluation_sd;
         return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
 }
 

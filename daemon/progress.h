@@ -60,6 +60,7 @@ typedef struct Progress {
         /* Of the newest evaluation, as far as it has come: Welford's running sums. */
         uint64_t evaluation_life, evaluation_round, n_evaluations;
         double evaluation_mean, evaluation_squares;
+        double evaluation_sd; /* as the round says that it closed; NaN before */
 
         bool ended; /* this life */
         uint32_t end, end_fault, end_actor;

@@ -35,7 +35,7 @@ def same_policy():
     equal(r.policy_sha256, plain.policy_sha256, "policies with and without")
     assert (plain.evaluation_mean, plain.evaluation_episodes) == (None, 0) and all(m is None for _, m, _ in means(plain)), means(plain)
     assert len(means(r)) == r.rounds == 16 and all(m > 0 for _, m, _ in means(r)), means(r)
-    equal((r.evaluation_mean, r.evaluation_episodes), (means(r)[-1][1], 8), "the newest evaluation")
+    equal((r.evaluation_mean, r.evaluation_sd, r.evaluation_episodes), (*means(r)[-1][1:], 8), "the newest evaluation")
     assert len({m for _, m, _ in means(r)}) > 3, "policies change, and so do their means"
     many = train(EPISODES, "Evaluation.Actors=5", "Actor.Processes=1")
     equal((many.policy_sha256, means(many)), (plain.policy_sha256, means(r)), "what five played and what one did")
