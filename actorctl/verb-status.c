@@ -53,6 +53,9 @@ static void print_progress(const JobStatus *job) {
         row("episodes", "%s", format_count(job->n_episodes, episodes));
         if (isfinite(job->return_mean))
                 row("return", "%.2f (mean of the last 100 episodes)", job->return_mean);
+        if (job->n_evaluation_episodes > 0)
+                row("evaluation", "%.2f (mean of %" G_GUINT64_FORMAT " episodes; deviation %.2f)",
+                                job->evaluation_mean, job->n_evaluation_episodes, job->evaluation_deviation);
         row("actors", "%u of %u", job->n_actors, job->n_actors_max);
         row("invocations",
                         "%" G_GUINT64_FORMAT " (%" G_GUINT64_FORMAT " cold, %" G_GUINT64_FORMAT
