@@ -25,8 +25,8 @@ typedef struct Options {
         bool wait, follow, csv;
         bool dot, svg;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
-        uint64_t n_episodes, n_lines;
-        char *format, *output;
+        uint64_t n_episodes, n_lines, n_rounds;
+        char *format, *output, *name, *target;
         uint32_t given; /* bit i: row i of the option table */
 } Options;
 
@@ -50,7 +50,8 @@ typedef enum VerbId {
         VERB_HELP = 1 << 15,
         VERB_ROUNDS = 1 << 16,
         VERB_GRAPH = 1 << 17,
-        VERB_ANY = (1 << 18) - 1,
+        VERB_SCHEDULER = 1 << 19,
+        VERB_ANY = (1 << 20) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -93,3 +94,4 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n);
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n);
 ExitStatus verb_env(const Options *options, char **arguments, size_t n);
 ExitStatus verb_price(const Options *options, char **arguments, size_t n);
+ExitStatus verb_scheduler(const Options *options, char **arguments, size_t n);

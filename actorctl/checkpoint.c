@@ -128,3 +128,45 @@ int checkpoint_job_text(int fd, const char *name, char **ret_text, char **ret_me
         *ret_text = metadata_to_text(json_node_get_object(metadata));
         return 0;
 }
+
+/* Where the tensor's bytes begin among the tensors'; -1: there is no such tensor of that type and size. */
+static int64_t tensor_at(JsonObject *header, const char *tensor, uint64_t bytes) {
+        JsonNode *node = json_object_get_member(header, tensor), *dtype, *offsets;
+        JsonArray *pair;
+        int64_t at;
+
+        if (!node || !JSON_NODE_HOLDS_OBJECT(node))
+                return -1;
+        dtype = json_object_get_member(json_node_get_object(node), "dtype");
+        offsets = json_object_get_member(json_node_get_object(node), "data_offsets");
+        if (!dtype || !JSON_NODE_HOLDS_VALUE(dtype) || g_strcmp0(json_node_get_string(dtype), "F32") != 0 ||
+                        !offsets || !JSON_NODE_HOLDS_ARRAY(offsets))
+                return -1;
+        pair = json_node_get_array(offsets);
+        if (json_array_get_length(pair) != 2)
+                return -1;
+        at = json_array_get_int_element(pair, 0);
+        if (at < 0 || json_array_get_int_element(pair, 1) < at ||
+                        (uint64_t) (json_array_get_int_element(pair, 1) - at) != bytes)
+                return -1;
+        return at;
+}
+
+int checkpoint_floats(
+                int fd, const char *name, const char *tensor, size_t n, float *ret, char **ret_message) {
+        g_autoptr(JsonParser) parser = json_parser_new();
+        uint64_t data_bytes, size;
+        int64_t at;
+        int r;
+
+        r = read_header(fd, name, parser, &data_bytes, ret_message);
+        if (r < 0)
+                return r;
+        at = tensor_at(json_node_get_object(json_parser_get_root(parser)), tensor, n * sizeof(float));
+        if (at < 0 || (uint64_t) at + n * sizeof(float) > data_bytes)
+                return refuse(ret_message, name, "it does not hold the network that was trained");
+        r = fd_size(fd, &size);
+        if (r >= 0)
+                r = pread_full(fd, ret, n * sizeof(float), (off_t) (size - data_bytes) + (off_t) at);
+        return r < 0 ? refuse(ret_message, name, g_strerror(-r)) : 0;
+}

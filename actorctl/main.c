@@ -53,6 +53,17 @@ const Verb verbs[] = {
         { VERB_ENV, "env", "list|show|check", "environments: `list`, `show NAME`, `check FILE.so`", 0, 2,
                         verb_env, "" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
+        { VERB_SCHEDULER, "scheduler", "list|show|train|export", "trained schedulers: `list`, `train FILE`", 0,
+                        3, verb_scheduler,
+                        "list              those of yours, and those that came with actord\n"
+                        "show NAME         what one was trained on, and what that cost\n"
+                        "train FILE        learn what each round of a job is worth (MinionsRL)\n"
+                        "export NAME FILE  copy one into a file, for somebody else\n\n"
+                        "NAME may be a file (./FILE).\n"
+                        "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
+                        "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
+                        "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
+                        "aside.\n" },
         { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
         {},
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Options are rows of one table: GLib parses by it, the help is printed from it, and an option that a verb does not take is refused
  * rather than ignored. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/actorctl.h"
+#include "include/environments.h"
 #include "lib/settings.h"
 
 typedef struct OptionRow {
@@ -18,11 +20,12 @@ typedef struct OptionRow {
         bool (*take)(Options *options, const char *value);
 } OptionRow;
 
-#define LISTING                                                                                            \
-        (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_LOGS | VERB_ENV | \
+#define LISTING                                                                                      \
+        (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | \
+                        VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
+#define TABLES                                                                                       \
+        (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | \
                         VERB_PRICE | VERB_GRAPH)
-#define TABLES \
-        (VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
 
 #define FLAG(member)                                                     \
         static bool take_##member(Options *options, const char *value) { \
@@ -90,6 +93,28 @@ static bool take_episodes(Options *options, const char *value) {
         return take_number("episodes", value, 1000000, &options->n_episodes);
 }
 
+static bool take_rounds(Options *options, const char *value) {
+        return take_number("rounds", value, 1048576, &options->n_rounds);
+}
+
+static bool take_name(Options *options, const char *value) {
+        g_free(options->name);
+        options->name = g_strdup(value);
+        return true;
+}
+
+static bool take_target(Options *options, const char *value) {
+        char *end;
+
+        if (!isfinite(g_ascii_strtod(value, &end)) || end == value || *end) {
+                complain("--target=%s: it must be a number", value);
+                return false;
+        }
+        g_free(options->target);
+        options->target = g_strdup(value);
+        return true;
+}
+
 static bool take_lines(Options *options, const char *value) {
         return take_number("lines", value, 1000000000, &options->n_lines);
 }
@@ -110,14 +135,17 @@ static bool take_output(Options *options, const char *value) {
 static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
         { "version", 0, NULL, VERB_ANY, "show the version", take_version },
-        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH,
+        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH | VERB_SCHEDULER,
                         "change a setting of the job file; empty: unset", take_set },
-        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL, "as --set Job.Seed=N", take_seed },
+        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER, "as --set Job.Seed=N", take_seed },
         { "policy", 0, "POLICY", VERB_GRAPH, "as --set Distribution.Policy=POLICY", take_policy },
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", take_dot },
         { "svg", 0, NULL, VERB_GRAPH, "print a picture", take_svg },
         { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", take_wait },
-        { "episodes", 0, "N", VERB_EVAL, "how many to play (default 100)", take_episodes },
+        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100)", take_episodes },
+        { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", take_rounds },
+        { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", take_target },
+        { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
         { "output", 'o', "FILE", VERB_EXPORT, "where to (default job-N.safetensors; -: stdout)",
                         take_output },
@@ -217,6 +245,7 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
 
         options->sets = g_ptr_array_new_with_free_func(g_free);
         options->n_episodes = 100;
+        options->n_rounds = JOB_ROUNDS_DEFAULT;
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
                 entries[i] = (GOptionEntry){ rows[i].name, rows[i].letter,
                         rows[i].argument ? 0 : G_OPTION_FLAG_NO_ARG, G_OPTION_ARG_CALLBACK, (gpointer) take,
@@ -258,6 +287,8 @@ void options_done(Options *options) {
                 g_ptr_array_unref(options->sets);
         options->sets = NULL;
         g_clear_pointer(&options->format, g_free);
+        g_clear_pointer(&options->name, g_free);
+        g_clear_pointer(&options->target, g_free);
         g_clear_pointer(&options->output, g_free);
 }
 

@@ -43,13 +43,13 @@ typedef struct MinionsModel {
         /* Where it comes from; words for people, each ended by a zero. */
         char job[128];                          /* the inner job's file and environment */
         char environment[64];
-        char from[64];                          /* the scheduler that it was fine-tuned from; empty: from nothing */
         char currency[16], price_sheet[64];
-        uint64_t seed, n_episodes, n_rounds, n_steps;   /* inner runs, their rounds; n_steps: 0 where unknown */
+        uint64_t seed, n_episodes, n_rounds;    /* inner runs, and their rounds */
         uint64_t wall_nsec, emulated_nsec;      /* of the training */
+        uint64_t trained_usec;                  /* when, since 1970 */
         double beta, cost_paper, cost_full;     /* the training's own bill */
 } MinionsModel;
-static_assert(sizeof(MinionsModel) == 32 + 336 + 48 + 24, "ABI");
+static_assert(sizeof(MinionsModel) == 32 + 272 + 48 + 24, "ABI");
 
 #define MINIONS_PARAMETERS(n_choices)                                                   \
         ((uint64_t) (MINIONS_N_FEATURES + 1) * MINIONS_UNITS +                          \

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/forward.h"
 #include "lib/network.h"
 #include "lib/slot.h"
@@ -71,14 +72,23 @@ double minions_steps_left(const JobSettings *settings, const Statistics *statist
         return 1.0 - (double) statistics->n_env_steps / (double) settings->stop_steps;
 }
 
+double minions_target(const JobSettings *settings) {
+        const EnvironmentRow *row = environment_find(settings->environment);
+
+        if (settings_present(settings, SETTING_Evaluation_StopReturn))
+                return settings->evaluation_stop_return;
+        if (settings_present(settings, SETTING_Job_StopReturn))
+                return settings->stop_return;
+        return row ? row->threshold : NAN;
+}
+
 static bool ends(const char *text, size_t n) {
         return memchr(text, 0, n);
 }
 
 static bool words_end(const MinionsModel *m) {
         return ends(m->job, sizeof(m->job)) && ends(m->environment, sizeof(m->environment)) &&
-               ends(m->from, sizeof(m->from)) && ends(m->currency, sizeof(m->currency)) &&
-               ends(m->price_sheet, sizeof(m->price_sheet));
+               ends(m->currency, sizeof(m->currency)) && ends(m->price_sheet, sizeof(m->price_sheet));
 }
 
 int minions_check(const void *data, size_t n, const char **ret_reason) {

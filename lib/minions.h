@@ -23,6 +23,9 @@ double minions_loss(const JobSettings *settings, const Statistics *statistics);
 double minions_return(const Statistics *statistics, double before);
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics);
 
+/* J: the return at which the job ends, or the one that its environment is registered with; NaN: neither is known. */
+double minions_target(const JobSettings *settings);
+
 /* Whether these bytes are a scheduler: 0; -EBADMSG with *ret_reason, words that follow its name. */
 int minions_check(const void *data, size_t n, const char **ret_reason);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/environments.h"
+#include "lib/minions.h"
 #include "lib/settings-internal.h"
 #include "lib/settings-print.h"
 
@@ -55,12 +56,10 @@ static int refuse(
 }
 
 static bool has_target(const JobSettings *outer, const JobSettings *inner) {
-        const EnvironmentRow *row = environment_find(inner->environment);
-
         for (uint32_t i = 0; i < outer->n_options; i++)
                 if (strcmp(outer->options[i].key, "Target") == 0)
                         return true;
-        return settings_present(inner, SETTING_Job_StopReturn) || (row && isfinite(row->threshold));
+        return isfinite(minions_target(inner));
 }
 
 int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,

@@ -42,23 +42,15 @@ static const EnvOption inner_options[] = {
         { "Episodes", ENV_OPTION_NUMBER, offsetof(InnerOptions, episodes), 0, JOB_EPISODES_MAX },
 };
 
-/* The target that the inner job names, or the one that its task is registered with. */
-static double target_default(void) {
-        const EnvironmentRow *row = environment_find(inner.environment);
-
-        if (settings_present(&inner, SETTING_Job_StopReturn))
-                return inner.stop_return;
-        return row ? row->threshold : NAN;
-}
-
 static int options_parse(const ActordOption *options, uint32_t n_options, InnerOptions *ret) {
         int r;
 
         *ret = (InnerOptions){
                 .beta = JOB_BETA_DEFAULT,
-                .target = target_default(),
+                .target = minions_target(&inner),
                 .rounds = JOB_ROUNDS_DEFAULT,
-                .episodes = JOB_EPISODES_DEFAULT,
+                .episodes = settings_present(&inner, SETTING_Evaluation_Episodes) ? inner.evaluation_episodes
+                                                                                  : JOB_EPISODES_DEFAULT,
         };
         r = env_options_parse(inner_options, sizeof(inner_options) / sizeof(inner_options[0]), options,
                         n_options, ret);

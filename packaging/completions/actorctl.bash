@@ -9,6 +9,10 @@ _actorctl_environments() {
     actorctl env list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
 
+_actorctl_schedulers() {
+    actorctl scheduler list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
+}
+
 _actorctl_sheets() {
     actorctl price list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
@@ -18,7 +22,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --episodes | --format | --output | --lines | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --episodes | --rounds | --target | --name | --format | --output | --lines | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -54,6 +58,7 @@ _actorctl() {
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --episodes --json' ;;
                 export) words='--format --output' ;;
+                scheduler) words='--set --seed --episodes --rounds --target --name --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
@@ -65,7 +70,7 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price help' ;;
+        '') words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price scheduler help' ;;
         status | show | cat | stop | watch | bill | rounds | logs | export) words=$(_actorctl_jobs) ;;
         run | submit | verify | graph)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
@@ -73,7 +78,15 @@ _actorctl() {
         eval)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price' ;;
+        help) words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price scheduler' ;;
+        scheduler)
+            case $before in
+                show | export) words=$(_actorctl_schedulers) ;;
+                train)
+                    mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
+                    return ;;
+                *) words='list show train export' ;;
+            esac ;;
         env)
             case $before in
                 show) words=$(_actorctl_environments) ;;

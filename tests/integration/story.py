@@ -60,9 +60,10 @@ class Result:
 
 
 def environment():
-    """A state directory of the test's own, so that no test touches what the user has."""
+    """Directories of the test's own, so that no test touches what the user has."""
     e = dict(os.environ)
     e["XDG_STATE_HOME"] = STATE
+    e["XDG_DATA_HOME"] = os.path.join(STATE, "data")
     return e
 
 

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is none is refused."""
+import os
+from story import *
+
+INNER = """[Job]
+Environment=CartPole-v1
+StopSteps=4096
+StopReturn=400
+Budget=0.001
+[Scaling]
+MaxActors=4
+[Actor]
+RolloutSteps=64
+[Learner]
+Epochs=2
+"""
+OWN = os.path.join(STATE, "data", "actord", "schedulers")
+
+
+def conf():
+    path = os.path.join(STATE, "small.conf")
+    with open(path, "w") as f:
+        f.write(INNER)
+    return path
+
+
+def train(*args):
+    r = ctl("scheduler", "train", conf(), "--episodes=3", "--rounds=6", "--json=short", *args)
+    equal(r.status, 0, "status: " + r.err)
+    return r
+
+
+@story("a training of three runs leaves a scheduler with its bill; it can be listed, shown and exported")
+def training():
+    one = train()
+    equal((one.json["name"], one.json["job"], one.json["environment"]), ("small", "small.conf", "CartPole-v1"), "names")
+    equal((one.json["actors_max"], one.json["target"]), (4, 400), "choices and target")
+    t = one.json["training"]
+    assert t["episodes"] >= 3 and t["rounds"] >= 18 and 0 < t["paper"] <= t["full"] and t["wall_s"] > 0, t
+    assert [s for s in ctl("scheduler", "list", "--json").json if s["name"] == "small" and s["file"].startswith(OWN)]
+    equal(ctl("scheduler", "show", "small", "--json").json, one.json, "what show says")
+    file = os.path.join(STATE, "copy.minions")
+    equal(ctl("scheduler", "export", "small", file).status, 0, "export")
+    equal(open(file, "rb").read(), open(os.path.join(OWN, "small.minions"), "rb").read(), "files")
+    equal(ctl("scheduler", "show", file, "--json").json["training"], t, "training of the copy")
+
+
+def network(name):
+    return open(os.path.join(OWN, name + ".minions"), "rb").read()[376:]
+
+
+@story("equal seeds train equal schedulers, another seed another one")
+def seeds():
+    for name, seed in [("a", "5"), ("b", "5"), ("c", "6")]:
+        train(f"--name={name}", f"--seed={seed}")
+    equal(network("a"), network("b"), "networks")
+    assert network("a") != network("c")
+
+
+@story("a scheduler that is cut short, or of somebody else, is refused with a sentence")
+def refused():
+    whole = open(os.path.join(OWN, "small.minions"), "rb").read()
+    for name, data, word in [("short", whole[:-4], "cut short"), ("long", whole + b"1234", "added"), ("empty", b"", "too short"),
+                             ("other", b"x" * len(whole), "no trained scheduler")]:
+        path = os.path.join(OWN, name + ".minions")
+        with open(path, "wb") as f:
+            f.write(data)
+        r = ctl("scheduler", "show", name)
+        assert r.status == 2 and word in r.err and path in r.err and not r.out, (name, r.status, r.err)
+        r = ctl("scheduler", "list", "--json")
+        assert r.status == 0 and word in r.err and name not in [s["name"] for s in r.json], (name, r.err)
+        os.unlink(path)
+    for words, want in [(["show", "nobody"], "nobody"), (["show", "./none.minions"], "none.minions"), (["show", "../x"], "../x"),
+                        (["show", "a b"], "letters"), (["train", conf(), "--name=a/b"], "--name"), (["train", "none.conf"], "none.conf"),
+                        (["train", conf(), "--set", "Scaling.MaxActors=1"], "MaxActors"), (["trein"], "train FILE")]:
+        r = ctl("scheduler", *words)
+        assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
+
+
+tell()
