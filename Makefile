@@ -50,6 +50,7 @@ SRC_learner  := $(filter-out $(SRC_fused),$(wildcard learner/*.c))
 SRC_job      := $(wildcard learner/job/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
+SRC_box2d    := $(wildcard actor/envs/box2d/*.c)
 
 # Below o/, since the folder actorctl/ and the program have one name.
 objects = $(patsubst %.c,$(B)/o/%.o,$(1))
@@ -65,7 +66,8 @@ LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
-PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/env-mujoco.so $(B)/env-job.so
+MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-job.so
+PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(MODULES)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
 
 .PHONY: all
@@ -105,6 +107,15 @@ $(B)/pic/%.o: %.c
 	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
+# Box2D speaks C++: one file of it, without exceptions, below tasks in C.
+CXX ?= g++
+$(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)$(CXX) -std=c++17 $(filter-out -std=% -fPIE -Wundef -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+                -Werror=implicit -Wmissing-field-initializers,$(ALL_CFLAGS)) -fPIC -fno-exceptions -fno-rtti -MMD -MP -c -o $@ $<
+$(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(B)/o/actor/envs/box2d/world.o
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_box2d) \
+                $(B)/o/actor/envs/box2d/world.o $(LDFLAGS) -lbox2d -lstdc++ -lm
 
 $(B)/share: $(wildcard packaging/price/*)
 	@mkdir -p $@

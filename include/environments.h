@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
- * env-mujoco.so; threshold is the registered return at which the task counts as solved, NAN where there
+ * env-mujoco.so and so on; threshold is the registered return at which the task counts as solved, NAN where there
  * is none; options are the keys that its [Environment] section takes. */
 #define ENVIRONMENTS(X)                                                                                    \
         X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward")            \
@@ -40,7 +40,12 @@
         X("Humanoid-v4", "mujoco", "make a humanoid walk forward", NAN,                                    \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
                         "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale")                  \
-        X("HumanoidStandup-v4", "mujoco", "make a humanoid get up from lying", NAN, "Engine")
+        X("HumanoidStandup-v4", "mujoco", "make a humanoid get up from lying", NAN, "Engine")              \
+        X("LunarLander-v3", "box2d", "land a craft on a pad with four engines", 200.0,                     \
+                        "Gravity EnableWind WindPower TurbulencePower")                                    \
+        X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,                 \
+                        "Gravity EnableWind WindPower TurbulencePower")                                    \
+        X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")
 
 /* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list, since it has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"

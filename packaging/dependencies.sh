@@ -19,6 +19,8 @@ libcap-dev            dropping capabilities
 libopenblas-serial-dev  dense algebra of the learner, which brings its own threads
 libglib2.0-dev        containers, key files, options and the test framework, on the control side
 libsqlite3-dev        the ledger
+g++                   the thin layer above Box2D, which is C++
+libbox2d-dev          physics of the Box2D environments
 libmujoco-dev         physics of the MuJoCo environments
 libsmartcols-dev      tables of actorctl
 libjson-glib-dev      JSON of actorctl

@@ -41,15 +41,20 @@ static inline char *build_path(const char *file) {
         return g_build_filename(folder, file, NULL);
 }
 
-/* NULL: the module is not built here. */
-static inline void *mujoco_module(void) {
-        static void *module;
-        g_autofree char *path = build_path("env-mujoco.so");
+/* NULL: the module is not built here. Each is opened once, and stays. */
+static inline void *env_module(const char *name) {
+        static GHashTable *modules;
+        g_autofree char *file = g_strdup_printf("env-%s.so", name), *path = build_path(file);
+        void *module;
 
+        if (!modules)
+                modules = g_hash_table_new(g_str_hash, g_str_equal);
+        module = g_hash_table_lookup(modules, name);
         if (!module && access(path, F_OK) == 0) {
                 module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
                 if (!module)
                         g_error("%s", dlerror());
+                g_hash_table_insert(modules, (char *) name, module);
         }
         return module;
 }
@@ -62,10 +67,9 @@ static inline const ActordEnv *env_find(const char *name) {
         if (!row->module[0])
                 return builtin_env_find(name);
 
-        g_assert_cmpstr(row->module, ==, "mujoco");
-        if (!mujoco_module())
+        if (!env_module(row->module))
                 return NULL;
-        find = (const ActordEnv *(*) (const char *) ) dlsym(mujoco_module(), "actord_env_find");
+        find = (const ActordEnv *(*) (const char *) ) dlsym(env_module(row->module), "actord_env_find");
         g_assert_nonnull(find);
         return find(name);
 }

@@ -30,7 +30,7 @@ static inline const MujocoInstance *instance_of(const Env *env) {
 }
 
 static inline bool have_module(void) {
-        if (mujoco_module())
+        if (env_module("mujoco"))
                 return true;
         g_test_skip("env-mujoco.so is not built");
         return false;

@@ -14,7 +14,7 @@ static const ActordEnv *env_of(const EnvironmentRow *row) {
         const ActordEnv *abi = env_find(row->name);
 
         if (!abi)
-                g_test_skip("env-mujoco.so is not built");
+                g_test_skip("its module is not built");
         return abi;
 }
 
@@ -125,12 +125,15 @@ static void test_snapshot(gconstpointer data) {
         const EnvironmentRow *row = data;
         g_autoptr(Env) steady = NULL, moved = NULL, spare = NULL;
         ActordRandom actions, noise;
+        uint32_t interval;
         unsigned n_moves = 0;
 
         if (!env_of(row))
                 return;
 
         steady = env_new(row->name);
+        /* A large snapshot may hold a whole episode, which a restore steps through again. */
+        interval = steady->spec.snapshot_bytes > 16384 ? 100 : 4;
         moved = env_new(row->name);
         spare = env_new(row->name);
         env_reset(steady, SEED);
@@ -143,7 +146,7 @@ static void test_snapshot(gconstpointer data) {
         for (int i = 0; i < N_STEPS; i++) {
                 step_both(steady, moved, &actions);
 
-                if (random_below(&noise, 4) == 0) {
+                if (random_below(&noise, interval) == 0) {
                         uint32_t action[32];
                         uint64_t episode = moved->episode;
                         uint32_t n_steps = moved->n_steps;
@@ -164,7 +167,7 @@ static void test_snapshot(gconstpointer data) {
                         n_moves++;
                 }
         }
-        g_assert_cmpuint(n_moves, >, N_STEPS / 5);
+        g_assert_cmpuint(n_moves, >, N_STEPS / (interval * 2));
 }
 
 /* Taking a snapshot changes nothing, and restoring it gives it back. */
@@ -325,9 +328,16 @@ static void test_results(gconstpointer data) {
         for (int i = 0; i < N_STEPS; i++) {
                 static const uint8_t zero[6];
                 uint32_t action[32];
+                int r;
 
                 action_draw(&env->spec, &actions, action);
-                env_step(env, SEED, action);
+                r = env_try_step(env, SEED, action);
+                if (r == -EPROTO && env->n_steps > env->spec.horizon_steps) {
+                        /* It may have no place for more than the caller promised. */
+                        env_reset(env, SEED);
+                        continue;
+                }
+                g_assert_cmpint(r, ==, 0);
 
                 g_assert_cmpuint(env->step.truncated, ==, 0);
                 g_assert_cmpuint(env->step.terminated, <=, 1);

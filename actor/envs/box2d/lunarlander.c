@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* LunarLander-v3 and LunarLanderContinuous-v3: land on the pad, on both legs, with little fuel. The numbers are those of Gymnasium's
+ * definition. Its exhaust particles are decoration that touches no physics, and are left out. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "actor/envs/box2d/tasks.h"
+#include "actor/envs/box2d/world.h"
+#include "actor/envs/option.h"
+
+#define SCALE            30.0 /* pixels in a metre */
+#define WIDTH            (600 / SCALE)
+#define HEIGHT           (400 / SCALE)
+#define FRAMES           50.0 /* a second */
+#define MAIN_POWER       13.0
+#define SIDE_POWER       0.6
+#define MAIN_BELOW       (4 / SCALE)
+#define SIDE_AWAY        (12 / SCALE)
+#define SIDE_ABOVE       (14 / SCALE)
+#define SIDE_ABOVE_X     (17 / SCALE) /* the same height once more, as it is in the original */
+#define LEG_AWAY         (20 / SCALE)
+#define LEG_DOWN         (18 / SCALE)
+#define LEG_TORQUE       40.0
+#define FORCE_MAX        1000.0
+#define PAD_HEIGHT       (HEIGHT / 4)
+#define MAIN_FUEL        0.30
+#define SIDE_FUEL        0.03
+#define HORIZON          1000
+#define ITERATIONS_SPEED 180
+#define ITERATIONS_PLACE 60
+#define WIND_INDEX_MAX   9999
+
+enum { N_CHUNKS = 11, LANDER = 0, LEGS = 1, N_OBSERVATION = 8 };
+enum { ACTION_NOTHING, ACTION_LEFT, ACTION_MAIN, ACTION_RIGHT, N_ACTIONS };
+
+typedef struct LanderStep {
+        float main, side;     /* thrusts as asked for, in [-1, 1] */
+        double dispersion[2]; /* of the engines' outlets */
+} LanderStep;
+
+typedef struct LanderEpisode { /* the snapshot */
+        uint32_t n_steps, begun;
+        double height[N_CHUNKS + 1], force[2], wind, torque;
+        LanderStep steps[HORIZON + 1]; /* the first belongs to the reset */
+} LanderEpisode;
+
+typedef struct Lander {
+        World *world;
+        double gravity, wind_power, turbulence_power;
+        bool continuous, enable_wind;
+
+        double shaping, n_gusts;
+        double observation[N_OBSERVATION];
+        LanderEpisode episode;
+} Lander;
+
+static const EnvOption lander_options[] = {
+        { "Gravity", ENV_OPTION_NUMBER, offsetof(Lander, gravity), -12, 0 },
+        { "EnableWind", ENV_OPTION_BOOL, offsetof(Lander, enable_wind), 0, 0 },
+        { "WindPower", ENV_OPTION_NUMBER, offsetof(Lander, wind_power), 0, 1000 },
+        { "TurbulencePower", ENV_OPTION_NUMBER, offsetof(Lander, turbulence_power), 0, 1000 },
+};
+
+static int lander_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        Lander *l = instance;
+
+        l->gravity = -10.0;
+        l->wind_power = 15.0;
+        l->turbulence_power = 1.5;
+        return env_options_parse(lander_options, sizeof(lander_options) / sizeof(lander_options[0]), options,
+                        n_options, l);
+}
+
+static int continuous_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        Lander *l = instance;
+
+        l->continuous = true;
+        return lander_init(instance, options, n_options);
+}
+
+static int lander_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        Lander l = {};
+        int r;
+
+        r = lander_init(&l, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .name = "LunarLander-v3",
+                /* Velocities and the angle pass the bounds that Gymnasium states: spikes happen. */
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_OBSERVATION },
+                                .low = -INFINITY,
+                                .high = INFINITY },
+                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = N_ACTIONS },
+                .horizon_steps = HORIZON,
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = INFINITY,
+                .solved_return = 200.0,
+                .instance_bytes = sizeof(Lander),
+                .snapshot_bytes = sizeof(LanderEpisode),
+        };
+        return 0;
+}
+
+static int continuous_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        ActordEnvSpec spec;
+        int r;
+
+        r = lander_spec(options, n_options, &spec);
+        if (r < 0)
+                return r;
+
+        strcpy(spec.name, "LunarLanderContinuous-v3");
+        spec.action = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 2 }, .low = -1, .high = 1
+        };
+        *ret = spec;
+        return 0;
+}
+
+/* Random heights, smoothed, with a level pad in the middle. */
+static void build_ground(World *world, const double drawn[N_CHUNKS + 1]) {
+        double height[N_CHUNKS + 1], before[2], here[2];
+
+        memcpy(height, drawn, sizeof(height));
+        for (int i = N_CHUNKS / 2 - 2; i <= N_CHUNKS / 2 + 2; i++)
+                height[i] = PAD_HEIGHT;
+
+        world_ground(world, (double[]){ 0, 0 }, (double[]){ WIDTH, 0 }, 0.2);
+        for (int i = 0; i < N_CHUNKS; i++) {
+                /* The first one's neighbour to the left is the last number drawn, which is nobody's chunk. */
+                double left = height[i > 0 ? i - 1 : N_CHUNKS];
+
+                here[0] = WIDTH / (N_CHUNKS - 1) * i;
+                here[1] = 0.33 * (left + height[i] + height[i + 1]);
+                if (i > 0)
+                        world_ground(world, before, here, 0.1);
+                memcpy(before, here, sizeof(before));
+        }
+}
+
+static void build_lander(World *world) {
+        static const double outline[6][2] = { { -14, 17 }, { -17, 0 }, { -17, -10 }, { 17, -10 }, { 17, 0 },
+                { 14, 17 } };
+        const double leg_x = 2 / SCALE, leg_y = 8 / SCALE;
+        WorldBody body = { .x = WIDTH / 2, .y = HEIGHT, .n_vertices = 6, .density = 5.0, .friction = 0.1 };
+
+        for (int i = 0; i < 6; i++)
+                for (int k = 0; k < 2; k++)
+                        body.vertices[i][k] = outline[i][k] / SCALE;
+        world_body(world, &body);
+
+        for (int side = -1; side <= 1; side += 2) {
+                uint32_t leg = side < 0 ? LEGS : LEGS + 1;
+
+                world_body(world, &(WorldBody){
+                                                  .x = WIDTH / 2 - side * LEG_AWAY,
+                                                  .y = HEIGHT,
+                                                  .angle = side * 0.05,
+                                                  .n_vertices = 4,
+                                                  .vertices = { { -leg_x, -leg_y }, { leg_x, -leg_y },
+                                                                  { leg_x, leg_y }, { -leg_x, leg_y } },
+                                                  .density = 1.0,
+                                                  .friction = 0.2,
+                                  });
+                world_joint(world, &(WorldJoint){
+                                                   .a = LANDER,
+                                                   .b = leg,
+                                                   .anchor_b = { side * LEG_AWAY, LEG_DOWN },
+                                                   .lower = side < 0 ? 0.9 - 0.5 : -0.9,
+                                                   .upper = side < 0 ? 0.9 : -0.9 + 0.5,
+                                                   .motor_torque_max = LEG_TORQUE,
+                                                   .motor_speed = 0.3 * side, /* too weak to jump */
+                                   });
+        }
+}
+
+/* tanh(sin(2 k x) + sin(pi k x)) never repeats. */
+static double gust(double index) {
+        return tanh(sin(0.02 * index) + sin(M_PI * 0.01 * index));
+}
+
+static void blow(Lander *l) {
+        if (!l->enable_wind || world_motion(l->world, LEGS).touches ||
+                        world_motion(l->world, LEGS + 1).touches)
+                return;
+        world_force(l->world, LANDER, gust(l->episode.wind + l->n_gusts) * l->wind_power, 0);
+        world_torque(l->world, LANDER, gust(l->episode.torque + l->n_gusts) * l->turbulence_power);
+        l->n_gusts++;
+}
+
+typedef struct Thrust {
+        double main, side; /* power, 0 where the engine is off */
+} Thrust;
+
+/* An engine that fires gives at least half its power. */
+static Thrust thrust_asked(const LanderStep *step) {
+        return (Thrust){
+                .main = step->main > 0 ? ((double) step->main + 1.0) * 0.5 : 0,
+                .side = fabsf(step->side) > 0.5f ? (double) step->side : 0,
+        };
+}
+
+static void fire(Lander *l, const LanderStep *step, Thrust thrust) {
+        WorldMotion at = world_motion(l->world, LANDER);
+        double tip[2] = { sin(at.angle), cos(at.angle) }, side[2] = { -tip[1], tip[0] };
+        double d0 = step->dispersion[0] / SCALE, d1 = step->dispersion[1] / SCALE;
+
+        if (thrust.main > 0) {
+                double x = tip[0] * (MAIN_BELOW + 2 * d0) + side[0] * d1;
+                double y = -tip[1] * (MAIN_BELOW + 2 * d0) - side[1] * d1;
+
+                world_impulse(l->world, LANDER, -x * MAIN_POWER * thrust.main, -y * MAIN_POWER * thrust.main,
+                                at.x + x, at.y + y);
+        }
+        if (thrust.side != 0) {
+                double power = fabs(thrust.side), away = 3 * d1 + copysign(SIDE_AWAY, thrust.side);
+                double x = tip[0] * d0 + side[0] * away, y = -tip[1] * d0 - side[1] * away;
+
+                world_impulse(l->world, LANDER, -x * SIDE_POWER * power, -y * SIDE_POWER * power,
+                                at.x + x - tip[0] * SIDE_ABOVE_X, at.y + y + tip[1] * SIDE_ABOVE);
+        }
+}
+
+static void observe(Lander *l) {
+        WorldMotion at = world_motion(l->world, LANDER);
+        double *o = l->observation;
+
+        o[0] = (at.x - WIDTH / 2) / (WIDTH / 2);
+        o[1] = (at.y - (PAD_HEIGHT + LEG_DOWN)) / (HEIGHT / 2);
+        o[2] = at.velocity_x * (WIDTH / 2) / FRAMES;
+        o[3] = at.velocity_y * (HEIGHT / 2) / FRAMES;
+        o[4] = at.angle;
+        o[5] = 20.0 * at.velocity_angle / FRAMES;
+        o[6] = world_motion(l->world, LEGS).touches;
+        o[7] = world_motion(l->world, LEGS + 1).touches;
+}
+
+static double shaping(const double o[N_OBSERVATION]) {
+        return -100 * sqrt(o[0] * o[0] + o[1] * o[1]) - 100 * sqrt(o[2] * o[2] + o[3] * o[3]) -
+               100 * fabs(o[4]) + 10 * o[6] + 10 * o[7];
+}
+
+static ActordStep advance(Lander *l, const LanderStep *step) {
+        Thrust thrust = thrust_asked(step);
+        ActordStep result = {};
+        double before = l->shaping;
+
+        blow(l);
+        fire(l, step, thrust);
+        world_step(l->world, 1.0 / FRAMES, ITERATIONS_SPEED, ITERATIONS_PLACE);
+        observe(l);
+        l->shaping = shaping(l->observation);
+
+        result.reward = l->shaping - before - thrust.main * MAIN_FUEL - fabs(thrust.side) * SIDE_FUEL;
+        if (world_motion(l->world, LANDER).touched || fabs(l->observation[0]) >= 1.0) {
+                result.terminated = true;
+                result.reward = -100;
+        }
+        if (!world_motion(l->world, LANDER).awake) {
+                result.terminated = true;
+                result.reward = 100;
+        }
+        return result;
+}
+
+static int rebuild(Lander *l) {
+        const LanderEpisode *e = &l->episode;
+
+        world_free(l->world);
+        l->world = world_new(l->gravity);
+        if (!l->world)
+                return -ENOMEM;
+
+        l->n_gusts = 0;
+        build_ground(l->world, e->height);
+        build_lander(l->world);
+        world_force(l->world, LANDER, e->force[0], e->force[1]);
+        return 0;
+}
+
+static void write_observation(const Lander *l, void *ret_observation) {
+        float observation[N_OBSERVATION];
+
+        for (int i = 0; i < N_OBSERVATION; i++)
+                observation[i] = (float) l->observation[i];
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static LanderStep draw_step(float main, float side, ActordRandom *random) {
+        LanderStep step = { .main = main, .side = side };
+
+        for (int i = 0; i < 2; i++)
+                step.dispersion[i] = actord_random_uniform(random, -1.0, 1.0);
+        return step;
+}
+
+static int lander_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        Lander *l = instance;
+        LanderEpisode *e = &l->episode;
+        int r;
+
+        memset(e, 0, sizeof(*e));
+        for (int i = 0; i <= N_CHUNKS; i++)
+                e->height[i] = actord_random_uniform(random, 0, HEIGHT / 2);
+        for (int i = 0; i < 2; i++)
+                e->force[i] = actord_random_uniform(random, -FORCE_MAX, FORCE_MAX);
+        if (l->enable_wind) {
+                e->wind = floor(actord_random_uniform(random, -WIND_INDEX_MAX, WIND_INDEX_MAX));
+                e->torque = floor(actord_random_uniform(random, -WIND_INDEX_MAX, WIND_INDEX_MAX));
+        }
+        e->begun = 1;
+
+        r = rebuild(l);
+        if (r < 0)
+                return r;
+
+        /* The first observation follows a step with the engines off. */
+        e->steps[0] = draw_step(0, 0, random);
+        (void) advance(l, &e->steps[0]);
+        e->n_steps = 1;
+        write_observation(l, ret_observation);
+        return 0;
+}
+
+static int lander_action(const Lander *l, const void *action, float ret[2]) {
+        float raw[2];
+        int32_t choice;
+
+        if (!l->continuous) {
+                memcpy(&choice, action, sizeof(choice));
+                if (choice < 0 || choice >= N_ACTIONS)
+                        return -EINVAL;
+                ret[0] = choice == ACTION_MAIN ? 1 : 0;
+                ret[1] = choice == ACTION_LEFT ? -1 : choice == ACTION_RIGHT ? 1 : 0;
+                return 0;
+        }
+
+        memcpy(raw, action, sizeof(raw));
+        if (isnan(raw[0]) || isnan(raw[1]))
+                return -EINVAL;
+        for (int i = 0; i < 2; i++)
+                ret[i] = fminf(fmaxf(raw[i], -1), 1);
+        return 0;
+}
+
+static int lander_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        Lander *l = instance;
+        LanderEpisode *e = &l->episode;
+        float asked[2];
+        int r;
+
+        if (!e->begun || e->n_steps > HORIZON)
+                return -EPROTO;
+        r = lander_action(l, action, asked);
+        if (r < 0)
+                return r;
+
+        e->steps[e->n_steps] = draw_step(asked[0], asked[1], random);
+        *ret = advance(l, &e->steps[e->n_steps]);
+        e->n_steps++;
+        write_observation(l, ret_observation);
+        return 0;
+}
+
+static int lander_snapshot(const void *instance, void *ret_snapshot) {
+        const Lander *l = instance;
+
+        memcpy(ret_snapshot, &l->episode, sizeof(l->episode));
+        return 0;
+}
+
+/* A snapshot may have been written by others. Forces and thrusts are bounded, so that no finite number in it leads to one that is
+ * not. */
+static bool episode_valid(const LanderEpisode *e) {
+        if (e->begun > 1 || e->n_steps > HORIZON + 1 || (e->begun && e->n_steps < 1))
+                return false;
+        for (int i = 0; i <= N_CHUNKS; i++)
+                if (!(e->height[i] >= 0 && e->height[i] <= HEIGHT / 2))
+                        return false;
+        for (int i = 0; i < 2; i++)
+                if (!(fabs(e->force[i]) <= FORCE_MAX))
+                        return false;
+        if (!(fabs(e->wind) <= WIND_INDEX_MAX && fabs(e->torque) <= WIND_INDEX_MAX))
+                return false;
+        for (uint32_t i = 0; i <= HORIZON; i++) {
+                const LanderStep *s = &e->steps[i];
+                double most = i < e->n_steps; /* what was not stepped yet is zero */
+
+                if (!(fabs((double) s->main) <= most && fabs((double) s->side) <= most &&
+                                    fabs(s->dispersion[0]) <= most && fabs(s->dispersion[1]) <= most))
+                        return false;
+        }
+        return true;
+}
+
+static int lander_restore(void *instance, const void *snapshot) {
+        Lander *l = instance;
+        uint32_t n_steps;
+        int r;
+
+        if (l->world && memcmp(&l->episode, snapshot, sizeof(l->episode)) == 0)
+                return 0;
+
+        memcpy(&l->episode, snapshot, sizeof(l->episode));
+        if (!episode_valid(&l->episode)) {
+                memset(&l->episode, 0, sizeof(l->episode));
+                return -EINVAL;
+        }
+        if (!l->episode.begun)
+                return 0;
+
+        r = rebuild(l);
+        if (r < 0)
+                return r;
+        n_steps = l->episode.n_steps;
+        for (l->episode.n_steps = 0; l->episode.n_steps < n_steps; l->episode.n_steps++)
+                (void) advance(l, &l->episode.steps[l->episode.n_steps]);
+        return 0;
+}
+
+static void lander_close(void *instance) {
+        Lander *l = instance;
+
+        l->world = world_free(l->world);
+}
+
+#define LANDER_ENV(spec_function, init_function)                                                 \
+        {                                                                                        \
+                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function, \
+                .init = init_function, .reset = lander_reset, .step = lander_step,               \
+                .snapshot = lander_snapshot, .restore = lander_restore, .close = lander_close,   \
+        }
+
+const ActordEnv lunarlander_env = LANDER_ENV(lander_spec, lander_init);
+const ActordEnv lunarlander_continuous_env = LANDER_ENV(continuous_spec, continuous_init);

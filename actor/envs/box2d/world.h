@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rigid bodies in a plane, as the tasks see them: Box2D behind plain functions, since it speaks C++ and we do not. Lengths are
+ * metres, angles radians, times seconds. Box2D computes in float; everything is told and asked in double and rounded here. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { WORLD_BODIES_MAX = 8, WORLD_JOINTS_MAX = 4, WORLD_VERTICES_MAX = 8 };
+
+typedef struct World World;
+
+typedef struct WorldBody { /* a convex polygon that moves and touches nothing but ground */
+        double x, y, angle;
+        uint32_t n_vertices;
+        double vertices[WORLD_VERTICES_MAX][2];
+        double density, friction;
+} WorldBody;
+
+typedef struct WorldJoint { /* a motor-driven hinge */
+        uint32_t a, b;
+        double anchor_a[2], anchor_b[2]; /* in each body's own coordinates */
+        double lower, upper; /* beyond the angle that the bodies were made with */
+        double motor_torque_max, motor_speed;
+} WorldJoint;
+
+typedef struct WorldMotion {
+        double x, y, angle;
+        double velocity_x, velocity_y, velocity_angle;
+        bool touches; /* since a contact began, until one ends */
+        bool touched; /* ever */
+        bool awake;
+} WorldMotion;
+
+/* NULL: no memory. */
+World *world_new(double gravity);
+World *world_free(World *world);
+
+/* Bodies and joints are numbered in the order in which they are made. */
+void world_ground(World *world, const double from[2], const double to[2], double friction);
+void world_body(World *world, const WorldBody *body);
+void world_joint(World *world, const WorldJoint *joint);
+
+void world_force(World *world, uint32_t body, double x, double y); /* on its centre, until the next step */
+void world_torque(World *world, uint32_t body, double torque);
+void world_impulse(World *world, uint32_t body, double x, double y, double at_x, double at_y);
+void world_motor(World *world, uint32_t joint, double speed, double torque_max);
+void world_step(World *world, double seconds, int n_velocity_iterations, int n_position_iterations);
+
+WorldMotion world_motion(const World *world, uint32_t body);
+double world_joint_angle(const World *world, uint32_t joint);
+double world_joint_speed(const World *world, uint32_t joint);
+/* The share of the way from one point to another that is free of ground; 1: all of it. */
+double world_sight(const World *world, double x, double y, double to_x, double to_y);
+
+#ifdef __cplusplus
+}
+#endif
