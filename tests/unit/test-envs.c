@@ -7,7 +7,7 @@
 #include "actor/host.h"
 #include "tests/unit/env-fixture.h"
 
-enum { N_STEPS = 5000, SEED = 11 };
+enum { N_STEPS = 2000, SEED = 11 };
 
 /* NULL, with the test marked as skipped, where the module of this row is not built. */
 static const ActordEnv *env_of(const EnvironmentRow *row) {

@@ -26,6 +26,7 @@
 #define GROUND_FRICTION  2.5
 #define FINISH           ((N_GROUND - 10) * GROUND_STEP)
 #define TORQUE_COST      (0.00035 * TORQUE_MAX)
+#define SLOPE_KEEPS      2.0 /* no draw gives it: the height stays */
 #define HORIZON          1600
 #define ITERATIONS_SPEED 180
 #define ITERATIONS_PLACE 60
@@ -88,14 +89,14 @@ static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEn
         return 0;
 }
 
-/* A random walk of the slope, drawn back to the middle height; a chunk whose slope is not finite keeps the height. The chunks are made from the
+/* A random walk of the slope, drawn back to the middle height; some chunks keep the height. The chunks are made from the
  * far end: where a foot rests on two of them, the order in which their contacts are solved shows in the gait, and with this
  * one it is that of Box2D 2.3, which sorted its pairs. */
 static void build_ground(World *world, const double slope[N_GROUND]) {
         double y = GROUND_HEIGHT, velocity = 0, points[N_GROUND][2];
 
         for (int i = 0; i < N_GROUND; i++) {
-                if (!isinf(slope[i])) {
+                if (slope[i] != SLOPE_KEEPS) {
                         double back = GROUND_HEIGHT - y;
 
                         velocity = 0.8 * velocity + 0.01 * ((back > 0) - (back < 0));
@@ -239,7 +240,7 @@ static void draw_ground(double slope[N_GROUND], ActordRandom *random) {
         bool keeps = false;
 
         for (int i = 0; i < N_GROUND; i++) {
-                slope[i] = keeps ? INFINITY : i > N_LEVEL ? actord_random_uniform(random, -1, 1) : 0;
+                slope[i] = keeps ? SLOPE_KEEPS : i > N_LEVEL ? actord_random_uniform(random, -1, 1) : 0;
                 keeps = --left == 0;
                 if (keeps)
                         left = 5 + (int) (actord_random_uniform(random, 0, 1) * 5);
@@ -301,7 +302,7 @@ static bool episode_valid(const WalkerEpisode *e) {
         if (!(fabs(e->force) <= FORCE_MAX))
                 return false;
         for (int i = 0; i < N_GROUND; i++)
-                if (!(fabs(e->slope[i]) <= 1 || isinf(e->slope[i])))
+                if (!(fabs(e->slope[i]) <= 1 || e->slope[i] == SLOPE_KEEPS))
                         return false;
         for (uint32_t i = 0; i <= HORIZON; i++) /* what was not stepped yet is zero */
                 for (int k = 0; k < N_JOINTS; k++)
@@ -334,6 +335,37 @@ static int walker_restore(void *instance, const void *snapshot) {
         return 0;
 }
 
+/* What the episode began from. */
+static int walker_state_parts(const void *instance, ActordStatePart *ret) {
+        static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 } };
+
+        memcpy(ret, parts, sizeof(parts));
+        return sizeof(parts) / sizeof(parts[0]);
+}
+
+static int walker_get_state(const void *instance, double *ret) {
+        const WalkerEpisode *e = &((const Walker *) instance)->episode;
+
+        memcpy(ret, e->slope, sizeof(e->slope));
+        ret[N_GROUND] = e->force;
+        return 0;
+}
+
+static int walker_set_state(void *instance, const double *state, void *ret_observation) {
+        Walker *w = instance;
+        WalkerEpisode e = { .begun = 1, .n_steps = 1 };
+        int r;
+
+        memcpy(e.slope, state, sizeof(e.slope));
+        e.force = state[N_GROUND];
+
+        r = walker_restore(w, &e);
+        if (r < 0)
+                return r;
+        write_observation(w, ret_observation);
+        return 0;
+}
+
 static void walker_close(void *instance) {
         Walker *w = instance;
 
@@ -350,4 +382,7 @@ const ActordEnv bipedalwalker_env = {
         .snapshot = walker_snapshot,
         .restore = walker_restore,
         .close = walker_close,
+        .state_parts = walker_state_parts,
+        .get_state = walker_get_state,
+        .set_state = walker_set_state,
 };

@@ -426,6 +426,48 @@ static int lander_restore(void *instance, const void *snapshot) {
         return 0;
 }
 
+/* What the episode began from: the numbers that its reset drew, in the order in which Gymnasium draws them. */
+static int lander_state_parts(const void *instance, ActordStatePart *ret) {
+        static const ActordStatePart parts[] = { { "height", N_CHUNKS + 1, 0 }, { "force", 2, 0 },
+                { "wind", 2, 0 }, { "dispersion", 2, 0 } };
+
+        memcpy(ret, parts, sizeof(parts));
+        return sizeof(parts) / sizeof(parts[0]);
+}
+
+static int lander_get_state(const void *instance, double *ret) {
+        const LanderEpisode *e = &((const Lander *) instance)->episode;
+
+        memcpy(ret, e->height, sizeof(e->height));
+        ret += N_CHUNKS + 1;
+        *ret++ = e->force[0];
+        *ret++ = e->force[1];
+        *ret++ = e->wind;
+        *ret++ = e->torque;
+        memcpy(ret, e->steps[0].dispersion, sizeof(e->steps[0].dispersion));
+        return 0;
+}
+
+static int lander_set_state(void *instance, const double *state, void *ret_observation) {
+        Lander *l = instance;
+        LanderEpisode e = { .begun = 1, .n_steps = 1 };
+        int r;
+
+        memcpy(e.height, state, sizeof(e.height));
+        state += N_CHUNKS + 1;
+        e.force[0] = *state++;
+        e.force[1] = *state++;
+        e.wind = *state++;
+        e.torque = *state++;
+        memcpy(e.steps[0].dispersion, state, sizeof(e.steps[0].dispersion));
+
+        r = lander_restore(l, &e);
+        if (r < 0)
+                return r;
+        write_observation(l, ret_observation);
+        return 0;
+}
+
 static void lander_close(void *instance) {
         Lander *l = instance;
 
@@ -437,6 +479,8 @@ static void lander_close(void *instance) {
                 .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function, \
                 .init = init_function, .reset = lander_reset, .step = lander_step,               \
                 .snapshot = lander_snapshot, .restore = lander_restore, .close = lander_close,   \
+                .state_parts = lander_state_parts, .get_state = lander_get_state,                \
+                .set_state = lander_set_state,                                                   \
         }
 
 const ActordEnv lunarlander_env = LANDER_ENV(lander_spec, lander_init);
