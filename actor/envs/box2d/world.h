@@ -24,7 +24,7 @@ typedef struct WorldBody { /* a convex polygon that moves and touches nothing bu
 typedef struct WorldJoint { /* a motor-driven hinge */
         uint32_t a, b;
         double anchor_a[2], anchor_b[2]; /* in each body's own coordinates */
-        double lower, upper; /* beyond the angle that the bodies were made with */
+        double lower, upper;             /* beyond the angle that the bodies were made with */
         double motor_torque_max, motor_speed;
 } WorldJoint;
 
