@@ -32,6 +32,7 @@
 #define UPDATES_CHOICES(X) X(PER_DATA, "per-data") X(PER_ROUND, "per-round") X(FULL_BATCH, "full-batch")
 #define SCHEDULES(X) X(CONSTANT, "constant") X(LINEAR, "linear")
 #define ACTIVATIONS(X) X(TANH, "tanh") X(RELU, "relu")
+#define CURVATURES(X) X(NONE, "none") X(OBJECTIVE, "objective") X(LOSS, "loss") X(BOTH, "both")
 #define CLOCKS(X) X(METERED, "metered") X(MODEL, "model")
 #define CONVENTIONS(X) X(SERVERLESS, "serverless") X(SERVER, "server")
 #define KERNEL_CLASSES(X) X(AUTO, "auto") X(GENERIC, "generic") X(HASWELL, "haswell") X(SKYLAKEX, "skylakex")
@@ -46,6 +47,7 @@
         X(updates, UPDATES, UPDATES_CHOICES)                        \
         X(schedule, SCHEDULE, SCHEDULES)                            \
         X(activation, ACTIVATION, ACTIVATIONS)                      \
+        X(curvature, CURVATURE, CURVATURES)                         \
         X(clock, CLOCK, CLOCKS)                                     \
         X(convention, CONVENTION, CONVENTIONS)                      \
         X(kernel_class, KERNEL_CLASS, KERNEL_CLASSES)
@@ -103,6 +105,12 @@ enum Activation_ {
         ACTIVATIONS(X)
 #undef X
         _ACTIVATION_MAX,
+};
+enum Curvature_ {
+#define X(name, word) CURVATURE_##name,
+        CURVATURES(X)
+#undef X
+        _CURVATURE_MAX,
 };
 enum Clock_ {
 #define X(name, word) CLOCK_##name,
@@ -185,6 +193,10 @@ enum KernelClass_ {
         X(Learner, AdamEpsilon, f64, adam_epsilon, "1e-5", 0, 1, "Adam's epsilon")                                           \
         X(Learner, AdamBeta1, f64, adam_beta1, "0.9", 0, 1, "decay of the first moment")                                     \
         X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of the second moment")                                  \
+        X(Learner, Curvature, choice_curvature, curvature, "none", 0, 0, "Hessian whose extremes each round measures")        \
+        X(Learner, CurvatureRows, u32, curvature_rows, "512", 1, 65536, "rows of a round that it is measured on, at most")   \
+        X(Learner, CurvatureSteps, u32, curvature_steps, "20", 1, 1000, "products with the Hessian for each measurement")    \
+        X(Learner, NoiseScale, bool, noise_scale, "no", 0, 0, "measure the gradient's noise scale in each round")            \
         X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
         X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "of OpenBLAS; equal classes, equal bits")   \
@@ -243,6 +255,15 @@ static inline uint32_t settings_actors_max(const JobSettings *s) {
 /* Containers that only evaluate, while a job trains. */
 static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
+}
+
+/* What each round measures. */
+static inline uint32_t settings_curvature(const JobSettings *s) {
+        return s->curvature;
+}
+
+static inline bool settings_noise_scale(const JobSettings *s) {
+        return s->noise_scale;
 }
 
 /* Containers that host the actors: actor a lives in container a % n. */

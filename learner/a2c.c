@@ -16,6 +16,7 @@ static int a2c_learn(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
         runtime_advantage(runtime, s->gamma, s->lambda);
 
+        policy_gradient_noise(runtime);
         r = policy_gradient_step(runtime, runtime_rows(runtime), rate, &total);
         if (r < 0)
                 return r;
@@ -24,4 +25,4 @@ static int a2c_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_a2c = { "a2c", NULL, a2c_learn };
+const Algorithm algorithm_a2c = { "a2c", NULL, a2c_learn, policy_gradient_second };

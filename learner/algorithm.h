@@ -9,6 +9,7 @@ typedef struct Algorithm {
         void (*init)(const JobSettings *settings,
                         double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
         int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: something is not finite */
+        LossSecond second; /* of its loss, as the round ended; NULL: the curvature of the loss is not measured */
 } Algorithm;
 
 extern const Algorithm algorithm_ppo, algorithm_a2c, algorithm_impala, algorithm_impact;

@@ -3,6 +3,7 @@
 #include "learner/blas.h"
 
 #include <cblas.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 
 /* Debian's cblas.h of the serial flavour does not declare it in every version. */
 extern char *openblas_get_corename(void);
+/* Of the LAPACK inside of it, whose C header is another package. */
+extern void dsterf_(const int *n, double *d, double *e, int *info);
 
 /* The serial library hands out its scratch buffers without a lock, so that two threads may get the same one. The two functions below
  * take the place of its own (the dynamic linker resolves its calls to the program's first): each thread has a buffer to itself, as
@@ -84,6 +87,31 @@ void blas_backward_weight_transposed(const float *dy, const float *xt, uint32_t 
  * costs less than its copies. */
 bool blas_prefers_transposed(uint32_t n_out, uint32_t n_in, uint32_t rows) {
         return n_in % 16 == 0 && n_out > 2 && (uint64_t) n_out * n_in * rows <= 1000000;
+}
+
+void blas_product(const double *a, bool transpose_a, const double *b, bool transpose_b, bool accumulate,
+                uint32_t m, uint32_t n, uint32_t k, double *c) {
+        cblas_dgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                        transpose_b ? CblasTrans : CblasNoTrans, (blasint) m, (blasint) n, (blasint) k, 1.0,
+                        a, (blasint) (transpose_a ? m : k), b, (blasint) (transpose_b ? k : n),
+                        accumulate ? 1.0 : 0.0, c, (blasint) n);
+}
+
+void blas_dots(const double *a, uint32_t n_rows, size_t n, const double *x, double *ret) {
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (blasint) n_rows, (blasint) n, 1.0, a, (blasint) n, x, 1,
+                        0.0, ret, 1);
+}
+
+void blas_clear(const double *a, uint32_t n_rows, size_t n, const double *x, double *y) {
+        cblas_dgemv(CblasRowMajor, CblasTrans, (blasint) n_rows, (blasint) n, -1.0, a, (blasint) n, x, 1,
+                        1.0, y, 1);
+}
+
+int blas_tridiagonal(double *diagonal, double *beside, uint32_t n) {
+        int order = (int) n, failed = 0;
+
+        dsterf_(&order, diagonal, beside, &failed);
+        return failed == 0 ? 0 : -EDOM;
 }
 
 const char *blas_kernel_name(void) {

@@ -61,6 +61,41 @@ static void impact_loss(const Shard *s, const void *arg) {
                 s->sums[k] += sums[k];
 }
 
+/* impact_loss() of one row, to second order; where something is held, it is flat. */
+static void impact_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
+        const JobSettings *s = runtime_settings(runtime);
+        double clip = runtime_scheduled(runtime, s->clip, s->clip_schedule), a = row->advantage;
+        double behaviour = row->behaviour_log_probability;
+        double ratio = exp(fmin(behaviour - row->old_log_probability, (double) LOG_TRUNCATION) +
+                           (row->term[TERM_LOG_PROBABILITY] - behaviour));
+        double held = fmin(fmax(ratio, 1.0 - clip), 1.0 + clip);
+
+        ret->d[TERM_LOG_PROBABILITY] = a * held < a * ratio ? 0.0 : -a * ratio;
+        ret->dd[TERM_LOG_PROBABILITY][TERM_LOG_PROBABILITY] = ret->d[TERM_LOG_PROBABILITY];
+        ret->d[TERM_ENTROPY] = -s->entropy_weight;
+        ret->d[TERM_VALUE] = s->value_weight * (row->term[TERM_VALUE] - row->target);
+        ret->dd[TERM_VALUE][TERM_VALUE] = s->value_weight;
+}
+
+static void impact_normalise(Runtime *runtime, Rows rows, ImpactLoss *loss) {
+        double mean = 0.0, sd;
+
+        loss->scale = 1.0f;
+        /* One row has no deviation. */
+        if (runtime_settings(runtime)->normalize_advantages && rows.n > 1) {
+                runtime_moments(runtime, rows, &mean, &sd);
+                loss->scale = (float) (1.0 / (sd + 1e-8));
+        }
+        loss->mean = (float) mean;
+}
+
+/* Of the round's own data, which come first. */
+static void impact_noise(Runtime *runtime, ImpactLoss *loss) {
+        impact_normalise(runtime, runtime_rows(runtime), loss);
+        runtime_statistics(runtime)->noise_scale =
+                        runtime_noise_scale(runtime, NET_POLICY, impact_loss, loss);
+}
+
 /* One pass over the batch that was drawn. */
 static int impact_pass(Runtime *runtime, uint32_t pass, ImpactLoss *loss, double rate, ImpactTotal *total) {
         const JobSettings *s = runtime_settings(runtime);
@@ -68,14 +103,9 @@ static int impact_pass(Runtime *runtime, uint32_t pass, ImpactLoss *loss, double
         int r;
 
         for (uint32_t k = 0; (rows = runtime_sample(runtime, pass, k)).n > 0; k++) {
-                double sums[_SUM_MAX], mean = 0.0, sd = 1.0, norm;
+                double sums[_SUM_MAX], norm;
 
-                /* One row has no deviation. */
-                if (s->normalize_advantages && rows.n > 1)
-                        runtime_moments(runtime, rows, &mean, &sd);
-                loss->mean = (float) mean;
-                loss->scale = s->normalize_advantages && rows.n > 1 ? (float) (1.0 / (sd + 1e-8)) : 1.0f;
-
+                impact_normalise(runtime, rows, loss);
                 r = runtime_gradient(runtime, NET_POLICY, rows, impact_loss, loss, sums, _SUM_MAX);
                 if (r < 0)
                         return r;
@@ -133,6 +163,8 @@ static int impact_learn(Runtime *runtime) {
                 runtime_draw(runtime, pass);
                 runtime_recompute(runtime, NET_TARGET);
                 runtime_vtrace(runtime, s->gamma, s->rho_bar, s->c_bar);
+                if (pass == 0 && settings_noise_scale(s))
+                        impact_noise(runtime, &loss);
                 r = impact_pass(runtime, pass, &loss, rate, &total);
                 if (r < 0)
                         return r;
@@ -143,4 +175,4 @@ static int impact_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impact = { "impact", NULL, impact_learn };
+const Algorithm algorithm_impact = { "impact", NULL, impact_learn, impact_second };

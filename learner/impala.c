@@ -14,6 +14,12 @@ static int impala_learn(Runtime *runtime) {
         Rows rows;
         int r;
 
+        if (settings_noise_scale(s)) {
+                runtime_recompute(runtime, NET_POLICY);
+                runtime_vtrace(runtime, s->gamma, s->rho_bar, s->c_bar);
+                policy_gradient_noise(runtime);
+        }
+
         for (uint32_t k = 0; (rows = runtime_sample(runtime, 0, k)).n > 0; k++) {
                 runtime_recompute(runtime, NET_POLICY);
                 runtime_vtrace(runtime, s->gamma, s->rho_bar, s->c_bar);
@@ -26,4 +32,4 @@ static int impala_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impala = { "impala", NULL, impala_learn };
+const Algorithm algorithm_impala = { "impala", NULL, impala_learn, policy_gradient_second };

@@ -21,6 +21,7 @@ Learner *learner_free(Learner *learner) {
                 return NULL;
 
         serve_free(learner->serve);
+        curvature_free(learner->curvature);
         runtime_free(learner->runtime);
         intake_free(learner->intake);
         books_free(learner->books);
@@ -68,6 +69,12 @@ static int learner_allocate(Learner *l) {
         if (l->context.asks_fd > 0) {
                 r = serve_new(settings, page, l->context.worker, l->context.segments, l->context.policy,
                                 l->runtime->threads, l->context.asks_fd, &l->serve);
+                if (r < 0)
+                        return r;
+        }
+
+        if (settings_curvature(settings) != CURVATURE_NONE) {
+                r = curvature_new(l->runtime, &l->curvature);
                 if (r < 0)
                         return r;
         }
@@ -220,6 +227,8 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         memset(l->batch->taken, 0, l->batch->n_actors_max);
         l->round = order->round;
         learner_publish(l, l->policy_version + 1);
+        if (l->curvature)
+                curvature_measure(l->curvature, l->algorithm->second);
 
         ret->policy_version = l->policy_version;
         ret->statistics = l->statistics;

@@ -10,6 +10,7 @@
 #include "learner/algorithm.h"
 #include "learner/batch.h"
 #include "learner/books.h"
+#include "learner/curvature.h"
 #include "learner/intake.h"
 #include "learner/moments.h"
 #include "learner/runtime-internal.h"
@@ -35,6 +36,7 @@ typedef struct Learner {
         Moments *observation, *discounted; /* running statistics: the newest */
         Runtime *runtime;
         Serve *serve;                           /* NULL: actors act by themselves */
+        Curvature *curvature;                   /* NULL: not asked for */
         float *acting_mean, *acting_inverse_sd; /* as published: what the actors act with */
         uint64_t policy_version, round;
         uint64_t take_nsec; /* CPU of serving and taking since the last update */

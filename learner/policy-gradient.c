@@ -33,15 +33,23 @@ static void policy_gradient_loss(const Shard *s, const void *arg) {
                 s->sums[k] += sums[k];
 }
 
-int policy_gradient_step(Runtime *runtime, Rows rows, double rate, PolicyGradientTotal *total) {
+void policy_gradient_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
+        const JobSettings *s = runtime_settings(runtime);
+
+        ret->d[TERM_LOG_PROBABILITY] = -row->advantage;
+        ret->d[TERM_ENTROPY] = -s->entropy_weight;
+        ret->d[TERM_VALUE] = s->value_weight * (row->term[TERM_VALUE] - row->target);
+        ret->dd[TERM_VALUE][TERM_VALUE] = s->value_weight;
+}
+
+static PolicyGradientLoss policy_gradient_weights(Runtime *runtime, Rows rows) {
         const JobSettings *s = runtime_settings(runtime);
         PolicyGradientLoss loss = {
                 .value_weight = (float) s->value_weight,
                 .entropy_weight = (float) s->entropy_weight,
                 .scale = 1.0f,
         };
-        double sums[_SUM_MAX], mean, sd, norm;
-        int r;
+        double mean, sd;
 
         /* One row has no deviation. */
         if (s->normalize_advantages && rows.n > 1) {
@@ -49,6 +57,24 @@ int policy_gradient_step(Runtime *runtime, Rows rows, double rate, PolicyGradien
                 loss.mean = (float) mean;
                 loss.scale = (float) (1.0 / (sd + 1e-8));
         }
+        return loss;
+}
+
+void policy_gradient_noise(Runtime *runtime) {
+        PolicyGradientLoss loss;
+
+        if (!settings_noise_scale(runtime_settings(runtime)))
+                return;
+        loss = policy_gradient_weights(runtime, runtime_rows(runtime));
+        runtime_statistics(runtime)->noise_scale =
+                        runtime_noise_scale(runtime, NET_POLICY, policy_gradient_loss, &loss);
+}
+
+int policy_gradient_step(Runtime *runtime, Rows rows, double rate, PolicyGradientTotal *total) {
+        const JobSettings *s = runtime_settings(runtime);
+        PolicyGradientLoss loss = policy_gradient_weights(runtime, rows);
+        double sums[_SUM_MAX], norm;
+        int r;
 
         r = runtime_gradient(runtime, NET_POLICY, rows, policy_gradient_loss, &loss, sums, _SUM_MAX);
         if (r < 0)

@@ -81,10 +81,44 @@ static PpoLoss ppo_weights(Runtime *runtime) {
         };
 }
 
+/* ppo_loss() of one row, to second order; where something is held, it is flat. */
+static void ppo_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
+        PpoLoss p = ppo_weights(runtime);
+        double ratio = exp(row->term[TERM_LOG_PROBABILITY] - row->old_log_probability), a = row->advantage;
+        double held = fmin(fmax(ratio, 1.0 - (double) p.clip), 1.0 + (double) p.clip);
+        double surrogate = a * held < a * ratio ? 0.0 : -a * ratio, kl_weight = (double) p.kl_weight;
+        double value = row->term[TERM_VALUE], moved = value - row->old_value;
+
+        ret->d[TERM_LOG_PROBABILITY] = surrogate + kl_weight * (ratio - 1.0);
+        ret->dd[TERM_LOG_PROBABILITY][TERM_LOG_PROBABILITY] = surrogate + kl_weight * ratio;
+        ret->d[TERM_ENTROPY] = -(double) p.entropy_weight;
+        if (fabs(moved) > (double) p.value_clip) {
+                double kept = row->old_value + copysign((double) p.value_clip, moved);
+
+                if (fabs(kept - row->target) > fabs(value - row->target))
+                        return;
+        }
+        ret->d[TERM_VALUE] = (double) p.value_weight * (value - row->target);
+        ret->dd[TERM_VALUE][TERM_VALUE] = (double) p.value_weight;
+}
+
 typedef struct PpoSums { /* over the round's gradient steps */
         double sums[_SUM_MAX], norm, epoch_kl;
         uint64_t n;
 } PpoSums;
+
+static void ppo_normalise(Runtime *runtime, Rows rows, PpoLoss *loss) {
+        double mean, sd;
+
+        loss->mean = 0.0f;
+        loss->scale = 1.0f;
+        /* One row has no deviation. */
+        if (!runtime_settings(runtime)->normalize_advantages || rows.n == 1)
+                return;
+        runtime_moments(runtime, rows, &mean, &sd);
+        loss->mean = (float) mean;
+        loss->scale = (float) (1.0 / (sd + 1e-8));
+}
 
 /* One epoch. 0; 1: the divergence passed KLStop=, and the step that would have followed was not taken; -ERANGE. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, PpoSums *total) {
@@ -95,18 +129,9 @@ static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rat
         int r;
 
         for (; (rows = runtime_sample(runtime, epoch, n_minibatches)).n > 0; n_minibatches++) {
-                double sums[_SUM_MAX], mean, sd, norm;
+                double sums[_SUM_MAX], norm;
 
-                /* One row has no deviation. */
-                if (s->normalize_advantages && rows.n > 1) {
-                        runtime_moments(runtime, rows, &mean, &sd);
-                        loss->mean = (float) mean;
-                        loss->scale = (float) (1.0 / (sd + 1e-8));
-                } else {
-                        loss->mean = 0.0f;
-                        loss->scale = 1.0f;
-                }
-
+                ppo_normalise(runtime, rows, loss);
                 r = runtime_gradient(runtime, NET_POLICY, rows, ppo_loss, loss, sums, _SUM_MAX);
                 if (r < 0)
                         return r;
@@ -165,6 +190,13 @@ static int ppo_learn(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
         runtime_advantage(runtime, s->gamma, s->lambda);
 
+        /* Where the round's data were acted and no ratio is held yet. */
+        if (settings_noise_scale(s)) {
+                ppo_normalise(runtime, runtime_rows(runtime), &loss);
+                runtime_statistics(runtime)->noise_scale =
+                                runtime_noise_scale(runtime, NET_POLICY, ppo_loss, &loss);
+        }
+
         for (uint32_t epoch = 0; epoch < s->epochs && r == 0; epoch++) {
                 r = ppo_epoch(runtime, epoch, &loss, rate, &total);
                 if (r < 0)
@@ -177,4 +209,4 @@ static int ppo_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn };
+const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn, ppo_second };

@@ -51,6 +51,7 @@ struct Runtime {
         float *gradients[LANES_MAX];
         double (*lane_sums)[SUMS_MAX];
         double *block_sums;
+        double *noise_mean; /* [n_parameters]; NULL: not asked for */
         uint32_t n_blocks;
         uint32_t layer_action, layer_log_sd, layer_value;
 

@@ -33,6 +33,7 @@ Runtime *runtime_free(Runtime *runtime) {
         free(runtime->benches);
         free(runtime->lane_sums);
         free(runtime->block_sums);
+        free(runtime->noise_mean);
         free(runtime);
         return NULL;
 }
@@ -58,6 +59,11 @@ static int runtime_allocate(Runtime *rt) {
         rt->benches = aligned_alloc(64, rt->settings->n_threads * sizeof(Bench));
         if (!rt->block_sums || !rt->lane_sums || !rt->benches)
                 return -ENOMEM;
+        if (settings_noise_scale(rt->settings)) {
+                rt->noise_mean = calloc(n, sizeof(double));
+                if (!rt->noise_mean)
+                        return -ENOMEM;
+        }
         for (uint32_t i = 0; i < rt->settings->n_threads; i++)
                 rt->benches[i] = (Bench){};
         for (uint32_t i = 0; i < rt->settings->n_threads; i++) {

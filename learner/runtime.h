@@ -38,6 +38,21 @@ typedef struct Shard {
 } Shard;
 typedef void (*Loss)(const Shard *shard, const void *arg);
 
+/* The same loss for whoever measures its curvature: one row in double precision, advantages normalised already; first and second
+ * derivatives with respect to what the network says of the row. */
+typedef enum LossTerm { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } LossTerm;
+
+typedef struct LossRow {
+        double advantage, target;
+        double old_log_probability, old_value, behaviour_log_probability;
+        double term[_TERM_MAX]; /* now */
+} LossRow;
+
+typedef struct LossJet {
+        double d[_TERM_MAX], dd[_TERM_MAX][_TERM_MAX]; /* dd is symmetric */
+} LossJet;
+typedef void (*LossSecond)(Runtime *runtime, const LossRow *row, LossJet *ret); /* into zeros */
+
 /* Given */
 const JobSettings *runtime_settings(const Runtime *runtime);
 /* SCHEDULE_LINEAR: falls to 0 with the share of StopSteps= that was done when the round began. */
@@ -71,3 +86,7 @@ void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
  * that all verbs work on until the next is drawn: the newest for pass 0, any of them for the others. */
 void runtime_push(Runtime *runtime);
 void runtime_draw(Runtime *runtime, uint32_t pass);
+
+/* learner/noise.c: the gradient's noise scale in rows, from each actor's share of the round; NaN: not to be had, as from one actor's.
+ * For a job that asks for it (settings_noise_scale()). */
+double runtime_noise_scale(Runtime *runtime, Net net, Loss loss, const void *arg);

@@ -26,6 +26,7 @@ typedef enum RandomPurpose {
         RANDOM_EVALUATE_STEP,
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
+        RANDOM_CURVATURE = 40,
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 

@@ -40,6 +40,11 @@ def number_of_threads():
         equal(policy(f"Learner.Threads={n}").policy_sha256, undisturbed(), f"policies of {n} threads")
 
 
+@story("measuring curvature and noise leaves no trace in the policy")
+def measurements():
+    equal(policy("Learner.Curvature=both", "Learner.NoiseScale=yes", "Learner.Threads=2").policy_sha256, undisturbed(), "policies")
+
+
 @story("every level of the sandbox that is to be had gives the same policy")
 def levels():
     for level in ("none", "process", "userns", "full"):

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Each actor's share of the round gives a gradient; their mean is that of the whole batch, since shares are equal. So the measurement
+ * costs as much as one epoch. */
+#include "learner/noise.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "learner/runtime-internal.h"
+
+double noise_scale_estimate(double rows_small, double square_small, double rows_big, double square_big) {
+        double gradient = (rows_big * square_big - rows_small * square_small) / (rows_big - rows_small);
+        double noise = (square_small - square_big) / (1.0 / rows_small - 1.0 / rows_big);
+
+        return gradient > 0.0 && isfinite(noise / gradient) ? noise / gradient : NAN;
+}
+
+double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
+        Rows all = runtime_rows(rt);
+        uint32_t share = rt->batch->step_rows;
+        double sums[SUMS_MAX], small = 0.0, big = 0.0;
+
+        if (rt->n_actors < 2)
+                return NAN;
+
+        memset(rt->noise_mean, 0, rt->network->n_parameters * sizeof(double));
+        for (uint32_t a = 0; a < rt->n_actors; a++) {
+                Rows rows = { .order = all.order + (size_t) a * share, .n = share };
+
+                /* What is not finite here is not finite in the round's first update either, which then says so. */
+                if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
+                        return NAN;
+                for (uint32_t i = 0; i < rt->n_blocks; i++)
+                        small += rt->block_sums[i] / rt->n_actors;
+                for (uint64_t i = 0; i < rt->network->n_parameters; i++)
+                        rt->noise_mean[i] += (double) rt->gradients[0][i] / rt->n_actors;
+        }
+        for (uint64_t i = 0; i < rt->network->n_parameters; i++)
+                big += rt->noise_mean[i] * rt->noise_mean[i];
+
+        return noise_scale_estimate(share, small, (double) rt->n_actors * share, big);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What measuring curvature and noise costs: a round of 64 actors with 512 steps each, of Hopper's dimensions. The share is that of the
+ * update alone; of a round, to which the actors' time belongs too, it is less. Times are CPU times of the slowest thread, as metered. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "learner/blas.h"
+#include "tests/unit/learner-fixture.h"
+
+enum {
+        ACTORS = 64,
+        ROUNDS = 9,
+        STEPS_MANY = 100, /* as many as the published code of Nitro makes */
+};
+
+static int compare(const void *a, const void *b) {
+        double x = *(const double *) a, y = *(const double *) b;
+
+        return (x > y) - (x < y);
+}
+
+static double median(double *msec) {
+        qsort(msec, ROUNDS, sizeof(double), compare);
+        return msec[ROUNDS / 2];
+}
+
+static double learn_msec(Bed *bed, uint32_t round, bool noise) {
+        bed->settings.noise_scale = noise;
+        for (uint32_t a = 0; a < ACTORS; a++) {
+                bed_fill(bed, a, round & 1, round);
+                bed_take(bed, a, round & 1);
+        }
+        return (double) bed_learn(bed, round, ACTORS).slowest_thread_nsec * 1e-6;
+}
+
+/* Of the round that was learned from last. */
+static double curvature_msec(Bed *bed, uint32_t what) {
+        Threads *threads = bed->learner->runtime->threads;
+
+        bed->settings.curvature = what;
+        threads_meter(threads);
+        curvature_measure(bed->learner->curvature, bed->learner->algorithm->second);
+        bed->settings.curvature = CURVATURE_NONE;
+        return (double) threads_metered_nsec(threads) * 1e-6;
+}
+
+/* The default number of steps, or another. */
+static void measure(uint32_t n_threads, uint32_t n_steps) {
+        ActordEnvSpec hopper = bed_spec_box(11, 3, 0);
+        double plain[ROUNDS], noise[ROUNDS], objective[ROUNDS], loss[ROUNDS], update, ratio;
+        g_autofree char *text = g_strdup_printf(
+                        "[Scaling]\nActors=%d\n[Actor]\nRolloutSteps=512\n"
+                        "[Learner]\nEpochs=10\nMinibatchSize=4096\nNormalizeObservations=yes\n"
+                        "Curvature=both\nNoiseScale=yes\nThreads=%u\n",
+                        ACTORS, n_threads);
+        Bed bed = {};
+
+        hopper.horizon_steps = 1000;
+        bed_settings("CartPole-v1", text, &bed.settings);
+        n_steps = n_steps > 0 ? n_steps : bed.settings.curvature_steps;
+        bed.settings.curvature_steps = STEPS_MANY;
+        bed_open(&bed, &hopper, -1, -1);
+        bed.learner->curvature->lanczos->steps_max = n_steps;
+        bed.settings.curvature = CURVATURE_NONE;
+        bed_restore(&bed);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                plain[round] = learn_msec(&bed, 2 * round, false);
+                noise[round] = learn_msec(&bed, 2 * round + 1, true);
+                loss[round] = curvature_msec(&bed, CURVATURE_LOSS);
+                objective[round] = curvature_msec(&bed, CURVATURE_OBJECTIVE);
+        }
+        update = median(plain);
+        ratio = bed.learner->statistics.curvature_ratio;
+        bed.learner->curvature->lanczos->steps_max = STEPS_MANY;
+        (void) curvature_msec(&bed, CURVATURE_OBJECTIVE);
+        printf("%u threads, %u rows, %3u steps: update %.0f ms; objective %.1f ms (%.1f %%), loss %.1f ms (%.1f %%), "
+               "noise scale %.1f ms (%.1f %%); R off by %.2f %%\n",
+                        n_threads, bed.settings.curvature_rows, n_steps, update, median(objective),
+                        100 * median(objective) / update, median(loss), 100 * median(loss) / update,
+                        median(noise) - update, 100 * (median(noise) / update - 1),
+                        100 * fabs(ratio / bed.learner->statistics.curvature_ratio - 1));
+        bed_close(&bed);
+}
+
+int main(void) {
+        printf("64 actors x 512 steps, 11 observations, 3 actions, 64-64; OpenBLAS has %s kernels\n",
+                        blas_kernel_name());
+        measure(1, 0);
+        measure(2, 0);
+        measure(1, STEPS_MANY);
+        return 0;
+}
