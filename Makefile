@@ -46,6 +46,7 @@ SRC_actor    := $(wildcard actor/*.c actor/envs/*.c)
 SRC_invoker  := $(wildcard invoker/*.c)
 # The fused loop calls actors: only who links both takes it.
 SRC_fused    := learner/fused.c
+SRC_trial    := $(wildcard trial/*.c)
 SRC_learner  := $(filter-out $(SRC_fused),$(wildcard learner/*.c))
 SRC_job      := $(wildcard learner/job/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
@@ -61,13 +62,14 @@ CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-
 LIBS_lib      := -lm
 LIBS_spawner   = $(shell $(PKG) --libs libsystemd) -lm
 LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
+LIBS_trial     = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_learner   = $(shell $(PKG) --libs openblas nettle libseccomp) -lpthread -lm
 LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-job.so
-PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(MODULES)
+PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/actord-trial $(MODULES)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
 
 .PHONY: all
@@ -93,6 +95,8 @@ $(B)/actord-spawn: $(call objects,$(SRC_spawner) $(SRC_lib))
 # Plugins resolve actord_random_*() in the program that loads them: only these are exported.
 $(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
+$(B)/actord-trial: $(call objects,$(SRC_trial) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_trial)
 $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 

@@ -35,9 +35,6 @@ typedef struct Host {
 /* Checks that the table is one of ours and complete. 0 or -ENOEXEC. */
 int environment_check(const ActordEnv *env);
 
-/* Whether it has the optional functions about its physical state. The table is a checked one. */
-bool environment_has_state(const ActordEnv *env);
-
 /* A user's plugin, loaded in the sandbox. 0 or -ENOEXEC after a sentence on stderr. */
 int plugin_load(const char *path, const ActordEnv **ret);
 

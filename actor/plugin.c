@@ -16,11 +16,6 @@ int environment_check(const ActordEnv *env) {
         return 0;
 }
 
-bool environment_has_state(const ActordEnv *env) {
-        return env->struct_bytes >= sizeof(ActordEnv) && env->state_parts && env->get_state &&
-               env->set_state;
-}
-
 int plugin_load(const char *path, const ActordEnv **ret) {
         const ActordEnv *env;
         void *handle;

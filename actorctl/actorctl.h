@@ -25,8 +25,9 @@ typedef struct Options {
         bool wait, follow, csv;
         bool dot, svg;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
-        uint64_t n_episodes, n_lines, n_rounds;
-        char *format, *output, *name, *target;
+        uint64_t n_episodes, n_lines, n_rounds, n_steps;
+        char *format, *output, *name, *target, *actions, *state_file;
+        bool states;
         uint32_t given; /* bit i: row i of the option table */
 } Options;
 

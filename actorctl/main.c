@@ -50,8 +50,15 @@ const Verb verbs[] = {
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
                         "policies give equal episodes.\n" },
-        { VERB_ENV, "env", "list|show|check", "environments: `list`, `show NAME`, `check FILE.so`", 0, 2,
-                        verb_env, "" },
+        { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
+                        "NAME is one that `env list` shows, or ./FILE.so. Plugins run in a sandbox.\n\n"
+                        "  list           all that have a name: size of observation and action,\n"
+                        "                 registered threshold (\"of 2\": one of two choices)\n"
+                        "  show NAME      what it says of itself\n"
+                        "  check NAME     does it keep what actord/env.h asks? A line for each point\n"
+                        "  bench NAME     steps a second, in the sandbox and out of it\n"
+                        "  rollout NAME   what it does, as JSON lines with every digit\n\n"
+                        "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
         { VERB_SCHEDULER, "scheduler", "list|show|train|export", "trained schedulers: `list`, `train FILE`", 0,
                         3, verb_scheduler,

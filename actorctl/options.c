@@ -41,6 +41,7 @@ FLAG(system)
 FLAG(user)
 FLAG(wait)
 FLAG(follow)
+FLAG(states)
 FLAG(csv)
 FLAG(dot)
 FLAG(svg)
@@ -119,6 +120,22 @@ static bool take_lines(Options *options, const char *value) {
         return take_number("lines", value, 1000000000, &options->n_lines);
 }
 
+static bool take_steps(Options *options, const char *value) {
+        return take_number("steps", value, UINT64_C(1) << 40, &options->n_steps);
+}
+
+static bool take_actions(Options *options, const char *value) {
+        g_free(options->actions);
+        options->actions = g_strdup(value);
+        return true;
+}
+
+static bool take_state(Options *options, const char *value) {
+        g_free(options->state_file);
+        options->state_file = g_strdup(value);
+        return true;
+}
+
 static bool take_format(Options *options, const char *value) {
         g_free(options->format);
         options->format = g_strdup(value);
@@ -135,9 +152,9 @@ static bool take_output(Options *options, const char *value) {
 static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
         { "version", 0, NULL, VERB_ANY, "show the version", take_version },
-        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH | VERB_SCHEDULER,
+        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH | VERB_SCHEDULER | VERB_ENV,
                         "change a setting of the job file; empty: unset", take_set },
-        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER, "as --set Job.Seed=N", take_seed },
+        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV, "as --set Job.Seed=N", take_seed },
         { "policy", 0, "POLICY", VERB_GRAPH, "as --set Distribution.Policy=POLICY", take_policy },
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", take_dot },
         { "svg", 0, NULL, VERB_GRAPH, "print a picture", take_svg },
@@ -146,6 +163,10 @@ static const OptionRow rows[] = {
         { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", take_rounds },
         { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", take_target },
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
+        { "steps", 0, "N", VERB_ENV, "of a rollout (default 1000), of a bench's run", take_steps },
+        { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", take_actions },
+        { "state", 0, "FILE", VERB_ENV, "a rollout begins with it", take_state },
+        { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", take_states },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
         { "output", 'o', "FILE", VERB_EXPORT, "where to (default job-N.safetensors; -: stdout)",
                         take_output },
@@ -290,6 +311,8 @@ void options_done(Options *options) {
         g_clear_pointer(&options->name, g_free);
         g_clear_pointer(&options->target, g_free);
         g_clear_pointer(&options->output, g_free);
+        g_clear_pointer(&options->actions, g_free);
+        g_clear_pointer(&options->state_file, g_free);
 }
 
 void options_print_help(unsigned verb) {

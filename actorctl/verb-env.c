@@ -1,32 +1,137 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env: the catalogue, and whether a plugin would do. */
+/* env: the catalogue and what each environment says of itself. The other words below env have a file each. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/pager.h"
 #include "actorctl/table.h"
-#include "actorctl/verify.h"
+#include "actorctl/trial.h"
+#include "include/actord/env.h"
 #include "lib/environments.h"
 
 static const char *module_name(const EnvironmentRow *row) {
         return row->module[0] ? row->module : "built in";
 }
 
-static ExitStatus env_list(const Options *options) {
+static const char *element_name(uint32_t element) {
+        static const char *const names[] = {
+                [ACTORD_F32] = "float32",
+                [ACTORD_F64] = "float64",
+                [ACTORD_I32] = "int32",
+                [ACTORD_U8] = "uint8",
+        };
+
+        return element < G_N_ELEMENTS(names) && names[element] ? names[element] : "unknown";
+}
+
+/* 84x84x4 */
+static char *space_shape(const ActordSpace *space) {
+        GString *text = g_string_new(NULL);
+
+        for (uint32_t i = 0; i < space->n_dims; i++)
+                g_string_append_printf(text, "%s%u", i > 0 ? "x" : "", space->shape[i]);
+        return g_string_free(text, FALSE);
+}
+
+/* For a column: "4", "84x84x4", and "of 2" for choices. */
+static char *space_short(const ActordSpace *space) {
+        g_autofree char *shape = space_shape(space);
+
+        switch (space->kind) {
+        case ACTORD_DISCRETE: return g_strdup_printf("of %u", space->n_choices);
+        case ACTORD_MULTI_DISCRETE: return g_strdup_printf("%s of %u", shape, space->n_choices);
+        default: return g_steal_pointer(&shape);
+        }
+}
+
+static char *space_words(const ActordSpace *space) {
+        g_autofree char *shape = space_shape(space), *range = NULL;
+
+        if (space->kind == ACTORD_DISCRETE)
+                return g_strdup_printf("one of %u choices", space->n_choices);
+        if (space->kind == ACTORD_MULTI_DISCRETE)
+                return g_strdup_printf("%s choices, each of %u", shape, space->n_choices);
+        if (isinf(space->low) && isinf(space->high))
+                range = g_strdup("of any size");
+        else
+                range = g_strdup_printf("from %.6g to %.6g", space->low, space->high);
+        return g_strdup_printf("%s number%s (%s) %s", shape, strcmp(shape, "1") == 0 ? "" : "s",
+                        element_name(space->element), range);
+}
+
+static JsonNode *space_json(const ActordSpace *space) {
+        static const char *const kinds[] = {
+                [ACTORD_DISCRETE] = "discrete",
+                [ACTORD_MULTI_DISCRETE] = "multi-discrete",
+                [ACTORD_BOX] = "box",
+        };
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+        JsonArray *shape = json_array_new();
+
+        for (uint32_t i = 0; i < space->n_dims; i++)
+                json_array_add_int_element(shape, space->shape[i]);
+        json_object_set_string_member(object, "kind", kinds[space->kind]);
+        json_object_set_string_member(object, "element", element_name(space->element));
+        json_object_set_array_member(object, "shape", shape);
+        if (space->kind == ACTORD_BOX) {
+                json_object_set_member(object, "low", json_real(space->low));
+                json_object_set_member(object, "high", json_real(space->high));
+        } else
+                json_object_set_int_member(object, "choices", space->n_choices);
+        json_node_take_object(node, object);
+        return node;
+}
+
+/* What the programs here know, by name. */
+static void take_listed(const TrialRow *row, void *userdata) {
+        if (row->kind == TRIAL_SPEC)
+                g_hash_table_insert(userdata, g_strdup(row->spec->spec.name),
+                                g_memdup2(row->spec, sizeof(TrialSpec)));
+}
+
+static void list_row(Table *table, const EnvironmentRow *row, const TrialSpec *said) {
+        g_autofree char *observation = said ? space_short(&said->spec.observation) : g_strdup("-");
+        g_autofree char *action = said ? space_short(&said->spec.action) : g_strdup("-");
+
+        table_string(table, row->name);
+        table_string(table, observation);
+        table_string(table, action);
+        table_real(table, row->threshold, "%g");
+        table_string(table, row->description);
+        table_string(table, module_name(row));
+        table_bool(table, said != NULL);
+        table_real(table, said && said->spec.horizon_steps > 0 ? said->spec.horizon_steps : NAN, "%g");
+        table_bool(table, said && !(said->spec.flags & ACTORD_ENV_STICKY));
+        table_string(table, row->options);
+}
+
+ExitStatus env_list(const Options *options, const char *environment) {
+        const TrialRequest request = { .kind = TRIAL_CATALOGUE };
+        g_autoptr(GHashTable) listed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_autoptr(Table) table = table_new();
+        TrialVerdict verdict;
+        ExitStatus status;
+
+        status = trial_call(&request, NULL, NULL, take_listed, listed, &verdict);
+        if (status != STATUS_OK)
+                return status;
 
         table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
-        table_column(table, "MODULE", "module", COLUMN_TEXT);
+        table_column(table, "OBS", "observation", COLUMN_TEXT);
+        table_column(table, "ACT", "action", COLUMN_TEXT);
         table_column(table, "SOLVED", "solved_return", COLUMN_NUMBER);
         table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
+        table_column(table, "MODULE", "module", COLUMN_JSON);
+        table_column(table, "INSTALLED", "installed", COLUMN_JSON);
+        table_column(table, "STEPS", "horizon_steps", COLUMN_JSON);
+        table_column(table, "SNAPSHOTS", "snapshots", COLUMN_JSON);
+        table_column(table, "OPTIONS", "options", COLUMN_JSON);
         for (size_t i = 0; i < environment_count(); i++) {
                 const EnvironmentRow *row = environment_at(i);
 
-                table_string(table, row->name);
-                table_string(table, module_name(row));
-                table_real(table, row->threshold, "%g");
-                table_string(table, row->description);
+                list_row(table, row, g_hash_table_lookup(listed, row->name));
         }
         pager_open(options);
         table_print(table, options, "environment");
@@ -34,13 +139,13 @@ static ExitStatus env_list(const Options *options) {
         return STATUS_OK;
 }
 
-static const EnvironmentRow *find(const char *name) {
-        const EnvironmentRow *row = environment_find(name);
+static bool is_known(const char *name) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
         const char *nearest;
 
-        if (row)
-                return row;
+        if (environment_find(name) || strchr(name, '/') || strchr(name, ':') ||
+                        g_str_has_suffix(name, ".so"))
+                return true;
         for (size_t i = 0; i < environment_count(); i++)
                 g_ptr_array_add(names, (gpointer) environment_at(i)->name);
         g_ptr_array_add(names, NULL);
@@ -49,73 +154,162 @@ static const EnvironmentRow *find(const char *name) {
                 complain("no environment has the name %s; did you mean %s?", name, nearest);
         else
                 complain("no environment has the name %s; `actorctl env list` shows them", name);
-        return NULL;
+        return false;
 }
 
-static void print_row(const Options *options, const EnvironmentRow *row) {
-        g_auto(GStrv) keys = g_strsplit(row->options, " ", -1);
+static char *state_words(const TrialSpec *said) {
+        GString *text = g_string_new(NULL);
 
-        if (options->json != JSON_OFF) {
-                JsonObject *object = json_object_new();
-                g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
-                JsonArray *array = json_array_new();
+        for (uint32_t i = 0; i < said->n_parts; i++)
+                g_string_append_printf(text, "%s%s (%u)", i > 0 ? ", " : "", said->parts[i].name,
+                                said->parts[i].n_numbers);
+        return g_string_free(text, FALSE);
+}
 
-                for (char **key = keys; *key; key++)
-                        json_array_add_string_element(array, *key);
-                json_object_set_string_member(object, "environment", row->name);
-                json_object_set_string_member(object, "module", module_name(row));
-                json_object_set_string_member(object, "description", row->description);
-                json_object_set_member(object, "solved_return", json_real(row->threshold));
-                json_object_set_array_member(object, "options", array);
-                json_print(node, options->json);
-                json_object_unref(object);
-                return;
-        }
-        printf("%s: %s\n", row->name, row->description);
-        printf("module: %s\n", module_name(row));
-        if (isfinite(row->threshold))
-                printf("solved at a mean return of %g\n", row->threshold);
-        printf("keys of its [Environment] section:%s\n", keys[0] ? "" : " none");
+static void show_json(const Options *options, const EnvironmentRow *row, const TrialSpec *said) {
+        g_auto(GStrv) keys = g_strsplit(row ? row->options : "", " ", -1);
+        JsonObject *object = json_object_new(), *state = json_object_new();
+        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+        const ActordEnvSpec *spec = &said->spec;
+        JsonArray *array = json_array_new();
+
         for (char **key = keys; *key; key++)
-                printf("  %s\n", *key);
+                json_array_add_string_element(array, *key);
+        for (uint32_t i = 0; i < said->n_parts; i++)
+                json_object_set_int_member(state, said->parts[i].name, said->parts[i].n_numbers);
+        json_object_set_string_member(object, "environment", spec->name);
+        json_object_set_string_member(object, "module", row ? module_name(row) : "plugin");
+        json_object_set_string_member(object, "description", row ? row->description : "");
+        json_object_set_member(object, "observation", space_json(&spec->observation));
+        json_object_set_member(object, "action", space_json(&spec->action));
+        json_object_set_member(object, "horizon_steps",
+                        json_real(spec->horizon_steps > 0 ? spec->horizon_steps : NAN));
+        json_object_set_member(object, "reward_low", json_real(spec->reward_low));
+        json_object_set_member(object, "reward_high", json_real(spec->reward_high));
+        json_object_set_member(object, "solved_return", json_real(spec->solved_return));
+        json_object_set_boolean_member(object, "snapshots", !(spec->flags & ACTORD_ENV_STICKY));
+        json_object_set_member(object, "snapshot_bytes", json_unsigned(spec->snapshot_bytes));
+        json_object_set_object_member(object, "state", state);
+        if (row)
+                json_object_set_array_member(object, "options", array);
+        else
+                json_array_unref(array);
+        json_print(node, options->json);
+        json_object_unref(object);
 }
 
-static ExitStatus env_show(const Options *options, const char *name) {
-        const EnvironmentRow *row = find(name);
+/* Keys within 80 columns. */
+static void print_keys(const EnvironmentRow *row) {
+        g_auto(GStrv) keys = g_strsplit(row->options, " ", -1);
+        size_t column = 0;
 
-        if (!row)
-                return STATUS_USAGE;
+        printf("options:      %s", keys[0] ? "" : "none");
+        for (char **key = keys; *key; key++) {
+                if (column + strlen(*key) > 64) {
+                        printf("\n              ");
+                        column = 0;
+                }
+                column += (size_t) printf("%s ", *key);
+        }
+        putchar('\n');
+}
+
+static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
+        const ActordEnvSpec *spec = &said->spec;
+        g_autofree char *observation = space_words(&spec->observation), *action = space_words(&spec->action);
+        g_autofree char *state = state_words(said);
+
+        printf("%s%s%s\n", spec->name, row ? ": " : "", row ? row->description : "");
+        printf("module:       %s\n", row ? module_name(row) : "a plugin");
+        printf("observation:  %s\n", observation);
+        printf("action:       %s\n", action);
+        if (spec->horizon_steps > 0)
+                printf("episode:      at most %u steps\n", spec->horizon_steps);
+        else
+                printf("episode:      without a limit\n");
+        if (isfinite(spec->reward_low) && isfinite(spec->reward_high))
+                printf("reward:       from %.6g to %.6g a step\n", spec->reward_low, spec->reward_high);
+        if (isfinite(spec->solved_return))
+                printf("solved:       at a mean return of %g\n", spec->solved_return);
+        if (spec->flags & ACTORD_ENV_STICKY)
+                printf("snapshots:    none: an episode ends with the actor that it runs in\n");
+        else
+                printf("snapshots:    yes, of %" G_GUINT64_FORMAT " bytes\n", spec->snapshot_bytes);
+        printf("state:        %s\n", state[0] ? state : "not shown");
+        if (row)
+                print_keys(row);
+}
+
+static void take_spec(const TrialRow *row, void *userdata) {
+        if (row->kind == TRIAL_SPEC)
+                memcpy(userdata, row->head, sizeof(TrialSpec));
+}
+
+ExitStatus env_show(const Options *options, const char *environment) {
+        const TrialRequest request = { .kind = TRIAL_SHOW };
+        TrialVerdict verdict;
+        Submission submission;
+        TrialSpec said = {};
+        ExitStatus status;
+
+        status = trial_submission(options, environment, &submission);
+        if (status == STATUS_OK)
+                status = trial_call(&request, &submission, NULL, take_spec, &said, &verdict);
+        if (status == STATUS_OK)
+                status = trial_judge(environment, &verdict);
+        submission_done(&submission);
+        if (status != STATUS_OK)
+                return status;
+
         pager_open(options);
-        print_row(options, row);
+        if (options->json != JSON_OFF)
+                show_json(options, environment_find(environment), &said);
+        else
+                show_text(environment_find(environment), &said);
         pager_close();
         return STATUS_OK;
 }
 
-/* A job of two lines, from the working directory. */
-static ExitStatus env_check(const Options *options, const char *file) {
-        g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
-        Submission submission;
-        ExitStatus status;
+/* clang-format off */
+static const struct {
+        const char *word;
+        ExitStatus (*run)(const Options *options, const char *environment);
+        bool names, steps, rolls; /* whether it takes a name, --steps, and what is a rollout's */
+} words[] = {
+        { "list", env_list, false, false, false },
+        { "show", env_show, true, false, false },
+        { "check", env_check, true, false, false },
+        { "bench", env_bench, true, true, false },
+        { "rollout", env_rollout, true, true, true },
+};
+/* clang-format on */
 
-        if (strpbrk(file, "\r\n")) {
-                complain("a file name with a line break cannot stand in a job file");
-                return STATUS_USAGE;
-        }
-        g_ptr_array_add(sets, g_strconcat("Job.Environment=", strchr(file, '/') ? "" : "./", file, NULL));
-        status = submission_load_text(&submission, NULL, "[Job]\n", sets);
-        if (status == STATUS_OK)
-                status = verify_submission(options, &submission);
-        submission_done(&submission);
-        return status;
+/* The option that a word does not take, NULL: none. */
+static const char *excess(const Options *options, size_t word) {
+        if (options->n_steps > 0 && !words[word].steps)
+                return "steps";
+        if (words[word].rolls)
+                return NULL;
+        return options->actions      ? "actions"
+               : options->state_file ? "state"
+               : options->states     ? "states"
+                                     : NULL;
 }
 
 ExitStatus verb_env(const Options *options, char **arguments, size_t n) {
-        if (n == 0 || (n == 1 && strcmp(arguments[0], "list") == 0))
-                return env_list(options);
-        if (n == 2 && strcmp(arguments[0], "show") == 0)
-                return env_show(options, arguments[1]);
-        if (n == 2 && strcmp(arguments[0], "check") == 0)
-                return env_check(options, arguments[1]);
-        complain("env takes one of: list, show NAME, check FILE.so");
+        const char *word = n > 0 ? arguments[0] : "list", *name = n > 1 ? arguments[1] : NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+                const char *option = excess(options, i);
+
+                if (strcmp(word, words[i].word) != 0 || words[i].names != (name != NULL))
+                        continue;
+                if (option) {
+                        complain("env %s takes no --%s", word, option);
+                        return STATUS_USAGE;
+                }
+                return !name || is_known(name) ? words[i].run(options, name) : STATUS_USAGE;
+        }
+        complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may be ./FILE.so");
         return STATUS_USAGE;
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "actorctl/follow.h"
+#include "actorctl/submission.h"
 #include "actorctl/table.h"
-#include "actorctl/verify.h"
 
 static void print_ok(const Options *options, const Submission *submission, const JobStatus *job) {
         if (options->json != JSON_OFF) {
@@ -19,7 +19,7 @@ static void print_ok(const Options *options, const Submission *submission, const
                                 job->environment, job->sandbox_level);
 }
 
-ExitStatus verify_submission(const Options *options, Submission *submission) {
+static ExitStatus verify_submission(const Options *options, Submission *submission) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         JobStatus job;

@@ -22,6 +22,11 @@ const char *spec_field_to_string(int field) {
         return field >= 0 && field < _SPEC_FIELD_MAX ? table[field] : NULL;
 }
 
+bool env_has_state(const ActordEnv *env) {
+        return env->struct_bytes >= sizeof(ActordEnv) && env->state_parts && env->get_state &&
+               env->set_state;
+}
+
 size_t element_bytes(uint32_t element) {
         switch ((ActordElement) element) {
         case ACTORD_F32:

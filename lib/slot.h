@@ -2,6 +2,7 @@
 /* Layouts of shared memory, computed once from checked input; and the checks of a spec that a plugin wrote. Pure. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "include/policy.h"
@@ -44,6 +45,9 @@ const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."
 
 /* 0, or -EINVAL with *ret_field: number of the first field that is impossible (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
+
+/* Whether it has the optional functions about its physical state. The table is a checked one. */
+bool env_has_state(const ActordEnv *env);
 
 size_t element_bytes(uint32_t element);           /* ActordElement; 0: unknown */
 uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the space */

@@ -19,7 +19,7 @@ examples     = $(foreach f,$(wildcard examples/*.conf),0644:$(f):$(EXAMPLESDIR)/
 
 INSTALLED = \
         0755:$(B)/actorctl:$(BINDIR)/actorctl \
-        $(foreach p,actord actord-spawn actord-invoker actord-learner,0755:$(B)/$(p):$(LIBEXECDIR)/$(p)) \
+        $(foreach p,actord actord-spawn actord-invoker actord-learner actord-trial,0755:$(B)/$(p):$(LIBEXECDIR)/$(p)) \
         $(foreach m,$(MODULES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
         0644:units/actord.service.in:$(UNITDIR)/actord.service \

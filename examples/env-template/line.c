@@ -8,7 +8,8 @@
  * the right end. Square 0 is a hole: falling into it ends the episode as well.
  *
  *     make                            builds line.so; needs actord/env.h and a C compiler, nothing else
- *     actorctl env check ./line.so    tries it, in the sandbox that a job would use
+ *     actorctl env check ./line.so    tries point by point whether it keeps the rules, in a sandbox
+ *     actorctl env rollout ./line.so  prints what it does, step by step
  *     Environment=./line.so           in a job file trains on it
  *
  * Three rules make an environment repeatable, and that is what lets a job be moved, resumed and replayed:
@@ -154,6 +155,28 @@ static int line_restore(void *instance, const void *snapshot) {
         return 0;
 }
 
+/* The next three are optional: the physical state as plain numbers, for `actorctl env rollout --state`. */
+static int line_state_parts(const void *instance, ActordStatePart *ret) {
+        ret[0] = (ActordStatePart){ .name = "square", .n_numbers = 1 };
+        return 1;
+}
+
+static int line_get_state(const void *instance, double *ret) {
+        ret[0] = ((const Line *) instance)->position;
+        return 0;
+}
+
+static int line_set_state(void *instance, const double *state, void *ret_observation) {
+        Line *line = instance;
+
+        if (!(state[0] > 0 && state[0] < line->n_squares - 1) || state[0] != floor(state[0]))
+                return -EINVAL; /* in the hole or at the goal no episode goes on */
+
+        line->position = (int32_t) state[0];
+        observe(line, ret_observation);
+        return 0;
+}
+
 /* Gives back what init() took beside the instance itself: here nothing. */
 static void line_close(void *instance) {
 }
@@ -171,4 +194,7 @@ __attribute__((visibility("default"))) const ActordEnv actord_env = {
         .snapshot = line_snapshot,
         .restore = line_restore,
         .close = line_close,
+        .state_parts = line_state_parts,
+        .get_state = line_get_state,
+        .set_state = line_set_state,
 };

@@ -22,7 +22,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --episodes | --rounds | --target | --name | --format | --output | --lines | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --episodes | --rounds | --target | --name | --format | --output | --lines | --steps | --actions | --state | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -35,7 +35,10 @@ _actorctl() {
     verb=$(_actorctl_verb)
 
     case $before in
-        -o | --output)
+        --actions)
+            mapfile -t COMPREPLY < <(compgen -W 'random zero' -- "$word"; compgen -f -- "$word")
+            return ;;
+        -o | --output | --state)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
         --policy)
@@ -62,7 +65,8 @@ _actorctl() {
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
-                '' | list | status | show | bill | env | price) words='--json --no-pager --no-legend' ;;
+                env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states' ;;
+                '' | list | status | show | bill | price) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac
             mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")
@@ -89,11 +93,10 @@ _actorctl() {
             esac ;;
         env)
             case $before in
-                show) words=$(_actorctl_environments) ;;
-                check)
-                    mapfile -t COMPREPLY < <(compgen -f -X '!*.so' -- "$word"; compgen -d -- "$word")
+                show | check | bench | rollout)
+                    mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_environments)" -- "$word"; compgen -f -X '!*.so' -- "$word"; compgen -d -- "$word")
                     return ;;
-                *) words='list show check' ;;
+                *) words='list show check bench rollout' ;;
             esac ;;
         price)
             case $before in

@@ -41,6 +41,8 @@ static int hostile_spec(const ActordOption *options, uint32_t n_options, ActordE
                 .instance_bytes = sizeof(Hostile),
                 .snapshot_bytes = sizeof(Hostile),
         };
+        if (strcmp(how, "loader") == 0)
+                abort();
         if (strcmp(how, "spec") == 0)
                 ret->observation.shape[0] = 0xffffffff;
         return 0;
@@ -62,6 +64,9 @@ static int hostile_reset(void *instance, ActordRandom *random, void *ret_observa
         return 0;
 }
 
+static unsigned n_steps_ever;
+static char *volatile kept;
+
 static int misbehave(const Hostile *h, float *o) {
         if (strcmp(h->how, "crash") == 0)
                 *(volatile int *) 8 = 1;
@@ -80,6 +85,12 @@ static int misbehave(const Hostile *h, float *o) {
                 o[0] = NAN;
         if (strcmp(h->how, "range") == 0)
                 o[0] = 1e9f;
+        if (strcmp(h->how, "beyond") == 0)
+                o[2] = 1;
+        if (strcmp(h->how, "static") == 0)
+                o[1] = (float) (n_steps_ever++ % 7);
+        if (strcmp(h->how, "leak") == 0)
+                kept = strdup(h->how);
         if (strcmp(h->how, "error") == 0)
                 return -EIO;
         if (strcmp(h->how, "fork") == 0)

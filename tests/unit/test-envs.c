@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "actor/host.h"
+#include "lib/slot.h"
 #include "tests/unit/env-fixture.h"
 
 enum { N_STEPS = 2000, SEED = 11 };
@@ -219,7 +220,7 @@ static void test_state(gconstpointer data) {
 
         if (!env_of(row))
                 return;
-        g_assert_true(environment_has_state(env_of(row)));
+        g_assert_true(env_has_state(env_of(row)));
 
         a = env_new(row->name);
         b = env_new(row->name);
@@ -257,8 +258,8 @@ static void test_older_table(void) {
 
         older.struct_bytes = ACTORD_ENV_BYTES_MIN;
         g_assert_cmpint(environment_check(&older), ==, 0);
-        g_assert_false(environment_has_state(&older));
-        g_assert_true(environment_has_state(whole));
+        g_assert_false(env_has_state(&older));
+        g_assert_true(env_has_state(whole));
 
         older.struct_bytes--;
         g_assert_cmpint(environment_check(&older), ==, -ENOEXEC);

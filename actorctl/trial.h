@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An environment tried without a job: actord-trial does it, this asks and reads. What it says of a plugin is the plugin's word, so every
+ * record is checked before anybody sees it. */
+#pragma once
+
+#include "actorctl/submission.h"
+#include "include/trial.h"
+
+/* head: TrialSpec, TrialStep, TrialPoint or TrialRate, NULL of a RESET; numbers: what follows it. spec: the last SPEC, NULL before it. */
+typedef struct TrialRow {
+        TrialRecordKind kind;
+        const TrialSpec *spec;
+        const void *head;
+        const double *numbers;
+        uint64_t n_numbers;
+} TrialRow;
+
+typedef void (*TrialTake)(const TrialRow *row, void *userdata);
+
+/* submission: NULL for CATALOGUE. numbers: of double, NULL: none. STATUS_OK and what became of it; else after having said why. */
+ExitStatus trial_call(const TrialRequest *request, const Submission *submission, const GArray *numbers,
+                TrialTake take, void *userdata, TrialVerdict *ret);
+
+/* Says what a verdict means. STATUS_OK: nothing was wrong. */
+ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
+
+/* A submission of two lines for the environment of a name or a file, with --set KEY=VALUE for its options. As submission_load(). */
+ExitStatus trial_submission(const Options *options, const char *environment, Submission *ret);
+
+/* Numbers in a value of the space, and in the whole state. */
+uint64_t trial_space_numbers(const ActordSpace *space);
+uint32_t trial_state_numbers(const TrialSpec *spec);
+
+/* The words below env; list takes no environment. */
+ExitStatus env_list(const Options *options, const char *environment);
+ExitStatus env_show(const Options *options, const char *environment);
+ExitStatus env_check(const Options *options, const char *environment);
+ExitStatus env_bench(const Options *options, const char *environment);
+ExitStatus env_rollout(const Options *options, const char *environment);

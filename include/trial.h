@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* actorctl -> actord-trial, over exec: one environment is to be shown, rolled out, checked or measured, without a job. Requests are sealed
+ * memory; what comes back are records in a pipe, one after another, and a verdict. A record that a plugin's process wrote is a claim. */
+#pragma once
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+#include <assert.h>
+#include <stdint.h>
+#include "include/actord/env.h"
+
+#define TRIAL_ABI 1u
+#define TRIAL_RECORD_BYTES_MAX (256u << 20)
+
+typedef enum TrialFd {
+        TRIAL_FD_REQUEST = 3,   /* sealed memfd: TrialRequest */
+        TRIAL_FD_SETTINGS,      /* sealed memfd: JobSettings; the seed and the options are there */
+        TRIAL_FD_NUMBERS,       /* sealed memfd: doubles, n_state and then n_actions times action_numbers; at least one */
+        TRIAL_FD_ROWS,          /* pipe: TrialRecord and its body, again and again */
+        TRIAL_FD_VERDICT,       /* memfd: TrialVerdict, written last and by what is outside the sandbox */
+        TRIAL_FD_PLUGIN = 16,   /* of Environment=./FILE.so: where a sandbox expects a job's first mount */
+} TrialFd;
+
+typedef enum TrialKind {
+        TRIAL_SHOW,             /* one SPEC */
+        TRIAL_CATALOGUE,        /* a SPEC for each environment that has a name and is installed */
+        TRIAL_ROLLOUT,          /* SPEC, then RESET and STEP */
+        TRIAL_CHECK,            /* a POINT for each TrialPoint_ */
+        TRIAL_BENCH,            /* RATE, again and again */
+        _TRIAL_KIND_MAX,
+} TrialKind;
+
+typedef enum TrialActions { TRIAL_ACTIONS_RANDOM, TRIAL_ACTIONS_ZERO, TRIAL_ACTIONS_GIVEN, _TRIAL_ACTIONS_MAX } TrialActions;
+
+typedef struct TrialRequest {
+        uint32_t abi, struct_bytes;
+        uint32_t kind, actions;
+        uint64_t n_steps;                       /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes */
+        uint32_t each_state, action_numbers;    /* ROLLOUT: the state after each step, too; numbers of one given action */
+        uint64_t n_actions;
+        uint32_t n_state, reserved;             /* 0: as reset() begins */
+} TrialRequest;
+
+typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, _TRIAL_RECORD_MAX } TrialRecordKind;
+
+typedef struct TrialRecord { uint32_t kind, n_bytes; } TrialRecord;
+
+typedef struct TrialSpec {
+        ActordEnvSpec spec;
+        uint32_t n_parts, level;                /* SandboxLevel */
+        ActordStatePart parts[ACTORD_STATE_PARTS];
+} TrialSpec;
+
+/* RESET: doubles of the state, then of the observation. STEP: this, then doubles of action, observation and, where asked for, state. */
+typedef struct TrialStep {
+        double reward;
+        uint32_t terminated, truncated;
+} TrialStep;
+
+/* X(NAME, promise) */
+#define TRIAL_POINTS(X)                                                                         \
+        X(SPEC, "it loads, and what it says of itself is possible")                             \
+        X(OPTIONS, "it refuses an option that it does not know")                                \
+        X(SHAPES, "reset and step write a whole observation and a whole result")                \
+        X(RANGES, "observations, rewards and ends are as its spec says")                        \
+        X(BOUNDS, "it touches nothing outside its memory")                                      \
+        X(RESETS, "it can be reset at any time, and then begins afresh")                        \
+        X(DETERMINISM, "equal seeds and actions give equal episodes, whatever runs beside")     \
+        X(SNAPSHOTS, "what is restored from a snapshot goes on as the original does")           \
+        X(STATE, "its physical state can be read and set")                                      \
+        X(LEAKS, "100,000 steps leave its memory as large as it was")
+
+enum TrialPoint_ {
+#define X(name, promise) TRIAL_POINT_##name,
+        TRIAL_POINTS(X)
+#undef X
+        _TRIAL_POINT_MAX,
+};
+
+/* X(NAME, sentence): the sentence's %d is the detail. */
+#define TRIAL_FINDINGS(X)                                                                                       \
+        X(KEPT, "%d")                                                                                           \
+        X(STICKY, "it is sticky and takes no snapshots")                                                        \
+        X(STATELESS, "it shows no physical state")                                                              \
+        X(FAULT, "%d")                                                                                          \
+        X(NOT_TRIED, "not tried, since a point before it did not end")                                          \
+        X(NONSENSE, "spec() took Nonsense=1: answer -EINVAL, or a misspelt key is never found")                 \
+        X(ERROR, "one of its functions returned error %d")                                                      \
+        X(RESET_PART, "reset() left byte %d of the observation as it was")                                      \
+        X(STEP_PART, "step() left byte %d of the observation as it was")                                        \
+        X(RESULT_PART, "step() left byte %d of its result as it was: write all of *ret")                        \
+        X(NOT_FINITE, "number %d of an observation is not finite")                                              \
+        X(OUTSIDE, "number %d of an observation is outside the range that the spec gives")                      \
+        X(REWARD, "the reward of step %d is not finite, or outside the range that the spec gives")              \
+        X(FLAGS, "terminated or truncated is neither 0 nor 1 after step %d")                                    \
+        X(TRUNCATED, "step %d is truncated, which the spec does not announce (ACTORD_ENV_TRUNCATES)")           \
+        X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                                       \
+        X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                                 \
+        X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                                       \
+        X(REMEMBERS, "after a reset a used instance and a new one part at step %d")                             \
+        X(PARTS, "two runs with one seed part at step %d: is there state outside the instance?")                \
+        X(SNAPSHOT_PARTS, "it parts from the original %d steps after restore(): what does the snapshot lack?")  \
+        X(STATE_PARTS, "state_parts() describes an impossible state (%d)")                                      \
+        X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                               \
+        X(GROWS, "its memory grew by %d bytes")
+
+typedef enum TrialFinding {
+#define X(name, sentence) TRIAL_FINDING_##name,
+        TRIAL_FINDINGS(X)
+#undef X
+        _TRIAL_FINDING_MAX,
+} TrialFinding;
+
+typedef struct TrialPoint {
+        uint32_t point, finding;
+        uint32_t fault;                         /* with FINDING_FAULT: Fault */
+        int32_t detail;
+} TrialPoint;
+
+typedef struct TrialRate {
+        uint32_t inside, level;                 /* whether the run was in the sandbox, and in which */
+        double steps_per_second;
+} TrialRate;
+
+/* X(NAME, sentence): why a trial ended early. The %d is the detail. */
+#define TRIAL_PROBLEMS(X)                                                                       \
+        X(NONE, "%d")                                                                           \
+        X(FAULT, "%d")                                                                          \
+        X(STATE, "it has no physical state of that shape: --state needs %d numbers")            \
+        X(STATE_REFUSED, "it refuses that state (error %d)")                                    \
+        X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                                     \
+        X(ACTION_VALUE, "action %d is not one of its actions")                                  \
+        X(LEVEL, "the sandbox that Sandbox= demands is not to be had here (error %d)")          \
+        X(SETUP, "the trial could not be set up (error %d)")
+
+typedef enum TrialProblem {
+#define X(name, sentence) TRIAL_PROBLEM_##name,
+        TRIAL_PROBLEMS(X)
+#undef X
+        _TRIAL_PROBLEM_MAX,
+} TrialProblem;
+
+typedef struct TrialVerdict {
+        uint32_t done;                          /* 1: the trial came to its end and this is filled */
+        uint32_t problem, fault;
+        int32_t detail;
+} TrialVerdict;
+
+static_assert(sizeof(TrialRequest) == 48, "ABI");
+static_assert(sizeof(TrialSpec) == sizeof(ActordEnvSpec) + 8 + 8 * sizeof(ActordStatePart), "ABI");
+static_assert(sizeof(TrialStep) == 16, "ABI");
+static_assert(sizeof(TrialPoint) == 16, "ABI");
+static_assert(sizeof(TrialRate) == 16, "ABI");
+static_assert(sizeof(TrialVerdict) == 16, "ABI");

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Environments without a job: what an author is told about a plugin, and rollouts that others can be held against."""
+import json, os, re, subprocess
+from story import ROOT, STATE, ctl, equal, story, tell
+
+
+def build(source, name, *flags):
+    path = os.path.join(STATE, name)
+    subprocess.run(["gcc", "-std=gnu17", "-O1", "-fPIC", "-shared", *flags, "-I", os.path.join(ROOT, "include"),
+                    "-o", path, os.path.join(ROOT, source), "-lm"], check=True)
+    return path
+
+
+def hostile():
+    path = os.path.join(STATE, "hostile.so")
+    return path if os.path.exists(path) else build("tests/integration/hostile-env.c", "hostile.so")
+
+
+def lines(r):
+    equal(r.status, 0, f"status: {r.err}")
+    return [json.loads(line) for line in r.out.splitlines()]
+
+
+def points(*words):
+    """{point: finding} of all that is not kept, and the exit status."""
+    r = ctl("env", "check", *words, "--json=short")
+    found = json.loads(r.out)
+    equal(found["ok"], not any(not p["ok"] for p in found["points"]), "ok")
+    equal(len(found["points"]), 10, "points")
+    return {p["point"]: p["finding"] for p in found["points"] if not p["ok"]}, r.status
+
+
+@story("a good plugin keeps every point, and so do environments of ours")
+def good():
+    line = build("examples/env-template/line.c", "line.so")
+    for words in [line], [line, "--set", "Squares=50"], ["CartPole-v1"], ["Pendulum-v1"]:
+        broken, status = points(*words)
+        equal((broken, status), ({}, 0), f"{words}")
+    r = ctl("env", "check", "CartPole-v1")
+    equal([w.split(" - ")[0] for w in r.out.splitlines()], ["1..10"] + [f"ok {i}" for i in range(1, 11)], "TAP")
+
+
+@story("each misbehaviour is found at its point and named, and the other points are still tried")
+def misbehaviour():
+    for how, point, finding in [("beyond", "outside its memory", r"outside the observation of 8 bytes"),
+                                ("static", "equal seeds", r"two runs with one seed part at step \d+"),
+                                ("leak", "leave its memory", r"grew by \d+ bytes"),
+                                ("range", "as its spec says", r"number 0 of an observation is outside"),
+                                ("nan", "as its spec says", r"number 0 of an observation is not finite"),
+                                ("crash", "outside its memory", r"signal 11"),
+                                ("abort", "outside its memory", r"signal 6"),
+                                ("exit", "outside its memory", r"ended by itself"),
+                                ("error", "outside its memory", r"error 5"),
+                                ("fork", "outside its memory", r"sandbox forbids"),
+                                ("file", "outside its memory", r"error 2|error 13")]:
+        broken, status = points(hostile(), "--set", "How=" + how)
+        found = [f for p, f in broken.items() if point in p]
+        assert found and re.search(finding, found[0]), (how, broken)
+        equal(status, 1, f"status of {how}")
+        assert not any("it loads" in p for p in broken), (how, broken)
+
+
+@story("what never returns is ended after its time, and nothing is tried after it")
+def hang():
+    broken, status = points(hostile(), "--set", "How=hang", "--set", "Actor.TimeoutSec=1")
+    assert status == 1 and any("did not answer" in f for f in broken.values()), broken
+    assert any("not tried" in f for f in broken.values()), broken
+    for words in ["check"], ["show"], ["rollout"]:
+        r = ctl("env", *words, hostile(), "--set", "How=stall", "--set", "Actor.TimeoutSec=1", timeout=20)
+        assert r.status != 0 and "did not answer" in r.err + r.out, (words, r.out, r.err)
+
+
+@story("a plugin that no job could run is refused with status 2 and its reason")
+def unusable():
+    older = os.path.join(STATE, "include", "actord")
+    os.makedirs(older)
+    with open(os.path.join(ROOT, "include", "actord", "env.h")) as f, open(os.path.join(older, "env.h"), "w") as g:
+        g.write(f.read().replace("#define ACTORD_ENV_ABI 1u", "#define ACTORD_ENV_ABI 99u"))
+    other = build("tests/integration/hostile-env.c", "other.so", "-I", os.path.dirname(older))
+    empty = os.path.join(STATE, "empty.so")
+    subprocess.run(["gcc", "-shared", "-o", empty, "-x", "c", "/dev/null"], check=True)
+    for words, want in [([hostile(), "--set", "How=spec"], "impossible"), ([hostile(), "--set", "How=load"], "could not load"),
+                        ([hostile(), "--set", "How=loader"], "signal 6"), ([empty], "actord_env"), ([other], "ABI 99")]:
+        r = ctl("env", "check", *words)
+        assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)
+        assert "not ok 1" in r.out and "not ok 2" in r.out, r.out
+    equal(ctl("env", "show", os.path.join(STATE, "absent.so")).status, 2, "a file that is not there")
+
+
+@story("a rollout that is given its own first state and its own actions back repeats itself, digit for digit")
+def repeats():
+    for name in "CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Hopper-v4", "Ant-v4":
+        path = os.path.join(STATE, name + ".jsonl")
+        first = ctl("env", "rollout", name, "--seed", "5", "--steps", "9", "--states")
+        with open(path, "w") as f:
+            f.write(first.out)
+        equal(len(lines(first)), 10, f"lines of {name}")
+        again = ctl("env", "rollout", name, "--state", path, "--actions", path, "--states")
+        equal(again.out, first.out, name)
+        other = ctl("env", "rollout", name, "--seed", "6", "--steps", "9")
+        assert other.out != first.out, name
+
+
+@story("a rollout's lines say what happened: resets at ends, actions as given, truncation at the horizon")
+def rows():
+    r = lines(ctl("env", "rollout", "CartPole-v0", "--steps", "500"))
+    resets = [k for k, x in enumerate(r) if "state" in x]
+    equal([x["episode"] for x in r if "state" in x], list(range(1, len(resets) + 1)), "episodes")
+    equal([x["step"] for x in r if "step" in x], list(range(500)), "steps")
+    for k in resets[1:]:
+        assert r[k - 1]["terminated"] or r[k - 1]["truncated"], r[k - 1]
+    assert not any(x.get("terminated") for k, x in enumerate(r[:-1]) if "step" in x and k + 1 not in resets)
+    assert all(set(x) == {"step", "action", "observation", "reward", "terminated", "truncated"} for x in r if "step" in x)
+
+    zero = lines(ctl("env", "rollout", "Pendulum-v1", "--steps", "401", "--actions", "zero"))
+    equal([x["step"] for x in zero if x.get("truncated")], [199, 399], "truncations")
+    assert all(x["action"] == [0] for x in zero if "step" in x)
+
+    actions = os.path.join(STATE, "actions")
+    with open(actions, "w") as f:
+        f.write('1\n[0]\n{"action": 1}\n{"note": 2}\n\n0\n')
+    equal([x["action"] for x in lines(ctl("env", "rollout", "CartPole-v1", "--actions", actions)) if "step" in x], [1, 0, 1, 0], "actions")
+    state = os.path.join(STATE, "state")
+    with open(state, "w") as f:
+        f.write('{"qpos": [0, 1.25, 0, 0, 0, 0], "qvel": [0, 0, 0, 0, 0, 0.5]}')
+    hopper = lines(ctl("env", "rollout", "Hopper-v4", "--state", state, "--steps", "1"))
+    equal(hopper[0]["state"], {"qpos": [0, 1.25, 0, 0, 0, 0], "qvel": [0, 0, 0, 0, 0, 0.5]}, "state")
+
+
+@story("wrong input for a rollout gets one sentence that says what to do")
+def wrong_input():
+    def file(text):
+        path = os.path.join(STATE, "wrong")
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    for words, want in [(["rollout", "CartPole-v1", "--state", EXAMPLE], "4 numbers"),
+                        (["rollout", "CartPole-v1", "--actions", "/no/such"], "/no/such"), (["rollout", "CartPole-v1", "--steps", "0"], "steps"),
+                        (["rollout", "CartPole-v1", "--set", "Gravity=3"], "Gravity"), (["rollout", "cartpol-v1"], "CartPole-v1"),
+                        (["list", "--steps", "3"], "--steps"), (["show", "CartPole-v1", "--actions", "zero"], "--actions"), (["bench"], "env takes")]:
+        r = ctl("env", *words)
+        assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.out, r.err)
+    r = ctl("env", "rollout", "Pendulum-v1", "--actions", file("[1, 2]\n"))
+    assert r.status == 2 and "is 1" in r.err, r.err
+    r = ctl("env", "rollout", "CartPole-v1", "--actions", file("1\n7\n"))
+    assert r.status == 2 and "action 1" in r.err and len(r.out.splitlines()) == 2, (r.out, r.err)
+    r = ctl("env", "rollout", hostile(), "--state", file("[1]"))
+    assert r.status == 2 and "no physical state" in r.err, r.err
+
+
+EXAMPLE = os.path.join(ROOT, "examples", "cartpole.conf")
+
+
+@story("a rollout that dies says so after the lines that came before")
+def dies():
+    r = ctl("env", "rollout", hostile(), "--set", "How=crash")
+    rows = [json.loads(line) for line in r.out.splitlines()]
+    equal((r.status, rows[-1]["step"]), (1, 18), r.err)
+    assert "signal 11" in r.err, r.err
+
+
+@story("bench compares a sandboxed loop with a bare one, and never runs a plugin bare")
+def bench():
+    r = ctl("env", "bench", "CartPole-v1", "--steps", "20000", "--json")
+    assert r.inside_steps_per_s > 1e5 and r.outside_steps_per_s > 1e5 and r.share_lost < 0.9, r.json
+    r = ctl("env", "bench", hostile(), "--steps", "20000", "--json")
+    assert r.inside_steps_per_s > 1e4 and r.outside_steps_per_s is None and r.share_lost is None, r.json
+
+
+@story("list and show say what each environment is, within 80 columns")
+def shown():
+    r = ctl("env", "list", "--json")
+    equal({x["environment"]: x["action"] for x in r.json}["CartPole-v1"], "of 2", "action")
+    for row in r.json:
+        if row["installed"]:
+            text, json_ = ctl("env", "show", row["environment"]), ctl("env", "show", row["environment"], "--json")
+            assert max(map(len, text.out.splitlines())) <= 80, text.out
+            assert row["description"] in text.out and all(key in text.out for key in row["options"].split()), text.out
+            equal(json_.snapshots, row["snapshots"], "snapshots")
+    equal(ctl("env", "show", "Hopper-v4", "--json").state, {"qpos": 6, "qvel": 6}, "state")
+    equal(ctl("env", "show", "CartPole-v1", "--json").action["choices"], 2, "choices")
+
+
+tell()

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the environment ABI asks of an environment, point by point. Each point is tried in a process of its own, so that one that crashes
+ * or never returns says nothing about the others. */
+#include <errno.h>
+#include <malloc.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/slot.h"
+#include "trial/stage.h"
+
+enum { N_STEPS = 2000, N_LEAK = 100000, N_WARM = 5000, N_MOVE = 97, ACTION_OFFSET = 1000 };
+/* An allocator keeps some of what it was given back. */
+enum { HEAP_SPARE = 4096, PAGES_SPARE_KIB = 1024 };
+
+/* An engine may normalise what it is given, quaternions above all. */
+#define STATE_TOLERANCE 1e-12
+
+typedef struct Point {
+        const Trial *trial;
+        const ActordEnv *env;
+        TrialSpec said;
+        int32_t detail;
+} Point;
+
+static TrialFinding found(Point *p, TrialFinding finding, int64_t detail) {
+        p->detail = (int32_t) (detail > INT32_MAX ? INT32_MAX : detail);
+        return finding;
+}
+
+static TrialFinding failed(Point *p, int r) {
+        return found(p, TRIAL_FINDING_ERROR, -r);
+}
+
+static int begin(Point *p, Stage *stage) {
+        int r;
+
+        r = stage_init(stage, p->trial, p->env, &p->said.spec);
+        return r < 0 ? r : stage_reset(stage);
+}
+
+/* Step t with the action of place t, and a reset after an end. */
+static int go(Stage *stage, uint64_t t) {
+        int r;
+
+        stage_act_random(stage, t);
+        r = stage_step(stage);
+        return r >= 0 && stage_ended(stage) ? stage_reset(stage) : r;
+}
+
+static bool same(const Stage *a, const Stage *b) {
+        return memcmp(&a->step.reward, &b->step.reward, sizeof(double)) == 0 &&
+               a->step.terminated == b->step.terminated && a->step.truncated == b->step.truncated &&
+               memcmp(a->observation.memory, b->observation.memory, a->observation.bytes) == 0;
+}
+
+static TrialFinding check_spec(Point *p, Stage s[2]) {
+        int r = begin(p, &s[0]);
+
+        return r < 0 ? failed(p, r) : TRIAL_FINDING_KEPT;
+}
+
+static TrialFinding check_options(Point *p, Stage s[2]) {
+        const ActordOption nonsense = { "Nonsense", "1" };
+        ActordEnvSpec spec = {};
+
+        return p->env->spec(&nonsense, 1, &spec) >= 0 ? TRIAL_FINDING_NONSENSE : TRIAL_FINDING_KEPT;
+}
+
+/* The first byte that holds one pattern in one run and the other in the next was never written. -1: there is none. */
+static int64_t unwritten(const void *a, const void *b, size_t n, int pattern_a, int pattern_b) {
+        for (size_t i = 0; i < n; i++)
+                if (((const uint8_t *) a)[i] == pattern_a && ((const uint8_t *) b)[i] == pattern_b)
+                        return (int64_t) i;
+        return -1;
+}
+
+static TrialFinding check_shapes(Point *p, Stage s[2]) {
+        static const int patterns[2] = { 0xa5, 0x5a };
+        size_t n_result = offsetof(ActordStep, reserved);
+
+        for (uint64_t t = 0; t < N_STEPS / 10; t++) {
+                int64_t at;
+                int r = 0;
+
+                for (int k = 0; k < 2 && r >= 0; k++) {
+                        r = t == 0 ? stage_init(&s[k], p->trial, p->env, &p->said.spec) : 0;
+                        if (r >= 0)
+                                memset(s[k].observation.memory, patterns[k], s[k].observation.bytes);
+                        if (r >= 0 && (t == 0 || stage_ended(&s[k])))
+                                r = stage_reset(&s[k]);
+                }
+                if (r < 0)
+                        return failed(p, r);
+                at = unwritten(s[0].observation.memory, s[1].observation.memory, s[0].observation.bytes,
+                                patterns[0], patterns[1]);
+                if (s[0].elapsed_steps == 0 && at >= 0)
+                        return found(p, TRIAL_FINDING_RESET_PART, at);
+
+                for (int k = 0; k < 2 && r >= 0; k++) {
+                        memset(s[k].observation.memory, patterns[k], s[k].observation.bytes);
+                        memset(&s[k].step, patterns[k], sizeof(s[k].step));
+                        stage_act_random(&s[k], t);
+                        r = stage_step(&s[k]);
+                }
+                if (r < 0)
+                        return failed(p, r);
+                at = unwritten(&s[0].step, &s[1].step, n_result, patterns[0], patterns[1]);
+                if (at >= 0)
+                        return found(p, TRIAL_FINDING_RESULT_PART, at);
+                at = unwritten(s[0].observation.memory, s[1].observation.memory, s[0].observation.bytes,
+                                patterns[0], patterns[1]);
+                if (at >= 0)
+                        return found(p, TRIAL_FINDING_STEP_PART, at);
+        }
+        return TRIAL_FINDING_KEPT;
+}
+
+static TrialFinding check_observation(Point *p, const Stage *stage, double *numbers) {
+        const ActordSpace *space = &p->said.spec.observation;
+        double high = space->kind == ACTORD_BOX ? space->high : space->n_choices - 1.0;
+        double low = space->kind == ACTORD_BOX ? space->low : 0;
+
+        /* Bounds are doubles and most observations floats: what rounds to the bound is within it. */
+        if (space->element == ACTORD_F32) {
+                low = fmin(low, (float) low);
+                high = fmax(high, (float) high);
+        }
+        space_to_doubles(space, stage->observation.memory, numbers);
+        for (uint64_t i = 0; i < stage->n_observation; i++) {
+                if (!isfinite(numbers[i]))
+                        return found(p, TRIAL_FINDING_NOT_FINITE, (int64_t) i);
+                if (numbers[i] < low || numbers[i] > high)
+                        return found(p, TRIAL_FINDING_OUTSIDE, (int64_t) i);
+        }
+        return TRIAL_FINDING_KEPT;
+}
+
+static TrialFinding check_result(Point *p, const Stage *stage, uint64_t t) {
+        const ActordEnvSpec *spec = &p->said.spec;
+        const ActordStep *step = &stage->step;
+
+        if (!isfinite(step->reward) || step->reward < spec->reward_low || step->reward > spec->reward_high)
+                return found(p, TRIAL_FINDING_REWARD, (int64_t) t);
+        if (step->terminated > 1 || step->truncated > 1)
+                return found(p, TRIAL_FINDING_FLAGS, (int64_t) t);
+        if (step->truncated && !(spec->flags & ACTORD_ENV_TRUNCATES))
+                return found(p, TRIAL_FINDING_TRUNCATED, (int64_t) t);
+        return TRIAL_FINDING_KEPT;
+}
+
+static TrialFinding check_ranges(Point *p, Stage s[2]) {
+        _cleanup_free_ double *numbers = NULL;
+        TrialFinding finding;
+        int r;
+
+        r = begin(p, &s[0]);
+        if (r < 0)
+                return failed(p, r);
+        numbers = calloc(s[0].n_observation, sizeof(double));
+        if (!numbers)
+                return failed(p, -ENOMEM);
+
+        finding = check_observation(p, &s[0], numbers);
+        for (uint64_t t = 0; t < N_STEPS && finding == TRIAL_FINDING_KEPT; t++) {
+                stage_act_random(&s[0], t);
+                r = stage_step(&s[0]);
+                if (r < 0)
+                        return failed(p, r);
+                finding = check_result(p, &s[0], t);
+                if (finding == TRIAL_FINDING_KEPT)
+                        finding = check_observation(p, &s[0], numbers);
+                if (finding == TRIAL_FINDING_KEPT && stage_ended(&s[0])) {
+                        r = stage_reset(&s[0]);
+                        if (r < 0)
+                                return failed(p, r);
+                        finding = check_observation(p, &s[0], numbers);
+                }
+        }
+        return finding;
+}
+
+/* For the handler, which gets no argument of ours. */
+static const Stage *guarded_stage;
+
+static TrialFinding beyond(const Stage *stage, int32_t *ret_detail, const void *address) {
+        const struct {
+                const Guarded *guarded;
+                TrialFinding finding;
+        } parts[] = {
+                { &stage->instance, TRIAL_FINDING_BEYOND_INSTANCE },
+                { &stage->observation, TRIAL_FINDING_BEYOND_OBSERVATION },
+                { &stage->snapshot, TRIAL_FINDING_BEYOND_SNAPSHOT },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(parts); i++)
+                if (address ? guarded_guards(parts[i].guarded, address)
+                            : !guarded_is_whole(parts[i].guarded)) {
+                        *ret_detail = (int32_t) parts[i].guarded->bytes;
+                        return parts[i].finding;
+                }
+        return TRIAL_FINDING_KEPT;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+        TrialPage *page = guarded_stage->page;
+        TrialFinding finding = beyond(guarded_stage, &page->detail, info->si_addr);
+
+        if (finding == TRIAL_FINDING_KEPT) {
+                (void) signal(number, SIG_DFL); /* another mistake: it is made again, and then ends us */
+                return;
+        }
+        page->finding = finding;
+        page->finished = 1;
+        _exit(EXIT_SUCCESS);
+}
+
+static TrialFinding check_bounds(Point *p, Stage s[2]) {
+        const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+        bool sticky = p->said.spec.flags & ACTORD_ENV_STICKY;
+        TrialFinding finding;
+        int r;
+
+        guarded_stage = &s[0];
+        (void) sigaction(SIGSEGV, &action, NULL);
+        (void) sigaction(SIGBUS, &action, NULL);
+
+        r = begin(p, &s[0]);
+        for (uint64_t t = 0; t < N_STEPS && r >= 0; t++) {
+                r = go(&s[0], t);
+                if (r >= 0 && !sticky && t % N_MOVE == 0) {
+                        r = p->env->snapshot(s[0].instance.memory, s[0].snapshot.memory);
+                        if (r >= 0)
+                                r = p->env->restore(s[0].instance.memory, s[0].snapshot.memory);
+                }
+        }
+        if (r < 0)
+                return failed(p, r);
+        finding = beyond(&s[0], &p->detail, NULL);
+        return finding;
+}
+
+/* One has lived, the other is new; both begin the same episode. */
+static TrialFinding check_resets(Point *p, Stage s[2]) {
+        int r;
+
+        r = begin(p, &s[0]);
+        for (uint64_t t = 0; t < N_STEPS && r >= 0; t++)
+                r = t % N_MOVE == 0 ? stage_reset(&s[0]) : go(&s[0], t + ACTION_OFFSET);
+        if (r >= 0)
+                r = stage_init(&s[1], p->trial, p->env, &p->said.spec);
+        for (int k = 0; k < 2 && r >= 0; k++) {
+                s[k].episode = s[k].n_steps = 0;
+                s[k].step = (ActordStep){};
+                r = stage_reset(&s[k]);
+        }
+        for (uint64_t t = 0; t < N_STEPS && r >= 0; t++) {
+                if (!same(&s[0], &s[1]))
+                        return found(p, TRIAL_FINDING_REMEMBERS, (int64_t) t);
+                r = go(&s[0], t);
+                if (r >= 0)
+                        r = go(&s[1], t);
+        }
+        return r < 0 ? failed(p, r) : TRIAL_FINDING_KEPT;
+}
+
+static uint64_t digest(uint64_t hash, const Stage *stage) {
+        const uint8_t *p = stage->observation.memory;
+
+        /* FNV-1a: only equality matters. */
+        for (uint64_t i = 0; i < stage->observation.bytes; i++)
+                hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+        for (size_t i = 0; i < offsetof(ActordStep, reserved); i++)
+                hash = (hash ^ ((const uint8_t *) &stage->step)[i]) * UINT64_C(0x100000001b3);
+        return hash;
+}
+
+/* Once alone, and once more while another instance runs in between. */
+static TrialFinding check_determinism(Point *p, Stage s[2]) {
+        static uint64_t alone[N_STEPS];
+        int r;
+
+        r = begin(p, &s[0]);
+        for (uint64_t t = 0; t < N_STEPS && r >= 0; t++) {
+                r = go(&s[0], t);
+                alone[t] = digest(t > 0 ? alone[t - 1] : 0, &s[0]);
+        }
+        stage_done(&s[0]);
+        if (r >= 0)
+                r = begin(p, &s[0]);
+        if (r >= 0)
+                r = begin(p, &s[1]);
+        for (uint64_t t = 0, hash = 0; t < N_STEPS && r >= 0; t++) {
+                r = go(&s[1], t + ACTION_OFFSET);
+                if (r >= 0)
+                        r = go(&s[0], t);
+                hash = digest(hash, &s[0]);
+                if (r >= 0 && hash != alone[t])
+                        return found(p, TRIAL_FINDING_PARTS, (int64_t) t);
+        }
+        return r < 0 ? failed(p, r) : TRIAL_FINDING_KEPT;
+}
+
+/* A runs on; at each move B, which has been elsewhere, is restored from A's snapshot and must keep up until the next. */
+static TrialFinding check_snapshots(Point *p, Stage s[2]) {
+        int r;
+
+        if (p->said.spec.flags & ACTORD_ENV_STICKY)
+                return TRIAL_FINDING_STICKY;
+        r = begin(p, &s[0]);
+        if (r >= 0)
+                r = begin(p, &s[1]);
+        for (uint64_t t = 0; t < N_STEPS && r >= 0; t++) {
+                if (t % N_MOVE == 0) {
+                        r = go(&s[1], t + ACTION_OFFSET);
+                        if (r >= 0)
+                                r = p->env->snapshot(s[0].instance.memory, s[1].snapshot.memory);
+                        if (r >= 0)
+                                r = p->env->restore(s[1].instance.memory, s[1].snapshot.memory);
+                        s[1].episode = s[0].episode;
+                        s[1].elapsed_steps = s[0].elapsed_steps;
+                        s[1].n_steps = s[0].n_steps;
+                }
+                if (r >= 0)
+                        r = go(&s[0], t);
+                if (r >= 0)
+                        r = go(&s[1], t);
+                if (r >= 0 && !same(&s[0], &s[1]))
+                        return found(p, TRIAL_FINDING_SNAPSHOT_PARTS, (int64_t) (t % N_MOVE) + 1);
+        }
+        return r < 0 ? failed(p, r) : TRIAL_FINDING_KEPT;
+}
+
+static int64_t count_state(const Point *p, const Stage *stage) {
+        ActordStatePart parts[ACTORD_STATE_PARTS] = {};
+        int n_parts = p->env->state_parts(stage->instance.memory, parts);
+        int64_t n = 0;
+
+        if (n_parts <= 0 || n_parts > (int) ACTORD_STATE_PARTS)
+                return -1;
+        for (int i = 0; i < n_parts; i++) {
+                if (!memchr(parts[i].name, 0, sizeof(parts[i].name)) || !parts[i].name[0])
+                        return -1;
+                n += parts[i].n_numbers;
+        }
+        return n > 0 && n <= ACTORD_STATE_NUMBERS_MAX ? n : -1;
+}
+
+static TrialFinding check_state(Point *p, Stage s[2]) {
+        _cleanup_free_ double *state = NULL, *again = NULL;
+        int64_t n;
+        int r;
+
+        if (!env_has_state(p->env))
+                return TRIAL_FINDING_STATELESS;
+        r = begin(p, &s[0]);
+        if (r >= 0)
+                r = begin(p, &s[1]);
+        if (r < 0)
+                return failed(p, r);
+        n = count_state(p, &s[0]);
+        if (n < 0)
+                return found(p, TRIAL_FINDING_STATE_PARTS, 0);
+        state = calloc((size_t) n, sizeof(double));
+        again = calloc((size_t) n, sizeof(double));
+        if (!state || !again)
+                return failed(p, -ENOMEM);
+
+        for (uint64_t t = 0; t < N_STEPS && r >= 0; t++) {
+                r = go(&s[0], t);
+                if (r >= 0)
+                        r = p->env->get_state(s[0].instance.memory, state);
+                if (r >= 0)
+                        r = p->env->set_state(s[1].instance.memory, state, s[1].observation.memory);
+                if (r >= 0)
+                        r = p->env->get_state(s[1].instance.memory, again);
+                for (int64_t i = 0; i < n && r >= 0; i++)
+                        if (!(fabs(state[i] - again[i]) <= STATE_TOLERANCE * fmax(1, fabs(state[i]))))
+                                return found(p, TRIAL_FINDING_STATE_DIFFERS, i);
+        }
+        return r < 0 ? failed(p, r) : TRIAL_FINDING_KEPT;
+}
+
+static int64_t heap_bytes(void) {
+        struct mallinfo2 info = mallinfo2();
+
+        return (int64_t) (info.uordblks + info.hblkhd);
+}
+
+/* Where the sandbox lets us ask: with a plugin inside. */
+static int64_t peak_kib(const Point *p) {
+        struct rusage usage = {};
+
+        if (!p->trial->env)
+                (void) getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_maxrss;
+}
+
+static TrialFinding check_leaks(Point *p, Stage s[2]) {
+        bool sticky = p->said.spec.flags & ACTORD_ENV_STICKY;
+        int64_t heap = 0, peak = 0;
+        int r;
+
+        r = begin(p, &s[0]);
+        for (uint64_t t = 0; t < N_WARM + N_LEAK && r >= 0; t++) {
+                if (t == N_WARM) {
+                        heap = heap_bytes();
+                        peak = peak_kib(p);
+                }
+                r = go(&s[0], t);
+                if (r >= 0 && !sticky && t % N_MOVE == 0) {
+                        r = p->env->snapshot(s[0].instance.memory, s[0].snapshot.memory);
+                        if (r >= 0)
+                                r = p->env->restore(s[0].instance.memory, s[0].snapshot.memory);
+                }
+        }
+        if (r < 0)
+                return failed(p, r);
+        heap = heap_bytes() - heap;
+        peak = peak_kib(p) - peak;
+        if (heap > HEAP_SPARE)
+                return found(p, TRIAL_FINDING_GROWS, heap);
+        return peak > PAGES_SPARE_KIB ? found(p, TRIAL_FINDING_GROWS, peak * 1024) : TRIAL_FINDING_KEPT;
+}
+
+static TrialFinding (*const checks[_TRIAL_POINT_MAX])(Point *p, Stage s[2]) = {
+        [TRIAL_POINT_SPEC] = check_spec,
+        [TRIAL_POINT_OPTIONS] = check_options,
+        [TRIAL_POINT_SHAPES] = check_shapes,
+        [TRIAL_POINT_RANGES] = check_ranges,
+        [TRIAL_POINT_BOUNDS] = check_bounds,
+        [TRIAL_POINT_RESETS] = check_resets,
+        [TRIAL_POINT_DETERMINISM] = check_determinism,
+        [TRIAL_POINT_SNAPSHOTS] = check_snapshots,
+        [TRIAL_POINT_STATE] = check_state,
+        [TRIAL_POINT_LEAKS] = check_leaks,
+};
+
+static void check(const Trial *trial, const ActordEnv *env, const void *userdata) {
+        static Stage stages[2];
+        Point p = { .trial = trial, .env = env };
+
+        if (!trial_learn_spec(trial, env, &p.said))
+                return;
+        trial->page->finding = checks[*(const uint32_t *) userdata](&p, stages);
+        trial->page->detail = p.detail;
+        stage_done(&stages[0]);
+        stage_done(&stages[1]);
+}
+
+void trial_check(Trial *trial) {
+        bool useless = false;
+
+        for (uint32_t i = 0; i < _TRIAL_POINT_MAX; i++) {
+                TrialPoint point = { .point = i, .finding = TRIAL_FINDING_NOT_TRIED };
+
+                if (!useless) {
+                        point.fault = trial_run(trial, true, check, &i, &point.detail);
+                        point.finding = point.fault != FAULT_NONE ? TRIAL_FINDING_FAULT
+                                                                  : trial->page->finding;
+                        if (point.finding >= _TRIAL_FINDING_MAX)
+                                point = (TrialPoint){ i, TRIAL_FINDING_FAULT, FAULT_ANSWER, 0 };
+                        useless = point.fault == FAULT_TIMEOUT ||
+                                  (i == TRIAL_POINT_SPEC && point.finding != TRIAL_FINDING_KEPT);
+                }
+                trial_say(TRIAL_POINT, &point, sizeof(point), NULL, 0);
+        }
+        trial->page->problem = TRIAL_PROBLEM_NONE;
+        trial->page->detail = 0;
+}
