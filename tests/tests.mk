@@ -43,6 +43,11 @@ check-vm:
 check-vm-installed: all $(PLUGINS)
 	@VM_DEADLINE=900 $(RUN) --deadline=1500 $(if $(TESTS_vm),"tests/vm/run.sh $(TESTS_vm)")
 
+# Gymnasium in a virtual environment of the build folder, from the package index: our environments number by number against its.
+.PHONY: check-parity
+check-parity: all
+	@$(RUN) --deadline=3600 tests/parity/run.sh
+
 # Environments that misbehave, for the machine, which has no compiler.
 $(B)/tests/%.so: tests/vm/%.c
 	@mkdir -p $(@D)
