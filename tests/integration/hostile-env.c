@@ -89,6 +89,8 @@ static int misbehave(const Hostile *h, float *o) {
                 o[2] = 1;
         if (strcmp(h->how, "static") == 0)
                 o[1] = (float) (n_steps_ever++ % 7);
+        if (strcmp(h->how, "rows") == 0)
+                (void) !write(6, "not a row of a rollout, whatever its reader may hope for", 56);
         if (strcmp(h->how, "leak") == 0)
                 kept = strdup(h->how);
         if (strcmp(h->how, "error") == 0)

@@ -161,6 +161,13 @@ def dies():
     assert "signal 11" in r.err, r.err
 
 
+@story("records that a plugin forges are nonsense to their reader, and no harm")
+def forges():
+    r = ctl("env", "rollout", hostile(), "--set", "How=rows", timeout=20)
+    assert r.status == 1 and "answered nonsense" in r.err, (r.status, r.err)
+    equal(json.loads(r.out.splitlines()[-1])["step"], 18, "the last row before")
+
+
 @story("bench compares a sandboxed loop with a bare one, and never runs a plugin bare")
 def bench():
     r = ctl("env", "bench", "CartPole-v1", "--steps", "20000", "--json")
