@@ -24,7 +24,8 @@
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact")
-#define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")
+#define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
+        X(MULTI, "multi-learner")
 #define SCHEDULERS(X) X(FIXED, "fixed") X(MAX, "max") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
@@ -143,6 +144,7 @@ enum KernelClass_ {
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")                          \
         X(Job, Budget, money, budget_nano, "", 1, 1e18, "end before more than this is spent, by the full total")             \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
+        X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under Policy=multi-learner")              \
         X(Scaling, Policy, choice_scheduler, scheduler, "fixed", 0, 0, "how many actors a round is worth")                   \
         X(Scaling, Actors, u32, n_actors, "1", 1, 1000, "actors of a round, under Policy=fixed")                             \
         X(Scaling, MinActors, u32, n_actors_min, "1", 1, 1000, "never fewer")                                                \

@@ -73,6 +73,7 @@ typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody el
         uint64_t ordinals[ACTORS_MAX];          /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted;
                                                    SERVE (in): the invocation of each, ORDINAL_NONE: has rolled already */
         uint32_t banks[ACTORS_MAX];             /* CHECKPOINT (in): the bank that holds each actor's current snapshots */
+        uint32_t learner;                       /* which of the learners this is; 0 publishes and keeps checkpoints */
         _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
 } WorkerPage;
 
@@ -88,5 +89,6 @@ typedef enum LearnerFd {
         LEARNER_FD_STATE,       /* directory */
         LEARNER_FD_CHECKPOINT,  /* file to restore from, or /dev/null */
         LEARNER_FD_ASKS = 11,   /* epoll of the bells that actors ring; there when the distribution has the learner act (10 is the program's) */
+        LEARNER_FD_REDUCE,      /* lib/reduce.h; there when there are several learners */
         LEARNER_FD_SEGMENTS = 16,
 } LearnerFd;

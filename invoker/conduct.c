@@ -86,14 +86,14 @@ static void feed(Invoker *i) {
                 return;
         if (i->asks_fd >= 0 && round_rolls(i->round)) {
                 /* It acts for the actors, and takes when none of them needs it any more. */
-                if (!i->learner.busy) {
+                if (!learners_busy(i)) {
                         if (i->update_nsec == 0)
                                 i->update_nsec = clock_boottime();
                         learner_order(i, ORDER_SERVE, ACTOR_NONE);
                 }
                 return;
         }
-        if (i->learner.busy) {
+        if (learners_busy(i)) {
                 learner_stop_serving(i);
                 return;
         }
@@ -262,7 +262,7 @@ static void learned(Invoker *i, const Answer *answer) {
         for (uint32_t k = 0; k < i->n_containers; k++)
                 pool_read(i, &i->containers[k]);
 
-        report_learned(i, answer);
+        report_learned(i);
         round_close(i->round);
 
         i->policy_version = answer->policy_version;
@@ -301,7 +301,11 @@ static void restored(Invoker *i, const Answer *answer) {
                 return;
         }
 
-        report_worker(i, &i->learner, ACTOR_LEARNER, meter_take(&i->learner.meter), FAULT_NONE, 0);
+        for (uint32_t k = 0; k < i->n_learners; k++) {
+                Worker *learner = learner_at(i, k);
+
+                report_worker(i, learner, ACTOR_LEARNER, meter_take(&learner->meter), FAULT_NONE, 0);
+        }
         if (invoker_seal_policy(i) < 0) {
                 finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, 0, ACTOR_LEARNER);
                 return;
@@ -344,7 +348,6 @@ static void checkpointed(Invoker *i, const Answer *answer) {
 void conduct_learner_answered(Invoker *i, const Answer *answer) {
         uint32_t kind = i->learner.order.kind;
 
-        i->learner.busy = false;
         if (kind == ORDER_CHECKPOINT)
                 checkpointed(i, answer);
         else if (i->phase == PHASE_ENDING || i->phase == PHASE_ENDED)

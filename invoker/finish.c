@@ -47,7 +47,7 @@ static bool worth_a_checkpoint(const Invoker *i) {
 
 void finish_advance(Invoker *i) {
         /* Whatever it was asked last it answers first: a checkpoint would otherwise be of a state between two. */
-        if (i->learner.busy)
+        if (learners_busy(i))
                 return;
         if (worth_a_checkpoint(i)) {
                 i->last_checkpoint_tried = true;
@@ -55,7 +55,7 @@ void finish_advance(Invoker *i) {
                 return;
         }
 
-        (void) learner_end(i);
+        learner_end(i);
         report_ended(i);
         i->phase = PHASE_ENDED;
         i->ended_nsec = clock_boottime();
@@ -67,7 +67,9 @@ void finish_kill(Invoker *i) {
                 leaf_kill(&i->containers[k].worker.leaf);
                 worker_kill(&i->containers[k].worker);
         }
-        leaf_kill(&i->learner.leaf);
-        worker_kill(&i->learner);
+        for (uint32_t k = 0; k < i->n_learners; k++) {
+                leaf_kill(&learner_at(i, k)->leaf);
+                worker_kill(learner_at(i, k));
+        }
         i->stop = true;
 }

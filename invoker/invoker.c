@@ -85,12 +85,13 @@ int invoker_new(Invoker **ret) {
         if (!i)
                 return invoker_complain(-ENOMEM, "out of memory");
         i->epoll_fd = i->signal_fd = i->timer_fd = i->proc_fd = -EBADF;
-        i->page_fd = i->policy_fd = i->policy_read_fd = i->asks_fd = i->stop_fd = -EBADF;
+        i->page_fd = i->policy_fd = i->policy_read_fd = i->asks_fd = i->stop_fd = i->reduce_fd = -EBADF;
         i->cgroup.fd = -EBADF;
         i->control = (Meter) METER_EMPTY;
         i->spool = (Spool) SPOOL_EMPTY;
         i->link = (Link) LINK_EMPTY;
-        i->learner = (Worker) WORKER_EMPTY;
+        for (uint32_t k = 0; k < LEARNERS_MAX; k++)
+                *learner_at(i, k) = (Worker) WORKER_EMPTY;
         i->end_actor = ACTOR_NONE;
         i->started_nsec = clock_boottime();
 
@@ -151,22 +152,25 @@ static void container_event(Invoker *i, Container *c, bool ended) {
                 conduct_container_ended(i, c, &how);
 }
 
-static void learner_event(Invoker *i, bool ended) {
+static void learner_event(Invoker *i, uint32_t k, bool ended) {
+        Worker *learner = learner_at(i, k);
         Answer answer;
         Ended how;
 
-        if (worker_answered(&i->learner, &answer))
-                conduct_learner_answered(i, &answer);
-        if (ended && i->learner.pid > 0 && worker_reap(&i->learner, 0, &how) >= 0) {
+        if (worker_answered(learner, &answer))
+                learner_answered(i, k, &answer);
+        if (ended && learner->pid > 0 && worker_reap(learner, 0, &how) >= 0) {
                 i->spare_nsec += how.cpu_nsec;
-                report_fault(i, ACTOR_LEARNER, 0, how.fault, how.detail);
+                if (!i->learner_lost)
+                        report_fault(i, ACTOR_LEARNER, 0, how.fault, how.detail);
+                learner_forsake(i);
                 finish_begin(i, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
         }
 }
 
 static void worker_event(Invoker *i, uint32_t index, bool ended) {
-        if (index == ACTOR_LEARNER)
-                learner_event(i, ended);
+        if (index > ACTOR_LEARNER - LEARNERS_MAX)
+                learner_event(i, ACTOR_LEARNER - index, ended);
         else
                 container_event(i, &i->containers[index], ended);
 }
@@ -215,15 +219,15 @@ static void check_container(Invoker *i, Container *c, uint64_t now) {
         }
 }
 
-static void check_learner(Invoker *i, uint64_t now) {
-        if (!i->learner.busy)
+static void check_learner(Invoker *i, Worker *learner, uint64_t now) {
+        if (!learner->busy)
                 return;
-        if (now < i->learner.deadline_nsec) {
-                invoker_want_timer(i, i->learner.deadline_nsec);
+        if (now < learner->deadline_nsec) {
+                invoker_want_timer(i, learner->deadline_nsec);
                 return;
         }
-        i->learner.late = true;
-        worker_kill(&i->learner);
+        learner->late = true;
+        worker_kill(learner);
 }
 
 static void check_end(Invoker *i, uint64_t now) {
@@ -264,7 +268,8 @@ static void timer_event(Invoker *i) {
         i->timer_nsec = UINT64_MAX;
         for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
                 check_container(i, &i->containers[k], now);
-        check_learner(i, now);
+        for (uint32_t k = 0; k < i->n_learners; k++)
+                check_learner(i, learner_at(i, k), now);
 }
 
 static void dispatch(Invoker *i, uint64_t data) {
@@ -329,10 +334,11 @@ Invoker *invoker_free(Invoker *i) {
 
         if (i->containers)
                 pool_end_all(i);
-        (void) learner_end(i);
+        learner_end(i);
 
         pool_done(i);
-        worker_done(&i->learner, &i->cgroup, true);
+        for (uint32_t k = 0; k < LEARNERS_MAX; k++)
+                worker_done(learner_at(i, k), &i->cgroup, true);
         for (uint32_t a = 0; i->segment_fds && a < i->n_actors; a++)
                 (void) close_fd(i->segment_fds[a]);
         free(i->segment_fds);
@@ -347,6 +353,7 @@ Invoker *invoker_free(Invoker *i) {
         meter_done(&i->control);
         (void) close_fd(i->asks_fd);
         (void) close_fd(i->stop_fd);
+        (void) close_fd(i->reduce_fd);
         (void) close_fd(i->proc_fd);
         (void) close_fd(i->timer_fd);
         (void) close_fd(i->signal_fd);

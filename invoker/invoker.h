@@ -26,8 +26,9 @@
 typedef struct Sandbox Sandbox;
 
 #define ACTOR_LEARNER         UINT32_MAX
+#define LEARNERS_MAX          GRADIENT_PARTS
 #define ACTOR_SPIN_NSEC       20000u /* for the learner's actions, where each process has a CPU to itself */
-#define LEARNER_UID           65533u
+#define LEARNER_UID           65533u /* and downwards: tasks are counted by user */
 #define LEARNER_TIMEOUT_NSEC  (3600ull * 1000000000u) /* an update, a checkpoint: long, but not for ever */
 #define END_CONNECTED_NSEC    (5ull * 1000000000u)    /* for the daemon to acknowledge the last record */
 #define END_ALONE_NSEC        (24ull * 3600u * 1000000000u) /* for a daemon that is down to come back for it */
@@ -99,7 +100,13 @@ typedef struct Invoker {
         int asks_fd, stop_fd; /* epoll of the actors' bells, and ours beside them; -EBADF: actors act by themselves */
 
         Container *containers;
-        Worker learner;
+        Worker learner; /* the first, which publishes and keeps checkpoints */
+        Worker replicas[LEARNERS_MAX - 1];
+        uint32_t n_learners;
+        int reduce_fd;          /* what several learners share; -EBADF */
+        Answer learners_answer; /* of those that have answered: the first one's words, and anybody's fault */
+        uint32_t n_learners_answered;
+        bool learner_lost; /* one has ended by itself */
         Round *round;
 
         uint32_t phase;
@@ -109,10 +116,12 @@ typedef struct Invoker {
         Statistics statistics;
         uint8_t policy_sha256[32];
         uint64_t policy_version;
-        uint64_t round_nsec;          /* when the round began */
-        uint64_t update_nsec;         /* when its first TAKE was given */
-        uint64_t learner_credit_nsec; /* what its updates were seen to use, and have not claimed */
-        bool was_restored;            /* the learner has a state worth keeping */
+        uint64_t round_nsec;  /* when the round began */
+        uint64_t update_nsec; /* when its first TAKE was given */
+        uint64_t learner_credit_nsec
+                        [LEARNERS_MAX]; /* what its updates were seen to use, and have not claimed */
+        uint64_t learner_slowest_nsec[LEARNERS_MAX]; /* what it claims for its last order */
+        bool was_restored;                           /* the learner has a state worth keeping */
         bool has_checkpoint, last_checkpoint_tried;
         uint64_t checkpoint_round, checkpoint_nsec;
         bool round_open;              /* learned from, and not recorded: its policy is being evaluated */
@@ -162,8 +171,8 @@ int pool_load_environment(Invoker *i);
 int pool_make_sandboxes(Invoker *i);
 void pool_free_sandboxes(Invoker *i);
 int pool_leave_host(void); /* its file system: nothing of it is needed after the sandboxes are made */
-pid_t pool_fork_learner(Invoker *i);
-void pool_confine_learner(const Invoker *i, const int *keep_fds, size_t n_keep_fds,
+pid_t pool_fork_learner(Invoker *i, Worker *learner);
+void pool_confine_learner(const Invoker *i, const Worker *learner, const int *keep_fds, size_t n_keep_fds,
                 uint64_t mapped_bytes); /* in the child */
 int pool_init(Invoker *i);
 void pool_done(Invoker *i);
@@ -185,7 +194,11 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor);
 int learner_make_bells(Invoker *i); /* that actors ring, if it is to act for them */
 int learner_watch_bell(Invoker *i, Container *c);
 void learner_stop_serving(Invoker *i);
-int learner_end(Invoker *i); /* kills and reaps: <0: there was none */
+void learner_answered(
+                Invoker *i, uint32_t k, const Answer *answer); /* the last of them is heard by conduct.c */
+void learner_forsake(Invoker *i); /* one has ended: the others would wait for it */
+bool learners_busy(const Invoker *i);
+void learner_end(Invoker *i); /* kills and reaps whatever there is of them */
 
 /* conduct.c */
 void conduct_advance(Invoker *i); /* whatever can be done without waiting */
@@ -217,7 +230,7 @@ void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, 
 void report_pool(Invoker *i, Container *c);
 void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
-void report_learned(Invoker *i, const Answer *answer); /* every invocation of the round */
+void report_learned(Invoker *i); /* every invocation of the round */
 void report_round(Invoker *i, uint32_t end);
 void report_checkpoint(Invoker *i, const Answer *answer);
 void report_ended(Invoker *i);
@@ -229,6 +242,10 @@ static inline uint32_t containers_all(const Invoker *i) {
 /* In records: containers that train are numbered by themselves, those that evaluate go on after the actors. */
 static inline uint32_t container_number(const Invoker *i, const Container *c) {
         return c->index < i->n_containers ? c->index : i->n_actors + (c->index - i->n_containers);
+}
+
+static inline Worker *learner_at(Invoker *i, uint32_t k) {
+        return k == 0 ? &i->learner : &i->replicas[k - 1];
 }
 
 static inline uint64_t timeout_nsec(const Invoker *i) {

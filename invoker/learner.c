@@ -14,7 +14,9 @@
 
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "lib/fragment.h"
+#include "lib/reduce.h"
 
 #define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
 
@@ -53,13 +55,14 @@ static int place(int *sources, const int *targets, size_t n, int floor) {
         return 0;
 }
 
-static int child_descriptors(const Invoker *i, int *sources, int *targets, size_t *ret_n) {
+static int child_descriptors(
+                const Invoker *i, const Worker *learner, int *sources, int *targets, size_t *ret_n) {
         const int fixed[][2] = {
                 { INVOKER_FD_SETTINGS, LEARNER_FD_SETTINGS },
                 { i->page_fd, LEARNER_FD_JOB_PAGE },
                 { i->policy_fd, LEARNER_FD_POLICY },
-                { i->learner.page_fd, LEARNER_FD_WORKER_PAGE },
-                { i->learner.bell_fd, LEARNER_FD_BELL },
+                { learner->page_fd, LEARNER_FD_WORKER_PAGE },
+                { learner->bell_fd, LEARNER_FD_BELL },
                 { INVOKER_FD_STATE, LEARNER_FD_STATE },
                 { INVOKER_FD_CHECKPOINT, LEARNER_FD_CHECKPOINT },
                 { INVOKER_FD_LEARNER, EXECUTABLE_FD },
@@ -74,6 +77,10 @@ static int child_descriptors(const Invoker *i, int *sources, int *targets, size_
                 sources[n] = i->asks_fd;
                 targets[n++] = LEARNER_FD_ASKS;
         }
+        if (i->reduce_fd >= 0) {
+                sources[n] = i->reduce_fd;
+                targets[n++] = LEARNER_FD_REDUCE;
+        }
         for (uint32_t a = 0; a < i->n_actors; a++, n++) {
                 sources[n] = i->segment_fds[a];
                 targets[n] = LEARNER_FD_SEGMENTS + (int) a;
@@ -82,16 +89,17 @@ static int child_descriptors(const Invoker *i, int *sources, int *targets, size_
         return place(sources, targets, n, LEARNER_FD_SEGMENTS + (int) i->n_actors);
 }
 
-static _Noreturn void child_run(const Invoker *i) {
+static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
         static int sources[ACTORS_MAX + 16], targets[ACTORS_MAX + 16];
         char *argv[] = { (char *) "actord-learner", NULL };
         char *environment[] = { (char *) learner_kernel_class(i->settings),
                 (char *) "OPENBLAS_NUM_THREADS=1", NULL };
+        ReduceLayout reduce;
         uint64_t mapped_bytes;
         size_t n;
         int r;
 
-        r = child_descriptors(i, sources, targets, &n);
+        r = child_descriptors(i, learner, sources, targets, &n);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its descriptors cannot be placed: %s\n",
                                 strerror(-r));
@@ -100,34 +108,64 @@ static _Noreturn void child_run(const Invoker *i) {
 
         mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
                        i->n_actors * i->page->segment.segment_bytes;
-        pool_confine_learner(i, targets, n, mapped_bytes);
+        reduce_layout(i->page->network.n_parameters, &reduce);
+        mapped_bytes += i->reduce_fd >= 0 ? reduce.bytes : 0;
+        pool_confine_learner(i, learner, targets, n, mapped_bytes);
         (void) syscall(SYS_execveat, EXECUTABLE_FD, "", argv, environment, AT_EMPTY_PATH);
 
         dprintf(STDERR_FILENO, "actord-learner cannot be started: %s\n", strerror(errno));
         _exit(EXIT_LEARNER_SETUP);
 }
 
-int learner_start(Invoker *i) {
+static int start(Invoker *i, uint32_t k) {
         const LeafLimits limits = {
                 .memory_bytes = i->settings->learner_memory_max_bytes,
                 .n_tasks = i->settings->n_threads + TASKS_SPARE,
         };
+        Worker *learner = learner_at(i, k);
+        char name[32] = "learner";
         pid_t pid;
         int r;
 
-        r = worker_init("learner", &i->cgroup, &limits, &i->learner);
+        if (k > 0)
+                (void) snprintf(name, sizeof(name), "learner-%u", k);
+        r = worker_init(name, &i->cgroup, &limits, learner);
         if (r < 0)
                 return r;
-        r = invoker_watch(i, &i->learner, ACTOR_LEARNER);
+        learner->page->learner = k;
+        r = invoker_watch(i, learner, ACTOR_LEARNER - k);
         if (r < 0)
                 return r;
 
-        pid = pool_fork_learner(i);
+        pid = pool_fork_learner(i, learner);
         if (pid == 0)
-                child_run(i);
+                child_run(i, learner);
         if (pid < 0)
                 return pid;
-        return invoker_watch_process(i, &i->learner, ACTOR_LEARNER);
+        return invoker_watch_process(i, learner, ACTOR_LEARNER - k);
+}
+
+int learner_start(Invoker *i) {
+        ReduceLayout reduce;
+        int r = 0;
+
+        if (i->n_learners > 1) {
+                reduce_layout(i->page->network.n_parameters, &reduce);
+                i->reduce_fd = memfd_make("actord-reduce", reduce.bytes);
+                if (i->reduce_fd < 0)
+                        return i->reduce_fd;
+        }
+        for (uint32_t k = 0; k < i->n_learners && r >= 0; k++)
+                r = start(i, k);
+        return r;
+}
+
+bool learners_busy(const Invoker *i) {
+        bool busy = i->learner.busy;
+
+        for (uint32_t k = 1; k < i->n_learners; k++)
+                busy = busy || i->replicas[k - 1].busy;
+        return busy;
 }
 
 /* Bells of their own, not the learner's one for all: whoever could empty it could silence the others. */
@@ -202,19 +240,56 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                 name_clients(i);
         }
 
-        worker_order(&i->learner, &order, kind == ORDER_SERVE ? UINT64_MAX : LEARNER_TIMEOUT_NSEC);
-        invoker_want_timer(i, i->learner.deadline_nsec);
+        i->learners_answer = (Answer){};
+        i->n_learners_answered = 0;
+        for (uint32_t k = 0; k < (kind == ORDER_SERVE || kind == ORDER_CHECKPOINT ? 1 : i->n_learners);
+                        k++) {
+                Worker *learner = learner_at(i, k);
+
+                worker_order(learner, &order, kind == ORDER_SERVE ? UINT64_MAX : LEARNER_TIMEOUT_NSEC);
+                invoker_want_timer(i, learner->deadline_nsec);
+        }
 }
 
-int learner_end(Invoker *i) {
+void learner_answered(Invoker *i, uint32_t k, const Answer *answer) {
+        Answer *all = &i->learners_answer;
+        bool disagrees = i->n_learners_answered > 0 &&
+                         memcmp(answer->sha256, all->sha256, sizeof(all->sha256)) != 0;
+        uint32_t fault = all->fault != FAULT_NONE ? all->fault : answer->fault;
+        int32_t detail = all->fault != FAULT_NONE ? all->detail : answer->detail;
+
+        learner_at(i, k)->busy = false;
+        i->learner_slowest_nsec[k] = answer->slowest_thread_nsec;
+        if (k == 0 || i->n_learners_answered == 0)
+                *all = *answer;
+        all->fault = fault;
+        all->detail = detail;
+        /* Equal parts of equal data: only an actor that rewrote its rollout between two of them can have done that. */
+        if (disagrees && fault == FAULT_NONE) {
+                all->fault = FAULT_INTERNAL;
+                all->detail = EBADMSG;
+        }
+        i->n_learners_answered++;
+        if (!learners_busy(i))
+                conduct_learner_answered(i, all);
+}
+
+void learner_forsake(Invoker *i) {
+        i->learner_lost = true;
+        i->last_checkpoint_tried = true;
+        for (uint32_t k = 0; k < i->n_learners; k++)
+                worker_kill(learner_at(i, k));
+}
+
+void learner_end(Invoker *i) {
         Ended ended;
 
-        if (i->learner.pid == 0)
-                return -ESRCH;
+        for (uint32_t k = 0; k < LEARNERS_MAX; k++)
+                worker_kill(learner_at(i, k));
+        for (uint32_t k = 0; k < LEARNERS_MAX; k++) {
+                Worker *learner = learner_at(i, k);
 
-        worker_kill(&i->learner);
-        if (worker_reap(&i->learner, REAP_MSEC, &ended) < 0)
-                return -ETIMEDOUT;
-        i->spare_nsec += ended.cpu_nsec;
-        return 0;
+                if (learner->pid > 0 && worker_reap(learner, REAP_MSEC, &ended) >= 0)
+                        i->spare_nsec += ended.cpu_nsec;
+        }
 }

@@ -74,16 +74,18 @@ int pool_leave_host(void) {
         return sandbox_leave_host();
 }
 
-pid_t pool_fork_learner(Invoker *i) {
-        return worker_fork(&i->learner, sandbox_clone_flags(i->learner_sandbox), i->proc_fd);
+pid_t pool_fork_learner(Invoker *i, Worker *learner) {
+        return worker_fork(learner, sandbox_clone_flags(i->learner_sandbox), i->proc_fd);
 }
 
-void pool_confine_learner(const Invoker *i, const int *keep_fds, size_t n_keep_fds, uint64_t mapped_bytes) {
+void pool_confine_learner(const Invoker *i, const Worker *learner, const int *keep_fds, size_t n_keep_fds,
+                uint64_t mapped_bytes) {
         const SandboxEntry entry = {
-                .uid = LEARNER_UID,
+                .uid = learner == &i->learner ? LEARNER_UID
+                                              : LEARNER_UID - 1 - (uint32_t) (learner - i->replicas),
                 .keep_fds = keep_fds,
                 .n_keep_fds = n_keep_fds,
-                .cgroup_fd = worker_leaf_to_enter(&i->learner),
+                .cgroup_fd = worker_leaf_to_enter(learner),
                 .mapped_bytes = mapped_bytes,
                 .name = "actord-learner",
         };

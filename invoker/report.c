@@ -147,9 +147,12 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
         report_append(i, &record);
 }
 
-static void report_update(Invoker *i, const Answer *answer, uint64_t *ret_emulated_nsec) {
+/* Of one learner: several share the rows out. Returns its emulated time. */
+static uint64_t report_update(Invoker *i, uint32_t k) {
         const SegmentLayout *l = &i->page->segment;
-        uint64_t cpu_nsec = meter_take(&i->learner.meter), slowest_nsec = answer->slowest_thread_nsec;
+        Worker *learner = learner_at(i, k);
+        uint64_t cpu_nsec = meter_take(&learner->meter), slowest_nsec = i->learner_slowest_nsec[k];
+        uint64_t *credit_nsec = &i->learner_credit_nsec[k];
         Record record = {
                 .kind = RECORD_UPDATE,
                 .round = i->round->number,
@@ -159,28 +162,32 @@ static void report_update(Invoker *i, const Answer *answer, uint64_t *ret_emulat
                         .start_nsec = i->update_nsec,
                         .end_nsec = clock_boottime(),
                         .cpu_nsec = cpu_nsec,
-                        .memory_peak_bytes = meter_peak(&i->learner.meter),
+                        .memory_peak_bytes = meter_peak(&learner->meter),
                         .memory_reserved_bytes = i->settings->learner_memory_max_bytes,
                 },
         };
 
         /* The learner's word, within what it was seen to use: over all updates, since a single reading may lag by a tick. */
-        i->learner_credit_nsec += cpu_nsec;
-        if (slowest_nsec > i->learner_credit_nsec || slowest_nsec == 0)
-                slowest_nsec = i->learner_credit_nsec;
-        i->learner_credit_nsec -= slowest_nsec;
-        record.metered.emulated_nsec = clock_update_nsec(
-                        i->settings, slowest_nsec, (uint64_t) i->round->n_actors * l->envs * l->steps);
-        *ret_emulated_nsec = record.metered.emulated_nsec;
+        *credit_nsec += cpu_nsec;
+        if (slowest_nsec > *credit_nsec || slowest_nsec == 0)
+                slowest_nsec = *credit_nsec;
+        *credit_nsec -= slowest_nsec;
+        record.metered.emulated_nsec = clock_update_nsec(i->settings, slowest_nsec,
+                        (uint64_t) i->round->n_actors * l->envs * l->steps / i->n_learners);
         report_append(i, &record);
+        return record.metered.emulated_nsec;
 }
 
-void report_learned(Invoker *i, const Answer *answer) {
-        uint64_t update_nsec;
+void report_learned(Invoker *i) {
+        uint64_t update_nsec = 0;
 
         for (uint32_t a = 0; a < i->round->n_actors; a++)
                 report_rollout(i, a, FAULT_NONE, 0, false);
-        report_update(i, answer, &update_nsec);
+        for (uint32_t k = i->n_learners; k-- > 0;) {
+                uint64_t nsec = report_update(i, k);
+
+                update_nsec = nsec > update_nsec ? nsec : update_nsec;
+        }
         /* An evaluation does not lengthen a round: a fleet would play it beside the next one. */
         i->emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
 }

@@ -78,6 +78,9 @@ int setup_contracts(Invoker *i) {
         if (!i->distribution)
                 return invoker_complain(-ERANGE, "the job's distribution is none of ours");
         i->n_cpus = cpus();
+        i->n_learners = distribution_learners(i->distribution, i->settings);
+        if (i->n_learners < 1 || i->n_learners > LEARNERS_MAX)
+                return invoker_complain(-ERANGE, "the job's number of learners is impossible");
         i->n_actors = settings_actors_max(i->settings);
         i->n_containers = settings_processes(i->settings);
         i->n_episodes = i->invoked->launch.n_episodes;

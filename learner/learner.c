@@ -66,6 +66,8 @@ static int learner_allocate(Learner *l) {
         r = runtime_new(settings, page, l->batch, &l->runtime);
         if (r < 0)
                 return r;
+        if (l->context.n_learners > 1)
+                runtime_share(l->runtime, l->context.reduce, l->context.learner, l->context.n_learners);
         if (l->context.asks_fd > 0) {
                 r = serve_new(settings, page, l->context.worker, l->context.segments, l->context.policy,
                                 l->runtime->threads, l->context.asks_fd, &l->serve);
@@ -73,7 +75,8 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        if (settings_curvature(settings) != CURVATURE_NONE) {
+        /* A statistic: the first learner's are the ones that are heard. */
+        if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0) {
                 r = curvature_new(l->runtime, &l->curvature);
                 if (r < 0)
                         return r;
@@ -214,6 +217,13 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint left off. */
         runtime_begin(l->runtime, order->n_actors, l->policy_version, fmin(progress, 1.0), &l->statistics);
         r = l->algorithm->learn(l->runtime);
+        if (r == -ETIMEDOUT) {
+                (void) fprintf(stderr, "actord-learner: another learner has stopped in update %llu\n",
+                                (unsigned long long) order->ordinal);
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = -r;
+                return;
+        }
         if (r < 0) {
                 (void) fprintf(stderr,
                                 "actord-learner: update %llu computed numbers that are not finite; "

@@ -24,7 +24,9 @@ typedef struct LearnerContext { /* what is there when the program starts; outliv
         void *policy;          /* the policy segment, writable */
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
-        int asks_fd; /* 0: actors act by themselves */
+        uint32_t learner, n_learners; /* which one of how many; 0 is as good as 1 */
+        void *reduce;                 /* what several share (lib/reduce.h) */
+        int asks_fd;                  /* 0: actors act by themselves */
 } LearnerContext;
 
 typedef struct Learner {

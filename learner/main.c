@@ -11,6 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
+#include "lib/reduce.h"
 #include "lib/turn.h"
 
 /* An actor's next rollout is usually near; a fleet's is not. */
@@ -51,6 +52,26 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
         return 0;
 }
 
+/* The first learner publishes. The others keep what they would have published to themselves, and share the gradients. */
+static int map_policy(LearnerContext *context) {
+        const JobPage *page = context->page;
+        ReduceLayout layout;
+        int r;
+
+        if (context->learner == 0)
+                r = map(LEARNER_FD_POLICY, page->policy.segment_bytes, true, "policy", &context->policy);
+        else {
+                context->policy = aligned_alloc(4096, page->policy.segment_bytes);
+                r = context->policy ? 0 : -ENOMEM;
+                if (r >= 0)
+                        memset(context->policy, 0, page->policy.segment_bytes);
+        }
+        if (r < 0 || context->n_learners <= 1)
+                return r;
+        reduce_layout(page->network.n_parameters, &layout);
+        return map(LEARNER_FD_REDUCE, layout.bytes, true, "learners' shared memory", &context->reduce);
+}
+
 static int map_context(LearnerContext *ret, void ***ret_segments) {
         const Distribution *row;
         uint32_t n_actors;
@@ -61,14 +82,19 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         r = map_settings(&ret->settings, &ret->page);
         if (r < 0)
                 return r;
-        r = map(LEARNER_FD_POLICY, ret->page->policy.segment_bytes, true, "policy", &ret->policy);
-        if (r < 0)
-                return r;
         r = map(LEARNER_FD_WORKER_PAGE, sizeof(WorkerPage), true, "worker page", &worker);
         if (r < 0)
                 return r;
 
         row = distribution_find(ret->settings->distribution);
+        if (!row)
+                return -EINVAL;
+        ret->worker = worker;
+        ret->learner = ret->worker->learner;
+        ret->n_learners = distribution_learners(row, ret->settings);
+        r = map_policy(ret);
+        if (r < 0)
+                return r;
         n_actors = settings_actors_max(ret->settings);
         segments = calloc(n_actors, sizeof(void *));
         if (!segments)
@@ -83,10 +109,9 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         }
 
         ret->segments = *ret_segments = TAKE_PTR(segments);
-        ret->worker = worker;
         ret->state_fd = LEARNER_FD_STATE;
         ret->checkpoint_fd = LEARNER_FD_CHECKPOINT;
-        ret->asks_fd = row && distribution_serves(row) ? LEARNER_FD_ASKS : 0;
+        ret->asks_fd = distribution_serves(row) ? LEARNER_FD_ASKS : 0;
         return 0;
 }
 

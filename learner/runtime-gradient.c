@@ -9,6 +9,11 @@
 
 #include "learner/runtime-internal.h"
 
+static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
+
+/* Learners have equal work: who keeps the others waiting for so long has stopped. */
+#define REDUCE_TIMEOUT_NSEC (120ull * 1000000000u)
+
 enum {
         COLUMN_WEIGHT,
         COLUMN_ADVANTAGE,
@@ -192,8 +197,18 @@ static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accum
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
-static void lane_task(void *arg, uint32_t lane, uint32_t thread) {
+/* Of n lanes or blocks, those that this learner computes. */
+static uint32_t share(const Runtime *rt, uint32_t n) {
+        return n > rt->learner ? (n - rt->learner + rt->n_learners - 1) / rt->n_learners : 0;
+}
+
+static uint32_t share_at(const Runtime *rt, uint32_t task) {
+        return rt->learner + task * rt->n_learners;
+}
+
+static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
+        uint32_t lane = share_at(rt, task);
         uint32_t first = (uint32_t) ((uint64_t) rt->work.n_shards * lane / rt->work.n_lanes);
         uint32_t end = (uint32_t) ((uint64_t) rt->work.n_shards * (lane + 1) / rt->work.n_lanes);
 
@@ -209,8 +224,9 @@ static size_t block_length(const Runtime *rt, uint32_t block) {
 }
 
 /* Adds the lanes of one block as a tree into lane 0. */
-static void block_reduce_task(void *arg, uint32_t block, uint32_t thread) {
+static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
+        uint32_t block = share_at(rt, task);
         size_t first = (size_t) block * PARAMETER_BLOCK, n = block_length(rt, block);
 
         for (uint32_t step = 1; step < rt->work.n_lanes; step *= 2)
@@ -219,17 +235,50 @@ static void block_reduce_task(void *arg, uint32_t block, uint32_t thread) {
         rt->block_sums[block] = kernel_square_sum(rt->gradients[0] + first, n);
 }
 
-static void sums_reduce(Runtime *rt, double *ret_sums, unsigned n_sums) {
+/* In a copy: other learners read the same. */
+static void sums_reduce(const Runtime *rt, double *ret_sums, unsigned n_sums) {
+        double sums[LANES_MAX][REDUCE_SUMS_MAX];
+
+        memcpy(sums, rt->lane_sums, rt->work.n_lanes * sizeof(sums[0]));
         for (uint32_t step = 1; step < rt->work.n_lanes; step *= 2)
                 for (uint32_t lane = 0; lane + step < rt->work.n_lanes; lane += 2 * step)
                         for (unsigned k = 0; k < n_sums; k++)
-                                rt->lane_sums[lane][k] += rt->lane_sums[lane + step][k];
-        memcpy(ret_sums, rt->lane_sums[0], n_sums * sizeof(double));
+                                sums[lane][k] += sums[lane + step][k];
+        memcpy(ret_sums, sums[0], n_sums * sizeof(double));
+}
+
+static void bank_change(Runtime *rt) {
+        const ReduceLayout *l = &rt->reduce_layout;
+
+        rt->bank ^= 1;
+        for (unsigned lane = 0; lane < LANES_MAX; lane++)
+                rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at[rt->bank] + lane * l->lane_bytes);
+        rt->lane_sums = (double(*)[REDUCE_SUMS_MAX])(rt->reduce + l->sums_at[rt->bank]);
+        rt->block_sums = (double *) (rt->reduce + l->block_sums_at[rt->bank]);
+}
+
+static int everybody(Runtime *rt) {
+        return rt->reduce ? reduce_wait((ReduceHead *) rt->reduce, rt->n_learners, REDUCE_TIMEOUT_NSEC) : 0;
+}
+
+/* Lanes, then blocks, of all lanes; nobody begins with the one before everybody has ended with the other. */
+static int lanes_and_blocks(Runtime *rt) {
+        int r;
+
+        if (rt->reduce)
+                bank_change(rt);
+        threads_run(rt->threads, lane_task, rt, share(rt, rt->work.n_lanes));
+        r = everybody(rt);
+        if (r < 0)
+                return r;
+        threads_run(rt->threads, block_reduce_task, rt, share(rt, rt->n_blocks));
+        return everybody(rt);
 }
 
 int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums) {
         Work *w = &rt->work;
+        int r;
 
         assert(rows.n > 0);
         assert(n_sums <= SUMS_MAX);
@@ -242,8 +291,9 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
         w->n_shards = (rows.n + w->stride - 1) / w->stride;
         w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;
 
-        threads_run(rt->threads, lane_task, rt, w->n_lanes);
-        threads_run(rt->threads, block_reduce_task, rt, rt->n_blocks);
+        r = lanes_and_blocks(rt);
+        if (r < 0)
+                return r;
 
         sums_reduce(rt, ret_sums, n_sums);
         for (unsigned k = 0; k < n_sums; k++)

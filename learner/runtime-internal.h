@@ -11,11 +11,12 @@
 #include "learner/gradient.h"
 #include "learner/runtime.h"
 #include "learner/threads.h"
+#include "lib/reduce.h"
 
 enum {
-        LANES_MAX = 16, /* in which the shards of a minibatch are summed, whatever the number of threads */
+        LANES_MAX = GRADIENT_PARTS, /* in which the shards of a minibatch are summed, whatever the number of threads */
         PARAMETER_BLOCK =
-                        16384, /* of one task, where every parameter is done alike; fewer are not worth a thread's wake-up */
+                        REDUCE_BLOCK, /* of one task, where every parameter is done alike; fewer are not worth a thread's wake-up */
         SHARD_ROWS_SMALL = 32, /* so that small minibatches have work for two threads as well */
         SHARD_SMALL_BELOW = 128,
 };
@@ -49,10 +50,14 @@ struct Runtime {
 
         Adam *nets[_NET_MAX];
         float *gradients[LANES_MAX];
-        double (*lane_sums)[SUMS_MAX];
+        double (*lane_sums)[REDUCE_SUMS_MAX];
         double *block_sums;
         double *noise_mean; /* [n_parameters]; NULL: not asked for */
         uint32_t n_blocks;
+        uint32_t learner, n_learners;
+        uint8_t *reduce; /* of several learners: gradients and sums lie in here; NULL: they are our own */
+        ReduceLayout reduce_layout;
+        uint32_t bank; /* changes with each gradient */
         uint32_t layer_action, layer_log_sd, layer_value;
 
         /* The round */
@@ -66,6 +71,9 @@ struct Runtime {
 
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
 Runtime *runtime_free(Runtime *runtime);
+
+/* One of several: each computes some lanes and adds up some blocks of every gradient. memory: as lib/reduce.h has it. */
+void runtime_share(Runtime *runtime, void *memory, uint32_t learner, uint32_t n_learners);
 
 /* Before learn(): the batch holds a round of n_actors, observations normalised, rewards scaled. */
 void runtime_begin(Runtime *runtime, uint32_t n_actors, uint64_t update, double progress,

@@ -16,6 +16,26 @@
 
 DEFINE_CLEANUP(Runtime *, runtime_free)
 
+static void runtime_free_gradients(Runtime *rt) {
+        if (rt->reduce)
+                return;
+        for (unsigned i = 0; i < LANES_MAX; i++)
+                free(rt->gradients[i]);
+        free(rt->lane_sums);
+        free(rt->block_sums);
+}
+
+void runtime_share(Runtime *rt, void *memory, uint32_t learner, uint32_t n_learners) {
+        assert(memory);
+        assert(learner < n_learners && LANES_MAX % n_learners == 0);
+
+        runtime_free_gradients(rt);
+        rt->reduce = memory;
+        rt->learner = learner;
+        rt->n_learners = n_learners;
+        reduce_layout(rt->network->n_parameters, &rt->reduce_layout);
+}
+
 Runtime *runtime_free(Runtime *runtime) {
         if (!runtime)
                 return NULL;
@@ -24,15 +44,12 @@ Runtime *runtime_free(Runtime *runtime) {
                 pass_free(runtime->benches[i].pass);
                 free(runtime->benches[i].actions);
         }
-        for (unsigned i = 0; i < LANES_MAX; i++)
-                free(runtime->gradients[i]);
+        runtime_free_gradients(runtime);
         for (unsigned i = 0; i < _NET_MAX; i++)
                 adam_free(runtime->nets[i]);
         buffer_free(runtime->buffer);
         threads_free(runtime->threads);
         free(runtime->benches);
-        free(runtime->lane_sums);
-        free(runtime->block_sums);
         free(runtime->noise_mean);
         free(runtime);
         return NULL;
@@ -114,6 +131,7 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         if (!rt)
                 return -ENOMEM;
         rt->settings = settings;
+        rt->n_learners = 1;
         rt->network = &page->network;
         rt->live = rt->batch = batch;
         rt->layer_action = network_find(rt->network, OUTPUT_ACTION);

@@ -41,6 +41,16 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_ALL,
                 .help = "actors only step, and in step: the learner acts for all at once",
         },
+        [DISTRIBUTION_MULTI] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_ACTOR,        [FRAGMENT_INFERENCE] = HOST_ACTOR,
+                        [FRAGMENT_STORE] = HOST_LEARNERS,    [FRAGMENT_ADVANTAGE] = HOST_LEARNERS,
+                        [FRAGMENT_GRADIENT] = HOST_LEARNERS, [FRAGMENT_UPDATE] = HOST_LEARNERS,
+                        [FRAGMENT_PUBLISH] = HOST_LEARNER,   [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
+                .help = "actors act by themselves, learners share each gradient out",
+        },
 };
 
 /* Dims of the table below: T steps of E environments are an actor's rollout, A actors are a round. */
@@ -106,6 +116,13 @@ bool distribution_serves(const Distribution *row) {
         assert(row);
 
         return row->host[FRAGMENT_INFERENCE] != row->host[FRAGMENT_STEP];
+}
+
+uint32_t distribution_learners(const Distribution *row, const JobSettings *settings) {
+        assert(row);
+        assert(settings);
+
+        return row->host[FRAGMENT_GRADIENT] == HOST_LEARNERS ? settings->n_learners : 1;
 }
 
 uint32_t distribution_orders(const Distribution *row, FragmentHost side) {
@@ -182,7 +199,7 @@ void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret
         *ret = (Graph){
                 .n_replicas = { [HOST_ACTOR] = n_actors,
                                 [HOST_LEARNER] = 1,
-                                [HOST_LEARNERS] = 1,
+                                [HOST_LEARNERS] = distribution_learners(row, settings),
                                 [HOST_FUSED] = 1 },
                 .round_barrier = row->round_barrier,
                 .inference_barrier = row->inference_barrier,
@@ -207,6 +224,9 @@ void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret
                         edge->dims[edge->n_dims] = dim_make(settings, n_actors, table[k].dims[edge->n_dims]);
                         edge->n_dims++;
                 }
+                /* Every learner takes every rollout. */
+                if (edge->rate == RATE_INVOCATION)
+                        edge->n_a_round *= ret->n_replicas[ret->host[edge->to]];
                 if (graph_crosses(ret, edge))
                         ret->channels[ret->n_channels++] =
                                         (Channel){ .kind = channel_of(ret, edge), .edge = ret->n_edges };
@@ -291,7 +311,8 @@ static int validate_replicas(const Graph *graph, char *ret_reason, size_t n) {
 
                 if (n_replicas > 0 && (edge->n_parts == 0 || edge->n_parts % n_replicas == 0))
                         continue;
-                (void) snprintf(ret_reason, n, "the %s has %u parts, which %u processes cannot share evenly",
+                (void) snprintf(ret_reason, n,
+                                "the %s has %u parts, which %u processes cannot share evenly: take a number that divides it",
                                 edge->tensor, edge->n_parts, n_replicas);
                 return -EINVAL;
         }

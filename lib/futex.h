@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What waiting on a word of shared memory is made of. For lib/turn.c and lib/exchange.c, and nobody else. */
+/* What waiting on a word of shared memory is made of. For lib/turn.c, lib/exchange.c and lib/reduce.c. */
 #pragma once
 
 #include <limits.h>
@@ -24,6 +24,13 @@ static inline void spin_pause(void) {
 /* Not FUTEX_PRIVATE: the two sides are different processes. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t while_value) {
         (void) syscall(SYS_futex, word, FUTEX_WAIT, while_value, NULL, NULL, 0);
+}
+
+static inline void futex_wait_for(_Atomic uint32_t *word, uint32_t while_value, uint64_t nsec) {
+        const struct timespec most = { .tv_sec = (time_t) (nsec / 1000000000u),
+                .tv_nsec = (long) (nsec % 1000000000u) };
+
+        (void) syscall(SYS_futex, word, FUTEX_WAIT, while_value, &most, NULL, 0);
 }
 
 static inline void futex_wake(_Atomic uint32_t *word) {

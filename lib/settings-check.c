@@ -231,6 +231,10 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
         graph_make(row, settings, &graph);
         if (graph_validate(&graph, reason, sizeof(reason)) < 0)
                 reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
+        if (settings->n_learners > 1 && distribution_learners(row, settings) == 1)
+                reader_complain(reader, "Distribution", "Policy", word,
+                                "it has one learner, and Learners=%u asks for more: take multi-learner",
+                                settings->n_learners);
         if (row->inference_barrier == BARRIER_ALL &&
                         settings_processes(settings) < settings_actors_max(settings))
                 reader_complain(reader, "Distribution", "Policy", word,

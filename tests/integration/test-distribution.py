@@ -40,6 +40,35 @@ def processes_and_threads():
     equal(policy("cartpole", "environments", "Learner.Threads=2").policy_sha256, coarse("cartpole").policy_sha256, "policies in step")
 
 
+@story("1, 2 and 4 learners that share each gradient out, with one thread or two, end with the policy of one")
+def learners():
+    for n, threads in (1, 2), (2, 1), (2, 2), (4, 1):
+        r = policy("cartpole", "multi-learner", f"Distribution.Learners={n}", f"Learner.Threads={threads}", "Actor.Processes=2")
+        equal(r.policy_sha256, coarse("cartpole").policy_sha256, f"policies of {n} learners with {threads} threads")
+    for job in "pendulum", "hopper":
+        r = policy(job, "multi-learner", "Distribution.Learners=2")
+        equal(r.policy_sha256, coarse(job).policy_sha256, f"policies of {job}")
+        assert r.cpu_s["learner"] > 0 and abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
+
+
+@story("minibatches of a few rows, a divergence that stops epochs early and running statistics are the same for two learners")
+def small_gradients():
+    sets = ("Learner.MinibatchSize=40", "Learner.KLStop=0.005", "Learner.KLWeight=0.2", "Learner.NormalizeObservations=yes", "Learner.NormalizeRewards=yes",
+            "Learner.HiddenLayers=160 160")
+    want = policy("cartpole", "single-learner-coarse", *sets).policy_sha256
+    equal(policy("cartpole", "multi-learner", "Distribution.Learners=2", *sets).policy_sha256, want, "policies")
+
+
+@story("either of two learners that is killed ends the life, and the next one ends with the same policy")
+def killed_learners():
+    sets = ("Job.StopSteps=16000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
+    want = policy("hopper", "single-learner-coarse", *sets).policy_sha256
+    for seed in 1, 2:
+        killer = Killer("actord-learner", low=0.5, high=0.7, most=1, seed=seed)
+        r = policy("hopper", "multi-learner", "Distribution.Learners=2", *sets, during=killer)
+        equal((r.policy_sha256, len(killer.killed)), (want, 1), "policies and learners killed")
+
+
 @story("a number of actors that changes gives the same policy, whoever acts")
 def elastic():
     sets = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=5", "Billing.Clock=model")
@@ -99,6 +128,10 @@ def refused():
     path = os.path.join(EXAMPLES, "cartpole.conf")
     r = ctl("verify", path, "--set", "Distribution.Policy=environments", "--set", "Scaling.Actors=4", "--set", "Actor.Processes=2")
     equal(r.status, 2, f"status: {r.err}")
+    for sets, want in ((("Policy=multi-learner", "Learners=3"), "divides"), (("Learners=2",), "multi-learner")):
+        r = ctl("verify", path, *(word for s in sets for word in ("--set", f"Distribution.{s}")))
+        assert r.status == 2 and want in r.err and len(r.err.splitlines()) == 1, r
+    r = ctl("verify", path, "--set", "Distribution.Policy=environments", "--set", "Scaling.Actors=4", "--set", "Actor.Processes=2")
     assert "Processes=2" in r.err and "single-learner-fine" in r.err and len(r.err.splitlines()) == 1, r.err
 
 

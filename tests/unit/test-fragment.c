@@ -6,7 +6,9 @@
 
 #include "lib/fragment.h"
 
-static const JobSettings settings = { .n_actors = 4, .envs_per_actor = 8, .rollout_steps = 32 };
+static const JobSettings settings = {
+        .n_actors = 4, .envs_per_actor = 8, .rollout_steps = 32, .n_learners = 1
+};
 
 static Graph graph_of(uint32_t distribution) {
         Graph graph;
@@ -118,19 +120,28 @@ static void test_cycles(void) {
 }
 
 static void test_replicas(void) {
-        Distribution row = *distribution_find(DISTRIBUTION_COARSE);
+        const Distribution *row = distribution_find(DISTRIBUTION_MULTI);
+        JobSettings several = settings;
         char reason[256];
         Graph graph;
+        uint32_t e;
 
-        for (uint32_t f = FRAGMENT_STORE; f <= FRAGMENT_UPDATE; f++)
-                row.host[f] = HOST_LEARNERS;
-        graph_make(&row, &settings, &graph);
+        several.n_learners = 2;
+        g_assert_cmpuint(distribution_learners(row, &several), ==, 2);
+        g_assert_cmpuint(distribution_learners(distribution_find(DISTRIBUTION_COARSE), &several), ==, 1);
+
+        /* The gradient leaves each of two processes, and only of two. */
+        graph_make(row, &several, &graph);
         g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
-        graph.n_replicas[HOST_LEARNERS] = 3;
-        refused(&graph, "the gradient has 16 parts, which 3 processes cannot share");
-        /* With two, what was one process's is now an all-reduce, which needs its channel. */
-        graph.n_replicas[HOST_LEARNERS] = 2;
-        refused(&graph, "gradient from gradient to update: it crosses");
+        e = find_edge(&graph, FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient");
+        g_assert_true(graph_crosses(&graph, &graph.edges[e]));
+        graph.n_replicas[HOST_LEARNERS] = 1;
+        g_assert_false(graph_crosses(&graph, &graph.edges[e]));
+        refused(&graph, "gradient from gradient to update: it stays");
+
+        several.n_learners = 3;
+        graph_make(row, &several, &graph);
+        refused(&graph, "the gradient has 16 parts, which 3 processes cannot share evenly");
 }
 
 int main(int argc, char **argv) {

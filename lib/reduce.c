@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The layout, and a barrier: a counter and a generation. Whoever comes last begins the next generation; the others spin shortly, as
+ * learners have equal work, and then sleep. */
+#include "lib/reduce.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "lib/futex.h"
+
+enum { SPIN_NSEC = 50000, ALIGN = 4096 };
+
+static uint64_t append(uint64_t *at, uint64_t bytes) {
+        uint64_t begin = *at;
+
+        *at = (begin + bytes + ALIGN - 1) & ~(uint64_t) (ALIGN - 1);
+        return begin;
+}
+
+void reduce_layout(uint64_t n_parameters, ReduceLayout *ret) {
+        ReduceLayout l = { .lane_bytes = (n_parameters * sizeof(float) + 63) & ~UINT64_C(63) };
+        uint64_t at = 0, n_blocks = (n_parameters + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
+
+        assert(n_parameters > 0);
+        assert(ret);
+
+        (void) append(&at, sizeof(ReduceHead));
+        for (unsigned bank = 0; bank < 2; bank++) {
+                l.lanes_at[bank] = append(&at, GRADIENT_PARTS * l.lane_bytes);
+                l.sums_at[bank] = append(&at, GRADIENT_PARTS * REDUCE_SUMS_MAX * sizeof(double));
+                l.block_sums_at[bank] = append(&at, n_blocks * sizeof(double));
+        }
+        l.bytes = at;
+        *ret = l;
+}
+
+static int generation_wait(_Atomic uint32_t *generation, uint32_t while_value, uint64_t timeout_nsec) {
+        uint64_t now = now_nsec(), spin_end = now + SPIN_NSEC, end = now + timeout_nsec;
+
+        for (;;) {
+                if (atomic_load_explicit(generation, memory_order_acquire) != while_value)
+                        return 0;
+                if (now < spin_end)
+                        for (unsigned i = 0; i < SPINS_PER_LOOK; i++)
+                                spin_pause();
+                else if (now < end)
+                        futex_wait_for(generation, while_value, end - now);
+                else
+                        return -ETIMEDOUT;
+                now = now_nsec();
+        }
+}
+
+int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec) {
+        uint32_t generation;
+
+        assert(head);
+
+        if (n <= 1)
+                return 0;
+        generation = atomic_load_explicit(&head->generation, memory_order_acquire);
+        /* acq_rel: everybody's writes before it are seen by whoever comes last, and published to all by the store below. */
+        if (atomic_fetch_add_explicit(&head->arrived, 1, memory_order_acq_rel) + 1 < n)
+                return generation_wait(&head->generation, generation, timeout_nsec);
+
+        atomic_store_explicit(&head->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&head->generation, generation + 1, memory_order_release);
+        futex_wake(&head->generation);
+        return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where several learners add their gradients up: one memfd that they alone map. Each learner computes some of a minibatch's lanes into
+ * it, then each adds up all lanes of some blocks of parameters (reduce-scatter), then all read all blocks (all-gather): the same sums in the
+ * same tree as one learner's, so that the result is its result. After "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (Patarasuk,
+ * Yuan, 2009), in shared memory, where to gather is to read. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "include/fragment.h"
+
+#define REDUCE_BLOCK    16384u /* parameters that are added up by one learner */
+#define REDUCE_SUMS_MAX 16u    /* of a lane, beside its gradient */
+
+typedef struct ReduceHead {
+        _Atomic uint32_t arrived;
+        uint8_t pad0[60];
+        _Atomic uint32_t generation; /* of the barrier */
+        uint8_t pad1[60];
+} ReduceHead;
+
+/* Two banks: who goes on to the next gradient must not write where another still reads this one. Bytes from the mapping's start. */
+typedef struct ReduceLayout {
+        uint64_t lane_bytes;       /* of one lane's gradient */
+        uint64_t lanes_at[2];      /* float [GRADIENT_PARTS][parameters] */
+        uint64_t sums_at[2];       /* double [GRADIENT_PARTS][REDUCE_SUMS_MAX] */
+        uint64_t block_sums_at[2]; /* double [blocks]: squares of the reduced gradient */
+        uint64_t bytes;
+} ReduceLayout;
+
+void reduce_layout(uint64_t n_parameters, ReduceLayout *ret);
+
+/* Until all n learners have come. 0; -ETIMEDOUT: one has not, and the memory is of no more use. */
+int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec);
