@@ -197,7 +197,7 @@ enum KernelClass_ {
         X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of the second moment")                                  \
         X(Learner, Curvature, choice_curvature, curvature, "none", 0, 0, "Hessian whose extremes each round measures")        \
         X(Learner, CurvatureRows, u32, curvature_rows, "512", 1, 65536, "rows of a round that it is measured on, at most")   \
-        X(Learner, CurvatureSteps, u32, curvature_steps, "20", 1, 1000, "products with the Hessian for each measurement")    \
+        X(Learner, CurvatureSteps, u32, curvature_steps, "16", 1, 1000, "products with the Hessian for each measurement")    \
         X(Learner, NoiseScale, bool, noise_scale, "no", 0, 0, "measure the gradient's noise scale in each round")            \
         X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
