@@ -27,6 +27,7 @@ typedef enum RandomPurpose {
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
         RANDOM_CURVATURE = 40,
+        RANDOM_RESAMPLE = 64, /* of a report's bootstrap, no job's */
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 
