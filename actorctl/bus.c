@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "actorctl/private.h"
@@ -93,22 +94,47 @@ static int connect_private(int fd, sd_bus **ret) {
         return 0;
 }
 
-int connection_open_private(bool keep, Connection **ret) {
-        g_autoptr(Connection) connection = connection_new(NULL);
+static int start_private(Connection *connection) {
         int fd, r;
 
-        r = run_directory_make(
-                        keep, &connection->state_directory, &connection->lock_fd, &connection->temporary);
-        if (r < 0)
-                return r;
         fd = private_daemon_start(connection->state_directory, &connection->pid);
         if (fd < 0)
                 return fd;
         r = connect_private(fd, &connection->bus);
-        if (r < 0) {
+        if (r < 0)
                 complain("the private daemon cannot be reached: %s", g_strerror(-r));
+        return r;
+}
+
+int connection_open_private(bool keep, Connection **ret) {
+        g_autoptr(Connection) connection = connection_new(NULL);
+        int r;
+
+        r = run_directory_make(
+                        keep, &connection->state_directory, &connection->lock_fd, &connection->temporary);
+        if (r >= 0)
+                r = start_private(connection);
+        if (r < 0)
+                return r;
+        *ret = g_steal_pointer(&connection);
+        return 0;
+}
+
+int connection_open_private_at(const char *directory, Connection **ret) {
+        g_autoptr(Connection) connection = connection_new(NULL);
+        int r;
+
+        run_directory_remove(directory);
+        if (mkdir(directory, 0700) < 0) {
+                r = -errno;
+                complain("%s cannot be made for the private daemon: %s", directory, g_strerror(-r));
                 return r;
         }
+        connection->state_directory = g_canonicalize_filename(directory, NULL);
+        connection->temporary = true;
+        r = start_private(connection);
+        if (r < 0)
+                return r;
         *ret = g_steal_pointer(&connection);
         return 0;
 }

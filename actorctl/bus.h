@@ -20,6 +20,8 @@ typedef struct Connection {
 int connection_open(const Options *options, Connection **ret);
 /* Starts a daemon for this connection alone. keep: its state stays, among the newest runs; else it is removed. */
 int connection_open_private(bool keep, Connection **ret);
+/* The same in a directory that this call makes, and that goes with the connection; what is there from before goes first. */
+int connection_open_private_at(const char *directory, Connection **ret);
 /* What the options ask for, else a private one without lasting state. */
 int connection_open_any(const Options *options, Connection **ret);
 /* A private daemon has ended, and all that it started, when this returns. */

@@ -146,10 +146,8 @@ static ExitStatus include_inner(Submission *submission) {
         return STATUS_OK;
 }
 
-ExitStatus submission_load_text(
-                Submission *submission, const char *name, const char *text, const GPtrArray *sets) {
-        g_autofree char *message = NULL;
-
+ExitStatus submission_parse(Submission *submission, const char *name, const char *text,
+                const GPtrArray *sets, char **ret_message) {
         *submission = (Submission){
                 .file_name = g_strdup(name ? name : "command line"),
                 .no_file = !name,
@@ -161,13 +159,22 @@ ExitStatus submission_load_text(
         };
         add_overrides(submission, sets);
         if (settings_parse(text, submission->file_name, (SettingOverride *) submission->overrides->data,
-                            submission->overrides->len, NULL, &submission->settings, &message) < 0) {
-                say(message);
+                            submission->overrides->len, NULL, &submission->settings, ret_message) < 0)
                 return STATUS_USAGE;
-        }
         if (environment_is_job(submission->settings.environment))
                 return include_inner(submission);
         return open_environment(submission);
+}
+
+ExitStatus submission_load_text(
+                Submission *submission, const char *name, const char *text, const GPtrArray *sets) {
+        g_autofree char *message = NULL;
+        ExitStatus status;
+
+        status = submission_parse(submission, name, text, sets, &message);
+        if (message)
+                say(message);
+        return status;
 }
 
 ExitStatus submission_load(Submission *submission, const char *file, const GPtrArray *sets) {

@@ -23,6 +23,9 @@ ExitStatus submission_load(Submission *submission, const char *file, const GPtrA
 /* The same for a text that is not read here. name NULL: no file holds it, the user only named an environment. */
 ExitStatus submission_load_text(
                 Submission *submission, const char *name, const char *text, const GPtrArray *sets);
+/* The same, but what settings_parse() says against the text is left to the caller: *ret_message, g_free(). */
+ExitStatus submission_parse(Submission *submission, const char *name, const char *text,
+                const GPtrArray *sets, char **ret_message);
 void submission_done(Submission *submission);
 
 /* SubmitJob. STATUS_OK; else after having said why. */
