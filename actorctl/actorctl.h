@@ -25,6 +25,8 @@ typedef struct Options {
         bool wait, follow, csv;
         bool dot, svg;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
+        bool dry_run;
+        uint64_t n_jobs; /* 0: as many as there are CPUs */
         uint64_t n_episodes, n_lines, n_rounds, n_steps;
         char *format, *output, *name, *target, *actions, *state_file;
         bool states;
@@ -52,7 +54,8 @@ typedef enum VerbId {
         VERB_ROUNDS = 1 << 16,
         VERB_GRAPH = 1 << 17,
         VERB_SCHEDULER = 1 << 19,
-        VERB_ANY = (1 << 20) - 1,
+        VERB_EXPERIMENT = 1 << 20,
+        VERB_ANY = (1 << 21) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -93,6 +96,7 @@ ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
 ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n);
+ExitStatus verb_experiment(const Options *options, char **arguments, size_t n);
 ExitStatus verb_env(const Options *options, char **arguments, size_t n);
 ExitStatus verb_price(const Options *options, char **arguments, size_t n);
 ExitStatus verb_scheduler(const Options *options, char **arguments, size_t n);

@@ -50,6 +50,12 @@ const Verb verbs[] = {
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
                         "policies give equal episodes.\n" },
+        { VERB_EXPERIMENT, "experiment", "FILE.exp", "compare settings over seeds: a matrix of jobs", 1, 1,
+                        verb_experiment,
+                        "Runs each cell of a matrix (arms x factors x seeds) as a job, and writes tables\n"
+                        "with bootstrap intervals and plots into FILE.results. What is finished is kept:\n"
+                        "the same command goes on after Ctrl-C, and does again only what was redefined.\n"
+                        "A private daemon runs the jobs, unless --system or --user names one.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
                         "NAME is one that `env list` shows, or ./FILE.so. Plugins run in a sandbox.\n\n"
                         "  list           all that have a name: size of observation and action,\n"

@@ -20,9 +20,9 @@ typedef struct OptionRow {
         bool (*take)(Options *options, const char *value);
 } OptionRow;
 
-#define LISTING                                                                                      \
-        (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | VERB_ROUNDS | \
-                        VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
+#define LISTING                                                                                          \
+        (VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | \
+                        VERB_ROUNDS | VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
 #define TABLES                                                                                       \
         (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | \
                         VERB_PRICE | VERB_GRAPH)
@@ -41,6 +41,7 @@ FLAG(system)
 FLAG(user)
 FLAG(wait)
 FLAG(follow)
+FLAG(dry_run)
 FLAG(states)
 FLAG(csv)
 FLAG(dot)
@@ -136,6 +137,10 @@ static bool take_state(Options *options, const char *value) {
         return true;
 }
 
+static bool take_jobs(Options *options, const char *value) {
+        return take_number("jobs", value, 1000, &options->n_jobs);
+}
+
 static bool take_format(Options *options, const char *value) {
         g_free(options->format);
         options->format = g_strdup(value);
@@ -168,8 +173,10 @@ static const OptionRow rows[] = {
         { "state", 0, "FILE", VERB_ENV, "a rollout begins with it", take_state },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", take_states },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
-        { "output", 'o', "FILE", VERB_EXPORT, "where to (default job-N.safetensors; -: stdout)",
-                        take_output },
+        { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
+                        "where to: a file (-: stdout), a directory", take_output },
+        { "jobs", 0, "N", VERB_EXPERIMENT, "jobs at once (default: the CPUs)", take_jobs },
+        { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", take_dry_run },
         { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
         { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },
         { "csv", 0, NULL, VERB_ROUNDS, "print every column, separated by commas", take_csv },

@@ -15,6 +15,7 @@ EXAMPLESDIR ?= $(DOCDIR)/examples
 MANPAGES    := $(wildcard docs/*.1 docs/*.5 docs/*.7 docs/*.8)
 man_section  = $(subst .,,$(suffix $(1)))
 examples     = $(foreach f,$(wildcard examples/*.conf),0644:$(f):$(EXAMPLESDIR)/$(notdir $(f))) \
+        $(foreach f,$(wildcard examples/experiments/*),0644:$(f):$(EXAMPLESDIR)/experiments/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/env-template/*.c examples/env-template/Makefile examples/env-template/*.conf examples/env-template/*.md),0644:$(f):$(EXAMPLESDIR)/env-template/$(notdir $(f)))
 
 INSTALLED = \

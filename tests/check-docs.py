@@ -142,10 +142,25 @@ def examples_are_accepted():
             assert r.returncode == 2 and r.stderr == "--set Job.Seed=x: not a whole number\n", (name, r.stderr)
 
 
+def experiments_are_accepted():
+    for name in sorted(os.listdir("examples/experiments")):
+        if name.endswith(".exp"):
+            r = subprocess.run([CTL, "experiment", "examples/experiments/" + name, "--dry-run"], capture_output=True, text=True)
+            assert r.returncode == 0 and "actor-rounds" in r.stdout, (name, r.stderr)
+
+
+def metrics_are_described():
+    text = page("actord-experiment.5")
+    words = re.findall(r'X\(\w+, "(\w+)", "', read("actorctl/experiment.h"))
+    assert len(words) > 10
+    for word in words:
+        assert re.search(rf"(?m)^\.BR? .*\b{word}\b", text), f"metric {word} is missing"
+
+
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
-              pages_are_clean_roff, examples_are_accepted]
+              pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):

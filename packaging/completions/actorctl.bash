@@ -22,7 +22,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --episodes | --rounds | --target | --name | --format | --output | --lines | --steps | --actions | --state | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --jobs | --episodes | --rounds | --target | --name | --format | --output | --lines | --steps | --actions | --state | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -61,6 +61,7 @@ _actorctl() {
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --episodes --json' ;;
                 export) words='--format --output' ;;
+                experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
@@ -74,15 +75,18 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price scheduler help' ;;
+        '') words='run submit list status show cat stop watch bill rounds logs verify graph export eval experiment env price scheduler help' ;;
         status | show | cat | stop | watch | bill | rounds | logs | export) words=$(_actorctl_jobs) ;;
         run | submit | verify | graph)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
+        experiment)
+            mapfile -t COMPREPLY < <(compgen -f -X '!*.exp' -- "$word"; compgen -d -- "$word")
+            return ;;
         eval)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds logs verify graph export eval env price scheduler' ;;
+        help) words='run submit list status show cat stop watch bill rounds logs verify graph export eval experiment env price scheduler' ;;
         scheduler)
             case $before in
                 show | export) words=$(_actorctl_schedulers) ;;

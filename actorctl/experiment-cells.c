@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The cross product: arms x levels x seeds. Each cell is checked by the job parser before the first one runs, and gets the name of
+ * everything that its result depends on. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/experiment.h"
+#include "lib/settings-print.h"
+
+const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor) {
+        return experiment_factor(experiment, factor)->levels->pdata[cell->levels[factor]];
+}
+
+char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator) {
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? separator : "",
+                                experiment_level(experiment, cell, i)->name);
+        return g_string_free(text, FALSE);
+}
+
+size_t experiment_n_combinations(const Experiment *experiment) {
+        size_t n = 1;
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                n *= experiment_factor(experiment, i)->levels->len;
+        return n;
+}
+
+size_t cell_combination(const Experiment *experiment, const Cell *cell) {
+        size_t n = 0;
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                n = n * experiment_factor(experiment, i)->levels->len + cell->levels[i];
+        return n;
+}
+
+Cell *cell_free(Cell *cell) {
+        if (!cell)
+                return NULL;
+        g_free(cell->name);
+        g_free(cell->definition);
+        g_free(cell->fault);
+        outcome_free(cell->outcome);
+        g_free(cell);
+        return NULL;
+}
+
+static void destroy_cell(gpointer data) {
+        (void) cell_free(data);
+}
+
+static void add_sets(GPtrArray *to, const GPtrArray *sets) {
+        for (guint i = 0; i < sets->len; i++)
+                g_ptr_array_add(to, g_strdup(sets->pdata[i]));
+}
+
+GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell) {
+        GPtrArray *sets = g_ptr_array_new_with_free_func(g_free);
+
+        add_sets(sets, experiment->sets);
+        add_sets(sets, experiment_arm(experiment, cell->arm)->sets);
+        for (guint i = 0; i < experiment->factors->len; i++)
+                add_sets(sets, experiment_level(experiment, cell, i)->sets);
+        g_ptr_array_add(sets, g_strdup_printf("Job.Seed=%" G_GUINT64_FORMAT, cell->seed));
+        return sets;
+}
+
+/* A plugin's bytes belong to what a result depends on. */
+static void hash_file(GChecksum *checksum, int fd) {
+        guchar buffer[65536];
+        off_t at = 0;
+        ssize_t n;
+
+        while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+                g_checksum_update(checksum, buffer, n);
+                at += n;
+        }
+}
+
+/* Settings at their defaults are left out, so that a later version's new keys change no name. */
+static char *make_definition(const Submission *submission, const Cell *after) {
+        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+        const JobSettings *settings = &submission->settings;
+        const SettingRow *row;
+
+        for (Setting i = 0; (row = setting_row(i)); i++) {
+                char value[SETTING_TEXT_MAX];
+                g_autofree char *line = NULL;
+
+                if (setting_print(settings, i, value) == 0 || strcmp(value, row->fallback) == 0 ||
+                                i == SETTING_Job_Description)
+                        continue;
+                line = g_strdup_printf("%s.%s=%s\n", row->section, row->key, value);
+                g_checksum_update(checksum, (const guchar *) line, -1);
+        }
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                g_autofree char *line = g_strdup_printf(
+                                "Environment.%s=%s\n", settings->options[i].key, settings->options[i].value);
+
+                g_checksum_update(checksum, (const guchar *) line, -1);
+        }
+        if (submission->environment_fd >= 0)
+                hash_file(checksum, submission->environment_fd);
+        if (after)
+                g_checksum_update(checksum, (const guchar *) after->definition, -1);
+        return g_strdup(g_checksum_get_string(checksum));
+}
+
+static void name_cell(const Experiment *experiment, Cell *cell) {
+        g_autofree char *levels = experiment_levels(experiment, cell, ".");
+
+        cell->name = g_strdup_printf("%s%s%s.%" G_GUINT64_FORMAT,
+                        experiment_arm(experiment, cell->arm)->name, levels[0] ? "." : "", levels,
+                        cell->seed);
+}
+
+static bool sets_key(const GPtrArray *sets, const char *key, size_t n) {
+        for (guint i = 0; i < sets->len; i++)
+                if (strncmp(sets->pdata[i], key, n) == 0 && ((const char *) sets->pdata[i])[n] == '=')
+                        return true;
+        return false;
+}
+
+/* The section of the experiment that has the last word about a setting of a cell, and the key that stands there. NULL: none. */
+static char *find_origin(const Experiment *experiment, const Cell *cell, const char *setting, size_t n,
+                char **ret_key) {
+        const Arm *arm = experiment_arm(experiment, cell->arm);
+
+        for (guint i = experiment->factors->len; i-- > 0;)
+                if (sets_key(experiment_level(experiment, cell, i)->sets, setting, n)) {
+                        *ret_key = g_strdup(experiment_level(experiment, cell, i)->name);
+                        return g_strconcat("Factor ", experiment_factor(experiment, i)->name, NULL);
+                }
+        *ret_key = g_strndup(setting, n);
+        if (sets_key(arm->sets, setting, n))
+                return g_strconcat("Arm ", arm->name, NULL);
+        return sets_key(experiment->sets, setting, n) ? g_strdup("Set") : NULL;
+}
+
+/* The job parser says "--set Section.Key=VALUE: …" of overrides; here they stand in a file. */
+static void complain_settings(const Experiment *experiment, const Cell *cell, const char *message) {
+        static const char prefix[] = "--set ";
+        g_auto(GStrv) lines = g_strsplit(message, "\n", -1);
+
+        (void) fflush(stdout);
+        for (char **line = lines; *line; line++) {
+                const char *setting = g_str_has_prefix(*line, prefix) ? *line + strlen(prefix) : "";
+                g_autofree char *key = NULL, *section = find_origin(experiment, cell, setting,
+                                                             strcspn(setting, "="), &key);
+
+                if (section)
+                        fprintf(stderr, "%s:%u: [%s] %s\n", experiment->file_name,
+                                        settings_locate(experiment->text, section, key), section, setting);
+                else
+                        fprintf(stderr, "%s (in the cell %s of %s)\n", *line, cell->name,
+                                        experiment->file_name);
+        }
+}
+
+static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
+        g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
+        g_autofree char *message = NULL;
+        Submission submission;
+        ExitStatus status;
+
+        status = submission_parse(&submission, experiment->job_file, experiment->job_text, sets, &message);
+        if (status == STATUS_OK) {
+                uint64_t steps = (uint64_t) submission.settings.envs_per_actor *
+                                 submission.settings.rollout_steps;
+
+                cell->actor_rounds = (submission.settings.stop_steps + steps - 1) / steps;
+                cell->definition = make_definition(&submission, cell->after);
+        } else if (message)
+                complain_settings(experiment, cell, message);
+        submission_done(&submission);
+        return status;
+}
+
+static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed) {
+        Cell *cell = g_new0(Cell, 1);
+
+        cell->arm = arm;
+        cell->seed = seed;
+        for (guint i = experiment->factors->len; i-- > 0;) {
+                size_t n = experiment_factor(experiment, i)->levels->len;
+
+                cell->levels[i] = combination % n;
+                combination /= n;
+        }
+        name_cell(experiment, cell);
+        return cell;
+}
+
+/* Seeds are outermost: what is done when an experiment is interrupted is whole comparisons. */
+ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
+        g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(destroy_cell);
+        size_t n_combinations = experiment_n_combinations(experiment);
+
+        if (n_combinations * experiment->arms->len * experiment->seeds->len > CELLS_MAX) {
+                fprintf(stderr, "%s: more than %u cells\n", experiment->file_name, CELLS_MAX);
+                return STATUS_USAGE;
+        }
+        for (guint seed = 0; seed < experiment->seeds->len; seed++)
+                for (size_t combination = 0; combination < n_combinations; combination++)
+                        for (size_t arm = 0; arm < experiment->arms->len; arm++) {
+                                Cell *cell = make_cell(experiment, arm, combination,
+                                                g_array_index(experiment->seeds, uint64_t, seed));
+                                ExitStatus status;
+
+                                g_ptr_array_add(cells, cell);
+                                status = check_cell(experiment, cell);
+                                if (status != STATUS_OK)
+                                        return status;
+                        }
+        *ret = g_steal_pointer(&cells);
+        return STATUS_OK;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A finished cell as a file: what `run --json` prints, and everything that is known of each round, column by column. The file
+ * appears under its name only when all of it is on the disk. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/experiment.h"
+#include "actorctl/table.h"
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+
+/* Of the file's layout: a file of another is as good as none. */
+#define OUTCOME_FORMAT 1
+
+Outcome *outcome_free(Outcome *outcome) {
+        if (!outcome)
+                return NULL;
+        if (outcome->result)
+                json_node_unref(outcome->result);
+        series_done(&outcome->series);
+        g_free(outcome);
+        return NULL;
+}
+
+void series_done(Series *series) {
+        if (series->names)
+                g_ptr_array_unref(series->names);
+        if (series->values)
+                g_ptr_array_unref(series->values);
+        *series = (Series){};
+}
+
+const double *series_column(const Series *series, const char *name) {
+        for (guint i = 0; series->names && i < series->names->len; i++)
+                if (strcmp(series->names->pdata[i], name) == 0)
+                        return series->values->pdata[i];
+        return NULL;
+}
+
+double *series_add(Series *series, const char *name) {
+        double *column = g_new(double, MAX(series->n_rounds, 1));
+
+        if (!series->names) {
+                series->names = g_ptr_array_new_with_free_func(g_free);
+                series->values = g_ptr_array_new_with_free_func(g_free);
+        }
+        for (size_t i = 0; i < series->n_rounds; i++)
+                column[i] = NAN;
+        g_ptr_array_add(series->names, g_strdup(name));
+        g_ptr_array_add(series->values, column);
+        return column;
+}
+
+static int write_synced(int directory, const char *name, const char *text, size_t n) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0)
+                return -errno;
+        r = write_full(fd, text, n);
+        if (r < 0)
+                return r;
+        return fsync(fd) < 0 ? -errno : 0;
+}
+
+int result_file_write(const char *directory, const char *name, const char *text, size_t n) {
+        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        g_autofree char *temporary = g_strdup_printf(".%s.new", name);
+        int r;
+
+        r = fd < 0 ? -errno : write_synced(fd, temporary, text, n);
+        if (r >= 0 && (renameat(fd, temporary, fd, name) < 0 || fsync(fd) < 0))
+                r = -errno;
+        if (r < 0)
+                complain("%s/%s cannot be written: %s", directory, name, g_strerror(-r));
+        return r;
+}
+
+static JsonObject *levels_to_json(const Experiment *experiment, const Cell *cell) {
+        JsonObject *object = json_object_new();
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                json_object_set_string_member(object, experiment_factor(experiment, i)->name,
+                                experiment_level(experiment, cell, i)->name);
+        return object;
+}
+
+static JsonObject *series_to_json(const Series *series) {
+        JsonObject *object = json_object_new();
+
+        for (guint i = 0; series->names && i < series->names->len; i++) {
+                const double *column = series->values->pdata[i];
+                JsonArray *array = json_array_sized_new((guint) series->n_rounds);
+
+                for (size_t k = 0; k < series->n_rounds; k++)
+                        json_array_add_element(array, json_real(column[k]));
+                json_object_set_array_member(object, series->names->pdata[i], array);
+        }
+        return object;
+}
+
+static char *file_name(const Cell *cell) {
+        return g_strconcat(cell->name, ".json", NULL);
+}
+
+int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory) {
+        JsonObject *object = json_object_new();
+        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+        g_autoptr(JsonGenerator) generator = json_generator_new();
+        g_autofree char *text = NULL, *name = file_name(cell);
+        gsize n;
+
+        json_object_set_int_member(object, "format", OUTCOME_FORMAT);
+        json_object_set_string_member(object, "cell", cell->name);
+        json_object_set_string_member(object, "arm", experiment_arm(experiment, cell->arm)->name);
+        json_object_set_object_member(object, "levels", levels_to_json(experiment, cell));
+        json_object_set_member(object, "seed", json_unsigned(cell->seed));
+        json_object_set_string_member(object, "definition", cell->definition);
+        json_object_set_member(object, "result", json_node_copy(cell->outcome->result));
+        json_object_set_object_member(object, "rounds", series_to_json(&cell->outcome->series));
+        json_object_unref(object);
+        json_generator_set_root(generator, node);
+        text = json_generator_to_data(generator, &n);
+        return result_file_write(directory, name, text, n);
+}
+
+/* false: columns of unequal lengths, or of something else than numbers. */
+static bool series_from_json(JsonObject *object, Series *ret) {
+        g_autoptr(GList) names = json_object_get_members(object);
+
+        for (GList *name = names; name; name = name->next) {
+                JsonNode *node = json_object_get_member(object, name->data);
+                JsonArray *array = JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
+                double *column;
+
+                if (!array || (ret->names && json_array_get_length(array) != ret->n_rounds))
+                        return false;
+                ret->n_rounds = json_array_get_length(array);
+                column = series_add(ret, name->data);
+                for (guint i = 0; i < ret->n_rounds; i++) {
+                        JsonNode *value = json_array_get_element(array, i);
+
+                        if (JSON_NODE_HOLDS_VALUE(value))
+                                column[i] = json_node_get_double(value);
+                        else if (!JSON_NODE_HOLDS_NULL(value))
+                                return false;
+                }
+        }
+        return true;
+}
+
+static JsonObject *object_member(JsonObject *object, const char *name) {
+        JsonNode *node = json_object_get_member(object, name);
+
+        return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+/* NULL: not a cell's file, or of another definition. */
+static Outcome *outcome_from_json(JsonNode *root, const Cell *cell) {
+        g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
+        JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
+        JsonObject *rounds = object ? object_member(object, "rounds") : NULL;
+
+        if (!rounds || !object_member(object, "result") ||
+                        json_object_get_int_member_with_default(object, "format", 0) != OUTCOME_FORMAT ||
+                        g_strcmp0(json_object_get_string_member_with_default(object, "definition", NULL),
+                                        cell->definition) != 0)
+                return NULL;
+        outcome->result = json_node_copy(json_object_get_member(object, "result"));
+        return series_from_json(rounds, &outcome->series) ? g_steal_pointer(&outcome) : NULL;
+}
+
+bool outcome_read(Cell *cell, const char *directory) {
+        g_autofree char *name = file_name(cell), *path = g_build_filename(directory, name, NULL);
+        g_autoptr(JsonParser) parser = json_parser_new();
+        g_autoptr(GError) error = NULL;
+        Outcome *outcome;
+
+        if (!json_parser_load_from_file(parser, path, &error)) {
+                if (!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+                        complain("the file of cell %s cannot be read, so it is done again: %s", cell->name,
+                                        error->message);
+                return false;
+        }
+        outcome = outcome_from_json(json_parser_get_root(parser), cell);
+        if (!outcome)
+                return false;
+        cell->outcome = outcome;
+        cell->state = CELL_DONE;
+        return true;
+}

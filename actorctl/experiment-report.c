@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The numbers of an experiment: tables for programs, and a summary for people that can be printed as it is. */
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/experiment.h"
+#include "actorctl/statistics.h"
+
+static void add_number(GString *text, double value) {
+        char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+        if (!isfinite(value))
+                return;
+        (void) g_ascii_formatd(digits, sizeof(digits), "%.15g", value);
+        if (g_ascii_strtod(digits, NULL) != value)
+                (void) g_ascii_dtostr(digits, sizeof(digits), value);
+        g_string_append(text, digits);
+}
+
+/* Four digits that tell something, and no exponent where people expect none. */
+static void add_short(GString *text, double value) {
+        double size = fabs(value);
+
+        if (!isfinite(value))
+                g_string_append(text, "–");
+        else
+                g_string_append_printf(text,
+                                size >= 1000  ? "%.0f"
+                                : size >= 100 ? "%.1f"
+                                : size >= 1   ? "%.2f"
+                                              : "%.4g",
+                                value);
+}
+
+static void add_interval(GString *text, Interval interval) {
+        if (isnan(interval.low)) {
+                g_string_append(text, "–");
+                return;
+        }
+        add_short(text, interval.low);
+        g_string_append(text, " to ");
+        add_short(text, interval.high);
+}
+
+static void add_key_names(const Experiment *experiment, GString *text) {
+        g_string_append(text, "arm,");
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, "%s,", experiment_factor(experiment, i)->name);
+        g_string_append(text, "seed");
+}
+
+static void add_keys(const Experiment *experiment, const Cell *cell, GString *text) {
+        g_string_append_printf(text, "%s,", experiment_arm(experiment, cell->arm)->name);
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, "%s,", experiment_level(experiment, cell, i)->name);
+        g_string_append_printf(text, "%" G_GUINT64_FORMAT, cell->seed);
+}
+
+/* Members of the result that say how a cell went, whatever is measured. */
+static const char *const members[] = { "result", "rounds", "env_steps", "episodes", "wall_s",
+        "policy_sha256" };
+
+static void add_member(GString *text, const Outcome *outcome, const char *name) {
+        JsonNode *node = json_object_get_member(json_node_get_object(outcome->result), name);
+
+        if (!node || !JSON_NODE_HOLDS_VALUE(node))
+                return;
+        if (json_node_get_value_type(node) == G_TYPE_STRING)
+                g_string_append(text, json_node_get_string(node));
+        else
+                add_number(text, json_node_get_double(node));
+}
+
+static int write_cells(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        add_key_names(experiment, text);
+        for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
+                g_string_append_printf(text, ",%s", members[i]);
+        for (Metric metric = 0; metric < _METRIC_MAX; metric++)
+                g_string_append_printf(text, ",%s", metric_to_string(metric));
+        g_string_append_c(text, '\n');
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (!cell->outcome)
+                        continue;
+                add_keys(experiment, cell, text);
+                for (size_t k = 0; k < G_N_ELEMENTS(members); k++) {
+                        g_string_append_c(text, ',');
+                        add_member(text, cell->outcome, members[k]);
+                }
+                for (Metric metric = 0; metric < _METRIC_MAX; metric++) {
+                        g_string_append_c(text, ',');
+                        add_number(text, outcome_metric(cell->outcome, metric, experiment->target));
+                }
+                g_string_append_c(text, '\n');
+        }
+        return result_file_write(directory, "cells.csv", text->str, text->len);
+}
+
+static void add_rounds(
+                const Experiment *experiment, const Cell *cell, const GPtrArray *names, GString *text) {
+        const Series *series = &cell->outcome->series;
+        g_autoptr(GPtrArray) columns = g_ptr_array_new();
+
+        for (guint k = 0; k < names->len; k++)
+                g_ptr_array_add(columns, (gpointer) series_column(series, names->pdata[k]));
+        for (size_t i = 0; i < series->n_rounds; i++) {
+                add_keys(experiment, cell, text);
+                for (guint k = 0; k < names->len; k++) {
+                        const double *column = columns->pdata[k];
+
+                        g_string_append_c(text, ',');
+                        if (column)
+                                add_number(text, column[i]);
+                }
+                g_string_append_c(text, '\n');
+        }
+}
+
+/* The columns are those of the first cell that has any: all come from one daemon. */
+static int write_rounds(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        const GPtrArray *names = NULL;
+
+        for (guint i = 0; i < cells->len && !names; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                names = cell->outcome ? cell->outcome->series.names : NULL;
+        }
+        add_key_names(experiment, text);
+        for (guint k = 0; names && k < names->len; k++)
+                g_string_append_printf(text, ",%s", (const char *) names->pdata[k]);
+        g_string_append_c(text, '\n');
+        for (guint i = 0; names && i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->outcome)
+                        add_rounds(experiment, cell, names, text);
+        }
+        return result_file_write(directory, "rounds.csv", text->str, text->len);
+}
+
+/* The values that are finite, moved to the front; with others: where both are. */
+static size_t keep_finite(double *values, double *others, size_t n) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (isfinite(values[i]) && (!others || isfinite(others[i]))) {
+                        values[kept] = values[i];
+                        if (others)
+                                others[kept] = others[i];
+                        kept++;
+                }
+        return kept;
+}
+
+const char *cells_currency(const GPtrArray *cells) {
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+                JsonNode *cost = cell->outcome ? json_object_get_member(
+                                                                 json_node_get_object(cell->outcome->result),
+                                                                 "cost")
+                                               : NULL;
+
+                if (cost && JSON_NODE_HOLDS_OBJECT(cost))
+                        return json_object_get_string_member_with_default(
+                                        json_node_get_object(cost), "currency", "");
+        }
+        return "";
+}
+
+static bool is_money(Metric metric) {
+        return metric == METRIC_COST || metric == METRIC_COST_PAPER || metric == METRIC_COST_TO_TARGET;
+}
+
+/* "| per-data | linear | fixed": the beginning of a row. */
+static void add_group(const Experiment *experiment, size_t arm, size_t combination, GString *text) {
+        Cell cell = { .arm = arm };
+        g_autofree char *levels = NULL;
+
+        for (guint i = experiment->factors->len; i-- > 0;) {
+                size_t n = experiment_factor(experiment, i)->levels->len;
+
+                cell.levels[i] = combination % n;
+                combination /= n;
+        }
+        levels = experiment_levels(experiment, &cell, " | ");
+        g_string_append_printf(text, "| %s%s%s |", levels, levels[0] ? " | " : "",
+                        experiment_arm(experiment, arm)->name);
+}
+
+static void add_head(const Experiment *experiment, GString *text, const char *const *headings) {
+        g_string_append_c(text, '|');
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, " %s |", experiment_factor(experiment, i)->name);
+        g_string_append(text, " arm |");
+        for (size_t i = 0; headings[i]; i++)
+                g_string_append_printf(text, " %s |", headings[i]);
+        g_string_append(text, "\n|");
+        for (guint i = 0; i <= experiment->factors->len; i++)
+                g_string_append(text, "---|");
+        for (size_t i = 0; headings[i]; i++)
+                g_string_append(text, "--:|");
+        g_string_append_c(text, '\n');
+}
+
+static void add_difference(const Experiment *experiment, const GPtrArray *cells, size_t arm,
+                size_t combination, Metric metric, GString *text) {
+        g_autofree double *values = group_values(experiment, cells, arm, combination, metric),
+                          *others = group_values(experiment, cells, (size_t) experiment->baseline,
+                                          combination, metric);
+        size_t n = keep_finite(values, others, experiment->seeds->len);
+
+        g_string_append_c(text, ' ');
+        if (arm == (size_t) experiment->baseline) {
+                g_string_append(text, "– | – |");
+                return;
+        }
+        add_short(text, interquartile_mean(values, n) - interquartile_mean(others, n));
+        g_string_append(text, " | ");
+        add_interval(text, bootstrap_paired(values, others, n));
+        g_string_append(text, " |");
+}
+
+static void add_row(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric, GString *text) {
+        g_autofree double *values = group_values(experiment, cells, arm, combination, metric);
+        size_t n = keep_finite(values, NULL, experiment->seeds->len);
+
+        add_group(experiment, arm, combination, text);
+        g_string_append_printf(text, " %zu | ", n);
+        add_short(text, mean(values, n));
+        g_string_append(text, " | ");
+        add_short(text, interquartile_mean(values, n));
+        g_string_append(text, " | ");
+        add_interval(text, bootstrap_interval(values, n));
+        g_string_append(text, " |");
+        if (experiment->baseline >= 0)
+                add_difference(experiment, cells, arm, combination, metric, text);
+        g_string_append_c(text, '\n');
+}
+
+static bool is_measured(const Experiment *experiment, const GPtrArray *cells, Metric metric) {
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->outcome && isfinite(outcome_metric(cell->outcome, metric, experiment->target)))
+                        return true;
+        }
+        return false;
+}
+
+static void add_metric(const Experiment *experiment, const GPtrArray *cells, Metric metric, GString *text) {
+        const char *baseline =
+                        experiment->baseline < 0
+                                        ? NULL
+                                        : experiment_arm(experiment, (size_t) experiment->baseline)->name;
+        g_autofree char *difference = g_strdup_printf("IQM − that of %s", baseline ? baseline : "");
+        const char *headings[] = { "n", "mean", "IQM", "95 % interval", baseline ? difference : NULL,
+                "95 % interval", NULL };
+
+        g_string_append_printf(text, "\n## %s%s%s%s\n\n", metric_heading(metric),
+                        is_money(metric) ? " (" : "", is_money(metric) ? cells_currency(cells) : "",
+                        is_money(metric) ? ")" : "");
+        if (!is_measured(experiment, cells, metric)) {
+                g_string_append(text, "No cell has a value.\n");
+                return;
+        }
+        add_head(experiment, text, headings);
+        for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)
+                for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                        add_row(experiment, cells, arm, combination, metric, text);
+}
+
+static double total(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric) {
+        g_autofree double *values = group_values(experiment, cells, arm, combination, metric);
+        size_t n = keep_finite(values, NULL, experiment->seeds->len);
+
+        return mean(values, n) * (double) n;
+}
+
+static void add_totals(const Experiment *experiment, const GPtrArray *cells, GString *text) {
+        static const Metric shown[] = { METRIC_ACTOR_ROUNDS, METRIC_COST, METRIC_COST_PAPER, METRIC_TIME };
+        g_autofree char *cost = g_strdup_printf("cost, full (%s)", cells_currency(cells));
+        const char *headings[] = { "actor-rounds", cost, "cost, paper", "emulated s", NULL };
+
+        g_string_append(text, "\n## Totals over all seeds\n\n");
+        add_head(experiment, text, headings);
+        for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)
+                for (size_t arm = 0; arm < experiment->arms->len; arm++) {
+                        add_group(experiment, arm, combination, text);
+                        for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
+                                g_string_append_c(text, ' ');
+                                add_short(text, total(experiment, cells, arm, combination, shown[i]));
+                                g_string_append(text, " |");
+                        }
+                        g_string_append_c(text, '\n');
+                }
+}
+
+static void add_failures(const GPtrArray *cells, GString *text) {
+        bool any = false;
+
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->state != CELL_FAILED)
+                        continue;
+                if (!any)
+                        g_string_append(text, "\n## Failed\n\n");
+                any = true;
+                g_string_append_printf(text, "* %s: %s\n", cell->name, cell->fault);
+        }
+}
+
+int report_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        guint n_done = 0;
+        int r;
+
+        r = write_cells(experiment, cells, directory);
+        if (r >= 0)
+                r = write_rounds(experiment, cells, directory);
+        if (r < 0)
+                return r;
+        for (guint i = 0; i < cells->len; i++)
+                n_done += ((Cell *) cells->pdata[i])->outcome != NULL;
+        g_string_append_printf(text,
+                        "# %s\n\n%u of %u cells are finished (%u seeds). IQM: interquartile mean over seeds. Intervals: percentile "
+                        "bootstrap with %u resamples of the seeds, drawn in pairs for differences (Agarwal et al., NeurIPS "
+                        "2021).\n",
+                        experiment->title, n_done, cells->len, experiment->seeds->len, RESAMPLES);
+        for (guint i = 0; i < experiment->metrics->len; i++)
+                add_metric(experiment, cells, g_array_index(experiment->metrics, Metric, i), text);
+        add_totals(experiment, cells, text);
+        add_failures(cells, text);
+        return result_file_write(directory, "summary.md", text->str, text->len);
+}

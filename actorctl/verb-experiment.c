@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* experiment: the cells that are missing are run, then the reports are written of all there are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "actorctl/experiment.h"
+#include "actorctl/job-status.h"
+#include "actorctl/pager.h"
+#include "actorctl/table.h"
+#include "lib/cleanup.h"
+
+static char *results_directory(const Options *options, const char *file) {
+        if (options->output)
+                return g_strdup(options->output);
+        if (g_str_has_suffix(file, ".exp"))
+                return g_strdup_printf("%.*s.results", (int) (strlen(file) - strlen(".exp")), file);
+        return g_strconcat(file, ".results", NULL);
+}
+
+/* Two of the same at once would do each other's cells. The descriptor that holds the lock; or a negative errno after having said
+ * why. */
+static int prepare_directory(const char *directory) {
+        g_autofree char *cells = g_build_filename(directory, "cells", NULL);
+        _cleanup_close_ int fd = -EBADF;
+
+        if (g_mkdir_with_parents(cells, 0777) < 0 ||
+                        (fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+                complain("%s cannot be made for the results: %s", directory, g_strerror(errno));
+                return -errno;
+        }
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+                complain("another experiment is writing to %s", directory);
+                return -errno;
+        }
+        return TAKE_FD(fd);
+}
+
+static void read_outcomes(GPtrArray *cells, const char *directory) {
+        g_autofree char *path = g_build_filename(directory, "cells", NULL);
+
+        for (guint i = 0; i < cells->len; i++)
+                (void) outcome_read(cells->pdata[i], path);
+}
+
+static ExitStatus print_cells(const Options *options, const GPtrArray *cells) {
+        g_autoptr(Table) table = table_new();
+        uint64_t total = 0, missing = 0;
+        char all[32], left[32];
+
+        table_column(table, "CELL", "cell", COLUMN_TEXT);
+        table_column(table, "ACTOR-ROUNDS", "actor_rounds", COLUMN_NUMBER);
+        table_column(table, "STATE", "state", COLUMN_TEXT);
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                table_string(table, cell->name);
+                table_unsigned(table, cell->actor_rounds);
+                table_string(table, cell->state == CELL_DONE ? "done" : "missing");
+                total += cell->actor_rounds;
+                missing += cell->state == CELL_DONE ? 0 : cell->actor_rounds;
+        }
+        pager_open(options);
+        table_print(table, options, "cell");
+        if (!options->no_legend)
+                printf("%s actor-rounds, of which %s are still to be run.\n", format_count(total, all),
+                                format_count(missing, left));
+        pager_close();
+        return STATUS_OK;
+}
+
+static int write_reports(const Options *options, const Experiment *experiment, GPtrArray *cells,
+                const char *directory) {
+        int r;
+
+        r = report_write(experiment, cells, directory);
+        if (r >= 0)
+                r = plots_write(experiment, cells, directory);
+        if (r >= 0 && !options->quiet)
+                printf("summary, tables and plots are in %s\n", directory);
+        return r;
+}
+
+static ExitStatus run(const Options *options, const Experiment *experiment, GPtrArray *cells,
+                const char *directory) {
+        _cleanup_close_ int lock = prepare_directory(directory);
+        long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        ExitStatus status;
+
+        if (lock < 0)
+                return STATUS_FAILED;
+        read_outcomes(cells, directory);
+        status = cells_run(experiment, cells, directory,
+                        options->n_jobs > 0 ? options->n_jobs : (uint64_t) MAX(n_cpus, 1), options);
+        return write_reports(options, experiment, cells, directory) < 0 ? MAX(status, STATUS_FAILED)
+                                                                        : status;
+}
+
+ExitStatus verb_experiment(const Options *options, char **arguments, size_t n) {
+        g_autofree char *directory = results_directory(options, arguments[0]);
+        g_autoptr(Experiment) experiment = NULL;
+        g_autoptr(GPtrArray) cells = NULL;
+        ExitStatus status;
+
+        status = experiment_load(arguments[0], &experiment);
+        if (status == STATUS_OK)
+                status = cells_make(experiment, &cells);
+        if (status != STATUS_OK)
+                return status;
+        if (options->dry_run) {
+                read_outcomes(cells, directory);
+                return print_cells(options, cells);
+        }
+        return run(options, experiment, cells, directory);
+}

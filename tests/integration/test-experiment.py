@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""actorctl experiment: a matrix of small jobs, interrupted, gone on with, redefined, and with a cell that fails."""
+import csv, glob, json, os, signal, tempfile
+import xml.etree.ElementTree as ElementTree
+from story import EXAMPLES, STATE, ctl, descendants, equal, run, story, tell, wait_for
+
+TEXT = """
+[Experiment]
+Title=Two fleets
+Job={job}
+Seeds=1-2
+Baseline=one
+Metric=return_last5 cost actor_rounds
+
+[Set]
+Job.StopSteps=10240
+Job.StopReturn=
+Learner.Threads=1
+
+[Arm one]
+Scaling.Actors=1
+
+[Arm two]
+Scaling.Actors=2
+"""
+
+
+def write(text):
+    """An experiment in a directory of its own."""
+    path = os.path.join(tempfile.mkdtemp(dir=STATE), "fleets.exp")
+    with open(path, "w") as f:
+        f.write(text.format(job=os.path.join(EXAMPLES, "cartpole.conf")))
+    return path
+
+
+def results(path):
+    return path[:-len(".exp")] + ".results"
+
+
+def cells(path):
+    """{name: (inode, content)} of the finished cells."""
+    found = {}
+    for name in glob.glob(os.path.join(results(path), "cells", "*.json")):
+        with open(name) as f:
+            found[os.path.basename(name)[:-len(".json")]] = (os.stat(name).st_ino, json.load(f))
+    return found
+
+
+def rows(path, name):
+    with open(os.path.join(results(path), name)) as f:
+        return list(csv.DictReader(f))
+
+
+@story("every cell is the job that run would run, with tables and plots of it")
+def matrix():
+    path = write(TEXT)
+    r = ctl("experiment", path, "--jobs=2")
+    equal(r.status, 0, r.err)
+    found = cells(path)
+    equal(sorted(found), ["one.1", "one.2", "two.1", "two.2"])
+    alone = run("cartpole", "Job.StopSteps=10240", "Job.StopReturn=", "Learner.Threads=1", "Scaling.Actors=2", seed=2)
+    equal(found["two.2"][1]["result"]["policy_sha256"], alone.policy_sha256, "policies")
+    equal(found["two.2"][1]["result"]["env_steps"], alone.env_steps)
+
+    table = rows(path, "cells.csv")
+    equal([(x["arm"], x["seed"], x["actor_rounds"]) for x in table],
+          [("one", "1", "40"), ("two", "1", "40"), ("one", "2", "40"), ("two", "2", "40")])
+    rounds = [x for x in rows(path, "rounds.csv") if (x["arm"], x["seed"]) == ("two", "2")]
+    equal(len(rounds), alone.rounds)
+    equal([x["actors"] for x in rounds], ["2"] * len(rounds))
+    summary = open(os.path.join(results(path), "summary.md")).read()
+    assert "# Two fleets" in summary and "4 of 4 cells" in summary and "IQM − that of one" in summary, summary
+    for name in "return.svg", "actors.svg", "cost.svg", "pareto.svg":
+        file = os.path.join(results(path), name)
+        ElementTree.parse(file)
+        assert os.path.getsize(file) <= 100000, name
+    assert not os.path.exists(os.path.join(results(path), "state")), "the daemon's state stayed"
+
+    before = {name: inode for name, (inode, _) in found.items()}
+    again = ctl("experiment", path)
+    equal(again.status, 0, again.err)
+    equal({name: inode for name, (inode, _) in cells(path).items()}, before, "finished cells")
+    equal(open(os.path.join(results(path), "summary.md")).read(), summary, "summaries of the same cells")
+
+
+@story("Ctrl-C stops cleanly, the same command goes on, and only what was redefined is done again")
+def resumed():
+    path = write(TEXT)
+
+    def interrupt(p):
+        wait_for("the first cell", lambda: cells(path), 60)
+        p.send_signal(signal.SIGINT)
+
+    r = ctl("experiment", path, "--jobs=1", during=interrupt)
+    equal(r.status, 130, r.err)
+    first = cells(path)
+    assert 0 < len(first) < 4, sorted(first)
+    listed = ctl("experiment", path, "--dry-run").out
+    equal(listed.count(" done"), len(first), listed)
+    assert "160 actor-rounds" in listed, listed
+
+    r = ctl("experiment", path)
+    equal(r.status, 0, r.err)
+    second = cells(path)
+    equal(len(second), 4)
+    for name, (inode, _) in first.items():
+        equal(second[name][0], inode, f"file of {name}")
+
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(text.replace("Scaling.Actors=2", "Scaling.Actors=3"))
+    r = ctl("experiment", path)
+    equal(r.status, 0, r.err)
+    third = cells(path)
+    for name in second:
+        equal(third[name][0] == second[name][0], name.startswith("one"), f"whether {name} was kept")
+    equal({x["actors"] for x in rows(path, "rounds.csv") if x["arm"] == "two"}, {"3"})
+
+
+@story("a cell that fails is named, the others go on, and the next time it is tried again")
+def failed():
+    path = write(TEXT + "\n[Arm late]\nActor.TimeoutSec=1ms\nActor.Retries=0\nActor.RolloutSteps=1000000\nJob.StopSteps=8000000\n")
+    r = ctl("experiment", path)
+    equal(r.status, 1, r.err)
+    assert "cell late.1 failed: " in r.err and "cell late.2 failed: " in r.err, r.err
+    equal(sorted(cells(path)), ["one.1", "one.2", "two.1", "two.2"])
+    summary = open(os.path.join(results(path), "summary.md")).read()
+    assert "4 of 6 cells" in summary and "* late.1: " in summary, summary
+    equal(ctl("experiment", path, "--dry-run").out.count(" missing"), 2)
+
+
+@story("nothing stays behind when actorctl is killed, and its daemon's state does not confuse the next")
+def killed():
+    path = write(TEXT)
+
+    def kill(p):
+        wait_for("the first cell", lambda: cells(path), 60)
+        kill.family = descendants(p.pid)
+        p.kill()
+
+    ctl("experiment", path, "--jobs=1", during=kill)
+    wait_for("the daemon's end", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in kill.family), 20)
+    r = ctl("experiment", path)
+    equal(r.status, 0, r.err)
+    equal(len(cells(path)), 4)
+
+
+@story("two of the same at once are refused, and so is what is no experiment")
+def refused():
+    path = write(TEXT)
+
+    def second(p):
+        wait_for("the first cell", lambda: cells(path), 60)
+        second.result = ctl("experiment", path)
+
+    r = ctl("experiment", path, "--jobs=1", during=second)
+    equal(r.status, 0, r.err)
+    assert second.result.status == 1 and "another experiment" in second.result.err, second.result.err
+    equal(ctl("experiment", "no-such.exp").status, 2)
+    wrong = ctl("experiment", write(TEXT.replace("Learner.Threads", "Learner.Treads")))
+    equal((wrong.status, wrong.out), (2, ""))
+    assert "fleets.exp:12: [Set] Learner.Treads=1: unknown key; did you mean Threads?" in wrong.err, wrong.err
+
+
+tell()
