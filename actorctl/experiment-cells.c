@@ -81,7 +81,7 @@ static void hash_file(GChecksum *checksum, int fd) {
 }
 
 /* Settings at their defaults are left out, so that a later version's new keys change no name. */
-static char *make_definition(const Submission *submission, const Cell *after) {
+static char *make_definition(const Submission *submission, const char *job_text, const Cell *after) {
         g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
         const JobSettings *settings = &submission->settings;
         const SettingRow *row;
@@ -104,6 +104,8 @@ static char *make_definition(const Submission *submission, const Cell *after) {
         }
         if (submission->environment_fd >= 0)
                 hash_file(checksum, submission->environment_fd);
+        /* Environment=job:FILE: that job's settings were put behind the text. */
+        g_checksum_update(checksum, (const guchar *) submission->text + strlen(job_text), -1);
         if (after)
                 g_checksum_update(checksum, (const guchar *) after->definition, -1);
         return g_strdup(g_checksum_get_string(checksum));
@@ -172,7 +174,7 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                                  submission.settings.rollout_steps;
 
                 cell->actor_rounds = (submission.settings.stop_steps + steps - 1) / steps;
-                cell->definition = make_definition(&submission, cell->after);
+                cell->definition = make_definition(&submission, experiment->job_text, cell->after);
         } else if (message)
                 complain_settings(experiment, cell, message);
         submission_done(&submission);
