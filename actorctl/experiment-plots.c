@@ -214,9 +214,10 @@ static bool any_evaluation(const GPtrArray *cells) {
 
 static int write_pareto(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         Metric metric = any_evaluation(cells) ? METRIC_EVALUATION_LAST5 : METRIC_RETURN_LAST5;
-        g_autofree char *title = g_strdup_printf("%s: return against cost", experiment->title);
-        g_autoptr(Plot) plot =
-                        make_plot(experiment, title, metric_heading(METRIC_COST), metric_heading(metric));
+        g_autofree char *title = g_strdup_printf("%s: return against cost", experiment->title),
+                        *cost = g_strdup_printf(
+                                        "%s, in %s", metric_heading(METRIC_COST), cells_currency(cells));
+        g_autoptr(Plot) plot = make_plot(experiment, title, cost, metric_heading(metric));
 
         for (size_t i = 0; i < MIN(experiment_n_combinations(experiment), PLOT_PANELS_MAX); i++) {
                 g_autofree char *name = combination_title(experiment, i);
