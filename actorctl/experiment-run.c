@@ -207,6 +207,11 @@ static void start_cell(Runner *r, Cell *cell) {
         if (status == STATUS_OK)
                 status = submission_send(&submission, r->connection, &id, &path);
         submission_done(&submission);
+        if (status == STATUS_FAILED) {
+                /* Whatever it is, the next cell would meet it, too. */
+                r->lost = true;
+                return;
+        }
         if (status != STATUS_OK) {
                 fail_cell(r, cell, "the daemon did not take its job");
                 return;
@@ -237,7 +242,7 @@ static Cell *next_cell(Runner *r) {
 static void start_cells(Runner *r) {
         Cell *cell;
 
-        while (r->n_interrupts == 0 && r->runs->len < r->n_jobs && (cell = next_cell(r)))
+        while (r->n_interrupts == 0 && !r->lost && r->runs->len < r->n_jobs && (cell = next_cell(r)))
                 start_cell(r, cell);
 }
 
@@ -265,6 +270,14 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return 0;
 }
 
+/* Nobody asks for these results any more. */
+static void stop_runs(const Runner *r) {
+        for (guint i = 0; i < r->runs->len; i++)
+                (void) sd_bus_call_method_async(r->connection->bus, NULL, r->connection->destination,
+                                ((Run *) r->runs->pdata[i])->path, BUS_INTERFACE_JOB, "Stop", NULL, NULL,
+                                NULL);
+}
+
 static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
         Runner *r = userdata;
 
@@ -274,10 +287,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
         }
         clear_line(r);
         fprintf(stderr, "actorctl: stopping; the same command goes on later; Ctrl-C again leaves at once\n");
-        for (guint i = 0; i < r->runs->len; i++)
-                (void) sd_bus_call_method_async(r->connection->bus, NULL, r->connection->destination,
-                                ((Run *) r->runs->pdata[i])->path, BUS_INTERFACE_JOB, "Stop", NULL, NULL,
-                                NULL);
+        stop_runs(r);
         return 0;
 }
 
@@ -340,6 +350,7 @@ static ExitStatus run_all(Runner *r) {
         if (k >= 0)
                 k = loop(r);
         print_progress(r, true);
+        stop_runs(r);
         (void) sd_bus_detach_event(r->connection->bus);
         sd_event_unref(r->event);
         if (r->n_interrupts > 0)
