@@ -16,7 +16,7 @@
 typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER } LayerKind;              /* PARAMETER: reads nothing; n_out numbers */
 typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
 typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
-typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN } ActKind;                 /* how an output row becomes an action */
+typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN, ACT_EPSILON_GREEDY } ActKind;    /* how an output row becomes an action */
 
 typedef struct Layer {
         char name[32];                          /* of the tensor in a checkpoint: actor.0, critic.2, log_std */
@@ -40,7 +40,8 @@ typedef struct Network {
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
         double observation_clip;                /* of normalised observations; 0: observations are taken raw */
-        uint64_t reserved[5];
+        double epsilon;                         /* ACT_EPSILON_GREEDY: chance of a random action */
+        uint64_t reserved[4];
 } PolicyHead;
 static_assert(sizeof(PolicyHead) == 64, "ABI");
 

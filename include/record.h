@@ -39,7 +39,7 @@ typedef enum RecordKind {
         X(SYSCALL, "forbidden-call", "made a system call that its sandbox forbids (signal %d)")         \
         X(TIMEOUT, "timeout", "did not answer within its TimeoutSec= (%d s)")                           \
         X(LOAD, "load", "could not load its environment (error %d)")                                    \
-        X(SPEC, "spec", "has an environment whose spec is impossible (field %d)")                       \
+        X(SPEC, "spec", "has an environment whose spec is impossible for this job (field %d)")          \
         X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                     \
         X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
         X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")              \

@@ -23,7 +23,7 @@
 #define JOB_TEXT_MAX (256u * 1024u)
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
-#define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact")
+#define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
         X(MULTI, "multi-learner")
 #define SCHEDULERS(X) X(FIXED, "fixed") X(MAX, "max") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")
@@ -187,6 +187,14 @@ enum KernelClass_ {
         X(Learner, CBar, f64, c_bar, "1", 0, 1e9, "V-trace: importance weights of traces are cut to it")                     \
         X(Learner, BufferBatches, u32, buffer_batches, "4", 1, 64, "rounds whose data are kept to learn from again")          \
         X(Learner, TargetInterval, u32, target_interval, "", 1, 1e9, "gradient steps between updates of the target network") \
+        X(Learner, ReplaySize, u32, replay_size, "100000", 1, 1e9, "steps that are kept to learn from again")                \
+        X(Learner, ReplayMin, u32, replay_min, "1000", 1, 1e9, "learn when so many steps are there")                         \
+        X(Learner, TrainRatio, f64, train_ratio, "0.25", 0, 1000, "gradient steps for each environment step")                \
+        X(Learner, NSteps, u32, n_steps, "1", 1, 1000, "rewards before a target goes on with a value")                       \
+        X(Learner, HuberBound, f64, huber_bound, "1", 1e-9, 1e9, "errors of a value are squared up to it, linear beyond")    \
+        X(Learner, EpsilonStart, f64, epsilon_start, "1", 0, 1, "chance of a random action, at first")                       \
+        X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1, "and after EpsilonSteps")                                     \
+        X(Learner, EpsilonSteps, u64, epsilon_steps, "10000", 0, 1e18, "environment steps over which it falls")              \
         X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 1, 65536, "units of each hidden layer")                    \
         X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")                              \
         X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0, "policy and value share the hidden layers")              \

@@ -119,7 +119,9 @@ static int make_page(Invoker *i, const ActordEnvSpec *spec, uint32_t *ret_fault,
         }
         r = job_page_make(i->settings, spec, &page);
         if (r < 0) {
-                *ret_detail = SPEC_FIELD_ACTION_KIND;
+                *ret_detail = r == -EOPNOTSUPP ? SPEC_FIELD_VALUES
+                              : r == -ENOSPC   ? SPEC_FIELD_STORE
+                                               : SPEC_FIELD_ACTION_KIND;
                 return r;
         }
 

@@ -10,6 +10,7 @@ const Algorithm *algorithm_find(uint32_t algorithm) {
                 [ALGORITHM_A2C] = &algorithm_a2c,
                 [ALGORITHM_IMPALA] = &algorithm_impala,
                 [ALGORITHM_IMPACT] = &algorithm_impact,
+                [ALGORITHM_DQN] = &algorithm_dqn,
         };
 
         return algorithm < _ALGORITHM_MAX ? table[algorithm] : NULL;

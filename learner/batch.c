@@ -36,7 +36,7 @@ Batch *batch_free(Batch *batch) {
 
 static int batch_allocate(Batch *b) {
         size_t n = b->n_rows, slots = (size_t) b->n_actors_max * b->envs;
-        size_t n_choices = b->act == ACT_CATEGORICAL ? n : 1;
+        size_t n_choices = b->act != ACT_GAUSSIAN ? n : 1;
         size_t n_actions = b->act == ACT_GAUSSIAN ? n : 1;
 
         b->observations = calloc(n, sizeof(float) * b->n_observation);
@@ -63,35 +63,33 @@ static int batch_allocate(Batch *b) {
                                : -ENOMEM;
 }
 
-int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
+int batch_new_shape(const Batch *shape, Batch **ret) {
         _cleanup_(batch_freep) Batch *b = NULL;
-        const SegmentLayout *l = &page->segment;
-        uint64_t step_rows = (uint64_t) l->steps * l->envs, block_rows, n_rows;
+        uint64_t step_rows = (uint64_t) shape->steps * shape->envs, block_rows, n_rows;
         int r;
 
-        assert(settings);
-        assert(page);
+        assert(shape);
         assert(ret);
 
         /* A row's number has 32 bits, and steps alone are less than 2^32. */
-        if (__builtin_add_overflow(step_rows + l->envs, l->finals_max, &block_rows) ||
-                        __builtin_mul_overflow(block_rows, settings_actors_max(settings), &n_rows) ||
+        if (__builtin_add_overflow(step_rows + shape->envs, shape->finals_max, &block_rows) ||
+                        __builtin_mul_overflow(block_rows, shape->n_actors_max, &n_rows) ||
                         n_rows > UINT32_MAX)
                 return -EFBIG;
 
         b = calloc(1, sizeof(*b));
         if (!b)
                 return -ENOMEM;
-        b->n_actors_max = settings_actors_max(settings);
-        b->envs = l->envs;
-        b->steps = l->steps;
-        b->n_observation = page->network.n_observation;
-        b->n_action = page->network.n_action;
-        b->act = page->network.act;
+        b->n_actors_max = shape->n_actors_max;
+        b->envs = shape->envs;
+        b->steps = shape->steps;
+        b->n_observation = shape->n_observation;
+        b->n_action = shape->n_action;
+        b->act = shape->act;
         b->step_rows = (uint32_t) step_rows;
-        b->next_rows = (uint32_t) (step_rows + l->envs);
+        b->next_rows = (uint32_t) (step_rows + shape->envs);
         b->block_rows = (uint32_t) block_rows;
-        b->finals_max = (uint32_t) l->finals_max;
+        b->finals_max = shape->finals_max;
         b->n_rows = (size_t) n_rows;
 
         r = batch_allocate(b);
@@ -100,4 +98,26 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
 
         *ret = TAKE_PTR(b);
         return 0;
+}
+
+int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
+        const SegmentLayout *l = &page->segment;
+
+        assert(settings);
+        assert(page);
+        assert(ret);
+
+        if (l->finals_max > UINT32_MAX)
+                return -EFBIG;
+        return batch_new_shape(
+                        &(Batch){
+                                        .n_actors_max = settings_actors_max(settings),
+                                        .envs = l->envs,
+                                        .steps = l->steps,
+                                        .n_observation = page->network.n_observation,
+                                        .n_action = page->network.n_action,
+                                        .act = page->network.act,
+                                        .finals_max = (uint32_t) l->finals_max,
+                        },
+                        ret);
 }

@@ -39,6 +39,8 @@ typedef struct Batch {
 
 /* 0, -ENOMEM, or -EFBIG: more rows than can be numbered. */
 int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
+/* With the actors, environments, steps, finals and numbers of another. */
+int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
 static inline size_t batch_block(const Batch *batch, uint32_t actor) {

@@ -102,16 +102,27 @@ static void list_store_numbers(TensorList *list, Learner *l) {
                 tensor_add(list, "buffer.pushed", "I64", &buffer->n_pushed, 1);
                 tensor_add(list, "buffer.actors", "I64", buffer->n_actors, buffer->n);
         }
+        if (l->runtime->replay)
+                tensor_add(list, "replay.stored", "I64", l->runtime->replay->n_stored,
+                                l->runtime->replay->n_slots);
 }
 
 static void list_store_columns(TensorList *list, Learner *l) {
         const Runtime *rt = l->runtime;
         const Buffer *buffer = rt->buffer;
-        uint64_t n = buffer ? buffer->n * l->batch->n_rows : 0;
+        const Replay *replay = rt->replay;
+        uint64_t n = buffer ? buffer->n * l->batch->n_rows : replay ? replay->n_slots * replay->capacity : 0;
 
         if (rt->nets[NET_TARGET])
                 tensor_add(list, "target.parameters", "F32", rt->nets[NET_TARGET]->parameters,
                                 rt->nets[NET_TARGET]->n);
+        if (replay) {
+                tensor_add(list, "replay.observations", "F32", replay->observations,
+                                n * replay->n_observation);
+                tensor_add(list, "replay.successors", "F32", replay->successors, n * replay->n_observation);
+                tensor_add(list, "replay.rewards", "F32", replay->rewards, n);
+                tensor_add(list, "replay.choices", "I32", replay->choices, n);
+        }
         if (!buffer)
                 return;
         tensor_add(list, "buffer.finals", "I32", buffer->n_finals,
@@ -131,6 +142,9 @@ static void list_store_bytes(TensorList *list, Learner *l) {
 
         if (buffer)
                 tensor_add(list, "buffer.ends", "U8", buffer->columns.ends, buffer->n * l->batch->n_rows);
+        if (l->runtime->replay)
+                tensor_add(list, "replay.ends", "U8", l->runtime->replay->ends,
+                                l->runtime->replay->n_slots * l->runtime->replay->capacity);
 }
 
 static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) {

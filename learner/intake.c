@@ -106,7 +106,7 @@ static Fault actions_take(Intake *intake, uint32_t actor, void *segment, int32_t
 
         memcpy(b->behaviour_log_probability + block, segment_log_probabilities(segment, l),
                         b->step_rows * sizeof(float));
-        if (b->act == ACT_CATEGORICAL)
+        if (b->act != ACT_GAUSSIAN)
                 memcpy(b->choices + block, segment_action(segment, l, 0), b->step_rows * sizeof(int32_t));
         else
                 memcpy(b->actions + block * b->n_action, segment_action(segment, l, 0),
@@ -116,7 +116,7 @@ static Fault actions_take(Intake *intake, uint32_t actor, void *segment, int32_t
                 bool good = isfinite(b->behaviour_log_probability[block + row]);
 
                 /* Continuous actions are stored as sampled: what is out of bounds was clipped for the environment only. */
-                if (b->act == ACT_CATEGORICAL)
+                if (b->act != ACT_GAUSSIAN)
                         good = good && b->choices[block + row] >= 0 &&
                                (uint32_t) b->choices[block + row] < b->n_action;
                 else

@@ -75,8 +75,9 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        /* A statistic: the first learner's are the ones that are heard. */
-        if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0) {
+        /* A statistic: the first learner's are the ones that are heard. What actions are worth has no probability to be differentiated. */
+        if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0 &&
+                        page->network.act != ACT_EPSILON_GREEDY) {
                 r = curvature_new(l->runtime, &l->curvature);
                 if (r < 0)
                         return r;

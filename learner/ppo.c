@@ -209,4 +209,4 @@ static int ppo_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn, ppo_second };
+const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn, ppo_second, NULL };

@@ -45,6 +45,9 @@ void learner_publish(Learner *l, uint64_t policy_version) {
                 .policy_version = policy_version,
                 .n_env_steps = l->books->n_env_steps,
                 .observation_clip = learner_observation_clip(l->context.settings),
+                .epsilon = l->algorithm->epsilon ? l->algorithm->epsilon(l->context.settings,
+                                                                   l->books->n_env_steps)
+                                                 : 0.0,
         };
         memcpy(bank + layout->mean_at, l->acting_mean, n * sizeof(float));
         memcpy(bank + layout->inverse_sd_at, l->acting_inverse_sd, n * sizeof(float));

@@ -106,7 +106,7 @@ static bool stores_possible(const Runtime *rt) {
         const Adam *target = rt->nets[NET_TARGET];
 
         return (!target || floats_finite(target->parameters, target->n, -INFINITY)) &&
-               (!rt->buffer || buffer_possible(rt->buffer));
+               (!rt->buffer || buffer_possible(rt->buffer)) && (!rt->replay || replay_possible(rt->replay));
 }
 
 static int check_policy(const Learner *l, const Safetensors *file) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "learner/runtime-internal.h"
+#include "learner/values.h"
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
@@ -26,6 +27,8 @@ enum {
         COLUMN_D_LOG_PROBABILITY,
         COLUMN_D_ENTROPY,
         COLUMN_SCRATCH,
+        COLUMN_VALUE, /* of the choice, where the network has one for each */
+        COLUMN_D_VALUE,
 };
 
 /* Row numbers and how many of a shard's rows there are; the others are zeros. */
@@ -50,7 +53,7 @@ static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
 
                 for (uint32_t k = 0; k < b->n_observation; k++)
                         input[(size_t) k * g->stride + i] = observation[k];
-                if (b->act == ACT_CATEGORICAL)
+                if (b->act != ACT_GAUSSIAN)
                         bench->choices[i] = b->choices[row];
                 else
                         for (uint32_t k = 0; k < b->n_action; k++)
@@ -86,6 +89,16 @@ static void bench_gather_columns(Bench *bench, const Batch *b, const Gathered *g
         }
 }
 
+static float *bench_value(const Runtime *rt, Bench *bench) {
+        return rt->layer_value == UINT32_MAX ? bench->columns[COLUMN_VALUE]
+                                             : bench->pass->output[rt->layer_value];
+}
+
+static float *bench_d_value(const Runtime *rt, Bench *bench) {
+        return rt->layer_value == UINT32_MAX ? bench->columns[COLUMN_D_VALUE]
+                                             : bench->pass->d_output[rt->layer_value];
+}
+
 /* Forward, and what the outputs say of the actions that were taken. */
 static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         Pass *pass = bench->pass;
@@ -102,6 +115,12 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
                 kernel_gaussian(pass->output[rt->layer_action], pass->output[rt->layer_log_sd],
                                 bench->actions, rt->network->n_action, pass->stride, log_probability,
                                 entropy);
+                break;
+        case ACT_EPSILON_GREEDY:
+                values_of(pass->output[rt->layer_action], bench->choices, rt->network->n_action,
+                                pass->stride, bench->columns[COLUMN_VALUE]);
+                memset(log_probability, 0, pass->stride * sizeof(float));
+                memset(entropy, 0, pass->stride * sizeof(float));
                 break;
         }
 }
@@ -124,6 +143,10 @@ static void bench_backward(
                                 pass->stride, pass->d_output[rt->layer_action],
                                 pass->d_output[rt->layer_log_sd]);
                 break;
+        case ACT_EPSILON_GREEDY:
+                values_of_backward(bench->choices, bench->columns[COLUMN_D_VALUE], rt->network->n_action,
+                                pass->stride, pass->d_output[rt->layer_action]);
+                break;
         }
         pass_backward(pass, parameters, accumulate, gradient);
 }
@@ -145,7 +168,7 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         bench_gather(bench, b, &g);
         bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);
         memcpy(b->log_probability + g.first, bench->columns[COLUMN_LOG_PROBABILITY], g.n * sizeof(float));
-        memcpy(b->value + g.first, bench->pass->output[rt->layer_value], g.n * sizeof(float));
+        memcpy(b->value + g.first, bench_value(rt, bench), g.n * sizeof(float));
 }
 
 void runtime_recompute(Runtime *rt, Net net) {
@@ -158,6 +181,30 @@ void runtime_recompute(Runtime *rt, Net net) {
         rt->work.net = net;
         rt->work.tasks_per_actor = (rt->batch->next_rows + n_most + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX;
         threads_run(rt->threads, recompute_task, rt, rt->n_actors * rt->work.tasks_per_actor);
+}
+
+/* The greatest of what each choice is worth, in the rows that follow the steps. */
+static void choose_task(void *arg, uint32_t task, uint32_t thread) {
+        Runtime *rt = arg;
+        Batch *b = rt->batch;
+        Bench *bench = &rt->benches[thread];
+        uint32_t first = b->step_rows + task * SHARD_ROWS_MAX;
+        Gathered g = { .first = first, .stride = SHARD_ROWS_MAX };
+
+        g.n = b->next_rows - first < SHARD_ROWS_MAX ? b->next_rows - first : SHARD_ROWS_MAX;
+        bench_gather(bench, b, &g);
+        pass_forward(bench->pass, rt->nets[rt->work.net]->parameters);
+        values_greatest(bench->pass->output[rt->layer_action], rt->network->n_action, SHARD_ROWS_MAX,
+                        bench->choices);
+        memcpy(b->choices + first, bench->choices, g.n * sizeof(int32_t));
+}
+
+void runtime_choose(Runtime *rt, Net net) {
+        assert(rt->network->act == ACT_EPSILON_GREEDY);
+        assert(rt->n_actors == 1);
+
+        rt->work.net = net;
+        threads_run(rt->threads, choose_task, rt, (rt->batch->envs + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX);
 }
 
 /* Gradients */
@@ -186,10 +233,10 @@ static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accum
                                         .behaviour_log_probability = bench->columns[COLUMN_BEHAVIOUR],
                                         .log_probability = bench->columns[COLUMN_LOG_PROBABILITY],
                                         .entropy = bench->columns[COLUMN_ENTROPY],
-                                        .value = bench->pass->output[rt->layer_value],
+                                        .value = bench_value(rt, bench),
                                         .d_log_probability = bench->columns[COLUMN_D_LOG_PROBABILITY],
                                         .d_entropy = bench->columns[COLUMN_D_ENTROPY],
-                                        .d_value = bench->pass->d_output[rt->layer_value],
+                                        .d_value = bench_d_value(rt, bench),
                                         .scratch = bench->columns[COLUMN_SCRATCH],
                                         .sums = rt->lane_sums[lane],
                         },

@@ -9,6 +9,7 @@
 #include "learner/batch.h"
 #include "learner/buffer.h"
 #include "learner/gradient.h"
+#include "learner/replay.h"
 #include "learner/runtime.h"
 #include "learner/threads.h"
 #include "lib/reduce.h"
@@ -24,7 +25,7 @@ enum {
 /* A thread's place. */
 typedef struct Bench {
         Pass *pass;
-        float columns[12][SHARD_ROWS_MAX] __attribute__((aligned(64)));
+        float columns[14][SHARD_ROWS_MAX] __attribute__((aligned(64)));
         int32_t choices[SHARD_ROWS_MAX] __attribute__((aligned(64)));
         float *actions; /* [n_action][SHARD_ROWS_MAX] */
 } Bench;
@@ -45,6 +46,7 @@ struct Runtime {
         Batch *live;    /* the round's data */
         Batch *batch;   /* what the verbs work on: the round's, or earlier ones */
         Buffer *buffer; /* NULL: the algorithm has none */
+        Replay *replay; /* NULL: the algorithm has none */
         Threads *threads;
         Bench *benches; /* [threads] */
 

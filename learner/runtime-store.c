@@ -33,3 +33,35 @@ void runtime_draw(Runtime *rt, uint32_t pass) {
         }
         rt->batch = buffer_at(rt->buffer, age, &rt->n_actors);
 }
+
+uint64_t runtime_store(Runtime *rt) {
+        assert(rt->replay);
+
+        replay_enter(rt->replay, rt->live, rt->n_live_actors, rt->settings->carry == CARRY_RESET);
+        return replay_count(rt->replay);
+}
+
+Rows runtime_replay(Runtime *rt, uint32_t draw, double gamma) {
+        uint64_t n_windows = rt->replay->first[rt->replay->n_slots];
+        Batch *b = rt->replay->drawn;
+        ActordRandom random;
+
+        assert(n_windows > 0 && n_windows <= UINT32_MAX);
+
+        random_begin(&random, rt->settings->seed, RANDOM_REPLAY, 0, rt->update, draw);
+        for (uint32_t row = 0; row < b->step_rows; row++)
+                replay_gather(rt->replay, random_below(&random, (uint32_t) n_windows), gamma, row);
+
+        rt->batch = b;
+        rt->n_actors = 1;
+        return runtime_rows(rt);
+}
+
+void runtime_bootstrap(Runtime *rt) {
+        Batch *b = rt->batch;
+
+        assert(b == rt->replay->drawn);
+
+        for (uint32_t row = 0; row < b->step_rows; row++)
+                b->target[row] = b->scaled[row] + rt->replay->discounts[row] * b->value[b->step_rows + row];
+}

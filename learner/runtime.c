@@ -47,6 +47,7 @@ Runtime *runtime_free(Runtime *runtime) {
         runtime_free_gradients(runtime);
         for (unsigned i = 0; i < _NET_MAX; i++)
                 adam_free(runtime->nets[i]);
+        replay_free(runtime->replay);
         buffer_free(runtime->buffer);
         threads_free(runtime->threads);
         free(runtime->benches);
@@ -114,6 +115,7 @@ static int runtime_allocate_stores(Runtime *rt) {
         switch ((Store) row->store) {
         case STORE_ROLLOUT: return 0;
         case STORE_BUFFER: return buffer_new(rt->settings->buffer_batches, rt->live, &rt->buffer);
+        case STORE_REPLAY: return replay_new(rt->settings, rt->live, &rt->replay);
         }
         return -EINVAL;
 }
@@ -137,7 +139,8 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         rt->layer_action = network_find(rt->network, OUTPUT_ACTION);
         rt->layer_log_sd = network_find(rt->network, OUTPUT_LOG_STD);
         rt->layer_value = network_find(rt->network, OUTPUT_VALUE);
-        if (rt->layer_action == UINT32_MAX || rt->layer_value == UINT32_MAX ||
+        if (rt->layer_action == UINT32_MAX ||
+                        (rt->network->act != ACT_EPSILON_GREEDY && rt->layer_value == UINT32_MAX) ||
                         (rt->network->act == ACT_GAUSSIAN && rt->layer_log_sd == UINT32_MAX))
                 return -EINVAL;
 

@@ -24,7 +24,8 @@ typedef struct Rows {
 } Rows;
 
 /* One shard of a minibatch: columns of `stride` rows in, gradients of the outputs out. `weight` is 1 / rows of the minibatch, and 0 for
- * rows that only fill the shard up, so that weighted sums are means. */
+ * rows that only fill the shard up, so that weighted sums are means. Of a network that says what each action is worth, `value` is that of
+ * the action that was taken, and there is no probability. */
 typedef struct Shard {
         uint32_t stride;
         const float *weight;
@@ -86,6 +87,15 @@ void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
  * that all verbs work on until the next is drawn: the newest for pass 0, any of them for the others. */
 void runtime_push(Runtime *runtime);
 void runtime_draw(Runtime *runtime, uint32_t pass);
+
+/* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and says how many windows of NSteps= there are to draw
+ * from. runtime_replay() draws MinibatchSize= of them, one set for each number `draw`: they are what all verbs work on until the next are
+ * drawn. Then the choices that a network takes in what followed them, and with the values of runtime_recompute() their targets: the
+ * window's rewards and what followed, as valued by that network. */
+uint64_t runtime_store(Runtime *runtime);
+Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
+void runtime_choose(Runtime *runtime, Net net);
+void runtime_bootstrap(Runtime *runtime);
 
 /* learner/noise.c: the gradient's noise scale in rows, from each actor's share of the round; NaN: not to be had, as from one actor's.
  * For a job that asks for it (settings_noise_scale()). */

@@ -93,6 +93,19 @@ static int32_t logits_sample(const float *logits, uint32_t n, ActordRandom *rand
         return (int32_t) n - 1;
 }
 
+/* Epsilon-greedy as probabilities: a random choice may be the greedy one. */
+static double greedy_probability(const float *values, uint32_t n, int32_t choice) {
+        double epsilon = values[n];
+
+        return epsilon / n + (choice == logits_greatest(values, n) ? 1 - epsilon : 0);
+}
+
+static int32_t greedy_sample(const float *values, uint32_t n, ActordRandom *random) {
+        if (actord_random_uniform(random, 0, 1) < (double) values[n])
+                return (int32_t) random_below(random, n);
+        return logits_greatest(values, n);
+}
+
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability) {
         uint32_t n = network->n_action;
@@ -115,6 +128,13 @@ void action_sample(const Network *network, const float *parameters, bool determi
 
                         action[i] = (float) (parameters[i] + exp(parameters[n + i]) * noise);
                 }
+                break;
+        }
+        case ACT_EPSILON_GREEDY: {
+                int32_t choice = deterministic ? logits_greatest(parameters, n)
+                                               : greedy_sample(parameters, n, random);
+
+                memcpy(ret_action, &choice, sizeof(choice));
                 break;
         }
         }
@@ -146,6 +166,14 @@ float action_log_probability(const Network *network, const float *parameters, co
                         sum -= 0.5 * z * z + log_std + LOG_SQRT_2PI;
                 }
                 break;
+        case ACT_EPSILON_GREEDY: {
+                int32_t choice;
+
+                memcpy(&choice, action, sizeof(choice));
+                if (choice < 0 || (uint32_t) choice >= n)
+                        return -INFINITY;
+                return (float) log(greedy_probability(parameters, n, choice));
+        }
         }
         return (float) sum;
 }

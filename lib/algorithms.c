@@ -6,15 +6,17 @@
 #include <assert.h>
 #include <stddef.h>
 
-#define BIT(name) (UINT32_C(1) << ALGORITHM_##name)
+#define BIT(name)     (UINT32_C(1) << ALGORITHM_##name)
+#define ACTOR_CRITICS (BIT(PPO) | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
 
 static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 
 static const AlgorithmRow rows[_ALGORITHM_MAX] = {
-        [ALGORITHM_PPO] = { STORE_ROLLOUT, false },
-        [ALGORITHM_A2C] = { STORE_ROLLOUT, false },
-        [ALGORITHM_IMPALA] = { STORE_ROLLOUT, false },
-        [ALGORITHM_IMPACT] = { STORE_BUFFER, true },
+        [ALGORITHM_PPO] = { STORE_ROLLOUT, false, false },
+        [ALGORITHM_A2C] = { STORE_ROLLOUT, false, false },
+        [ALGORITHM_IMPALA] = { STORE_ROLLOUT, false, false },
+        [ALGORITHM_IMPACT] = { STORE_BUFFER, true, false },
+        [ALGORITHM_DQN] = { STORE_REPLAY, true, true },
 };
 
 static const struct {
@@ -22,7 +24,7 @@ static const struct {
         uint32_t algorithms;
 } uses[] = {
         { SETTING_Learner_Epochs, BIT(PPO) | BIT(IMPACT) },
-        { SETTING_Learner_MinibatchSize, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) },
+        { SETTING_Learner_MinibatchSize, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) | BIT(DQN) },
         { SETTING_Learner_Updates, BIT(PPO) | BIT(IMPALA) | BIT(IMPACT) },
         { SETTING_Learner_Lambda, BIT(PPO) | BIT(A2C) },
         { SETTING_Learner_Clip, BIT(PPO) | BIT(IMPACT) },
@@ -34,13 +36,53 @@ static const struct {
         { SETTING_Learner_RhoBar, BIT(IMPALA) | BIT(IMPACT) },
         { SETTING_Learner_CBar, BIT(IMPALA) | BIT(IMPACT) },
         { SETTING_Learner_BufferBatches, BIT(IMPACT) },
-        { SETTING_Learner_TargetInterval, BIT(IMPACT) },
+        { SETTING_Learner_TargetInterval, BIT(IMPACT) | BIT(DQN) },
+        { SETTING_Learner_ValueWeight, ACTOR_CRITICS },
+        { SETTING_Learner_EntropyWeight, ACTOR_CRITICS },
+        { SETTING_Learner_NormalizeAdvantages, ACTOR_CRITICS },
+        { SETTING_Learner_NormalizeObservations, ACTOR_CRITICS },
+        { SETTING_Learner_ObservationClip, ACTOR_CRITICS },
+        { SETTING_Learner_NormalizeRewards, ACTOR_CRITICS },
+        { SETTING_Learner_RewardClip, ACTOR_CRITICS },
+        { SETTING_Learner_SharedNetwork, ACTOR_CRITICS },
+        { SETTING_Learner_LogStdInit, ACTOR_CRITICS },
+        { SETTING_Learner_Curvature, ACTOR_CRITICS },
+        { SETTING_Learner_CurvatureRows, ACTOR_CRITICS },
+        { SETTING_Learner_CurvatureSteps, ACTOR_CRITICS },
+        { SETTING_Learner_NoiseScale, ACTOR_CRITICS },
+        { SETTING_Learner_ReplaySize, BIT(DQN) },
+        { SETTING_Learner_ReplayMin, BIT(DQN) },
+        { SETTING_Learner_TrainRatio, BIT(DQN) },
+        { SETTING_Learner_NSteps, BIT(DQN) },
+        { SETTING_Learner_HuberBound, BIT(DQN) },
+        { SETTING_Learner_EpsilonStart, BIT(DQN) },
+        { SETTING_Learner_EpsilonEnd, BIT(DQN) },
+        { SETTING_Learner_EpsilonSteps, BIT(DQN) },
 };
 
 const AlgorithmRow *algorithm_row(uint32_t algorithm) {
         assert(algorithm < _ALGORITHM_MAX);
 
         return &rows[algorithm];
+}
+
+uint64_t algorithm_replay_steps(const JobSettings *settings) {
+        return settings->replay_size / ((uint64_t) settings_actors_max(settings) * settings->envs_per_actor);
+}
+
+uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t n_observation, uint64_t n_action) {
+        uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+
+        /* No overflow: slots, steps, rounds and numbers have at most 22, 20, 6 and 16 bits. */
+        switch ((Store) algorithm_row(settings->algorithm)->store) {
+        case STORE_ROLLOUT: return 0;
+        case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */
+                return settings->buffer_batches * slots * (settings->rollout_steps + UINT64_C(1)) *
+                       (4 * (n_observation + n_action) + 9);
+        case STORE_REPLAY: /* observations before and after, choices, rewards, ends */
+                return slots * algorithm_replay_steps(settings) * (8 * n_observation + 9);
+        }
+        return 0;
 }
 
 bool algorithm_uses(uint32_t algorithm, Setting setting) {

@@ -9,15 +9,23 @@
 typedef enum Store {
         STORE_ROLLOUT, /* a round's data, and nothing after it */
         STORE_BUFFER,  /* the data of the last BufferBatches= rounds */
+        STORE_REPLAY,  /* the last ReplaySize= steps, with what followed each */
 } Store;
 
 typedef struct AlgorithmRow {
         uint32_t store;
         bool target; /* a second set of parameters, NET_TARGET */
+        bool values; /* the network says what each action is worth, and acts by that: ACT_EPSILON_GREEDY */
 } AlgorithmRow;
 
 /* By Algorithm_, which must be one. */
 const AlgorithmRow *algorithm_row(uint32_t algorithm);
+
+/* Bytes of what is kept from round to round, by so many numbers in an observation and an action. */
+uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t n_observation, uint64_t n_action);
+
+/* Steps of each slot in a replay store of ReplaySize=. */
+uint64_t algorithm_replay_steps(const JobSettings *settings);
 
 /* Whether the learner of this algorithm reads the key; keys that are nobody's own are everybody's. */
 bool algorithm_uses(uint32_t algorithm, Setting setting);

@@ -150,6 +150,8 @@ static bool network_possible(const Network *network) {
         log_std = network_output(network, OUTPUT_LOG_STD);
         if (!action || action->n_out != network->n_action || action->kind != LAYER_DENSE)
                 return false;
+        if (network->act == ACT_EPSILON_GREEDY)
+                return !value;
         if (!value || value->kind != LAYER_DENSE)
                 return false;
         return network->act != ACT_GAUSSIAN || (log_std && log_std->n_out == network->n_action);
@@ -258,6 +260,8 @@ void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *l
                 case OUTPUT_HIDDEN: break;
                 case OUTPUT_ACTION:
                         memcpy(ret_parameters, forward->outputs[i], network->n_action * sizeof(float));
+                        if (network->act == ACT_EPSILON_GREEDY)
+                                ret_parameters[network->n_action] = (float) bank->epsilon;
                         break;
                 case OUTPUT_LOG_STD:
                         memcpy(ret_parameters + network->n_action, parameters + layer->bias_at,

@@ -16,8 +16,9 @@ typedef struct Forward Forward; /* scratch for one caller; made once, no allocat
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
-/* One raw observation -> the action's parameters (logits, or means followed by log standard deviations). `bank`: a bank of the
- * policy segment, all of it readable. value may be NULL: what only it needs is left out. */
+/* One raw observation -> the action's parameters: logits; means, then log standard deviations; or what each choice is worth, then the
+ * chance of a random one. `bank`: a bank of the policy segment, all of it readable. value may be NULL: what only it needs is left out;
+ * it is untouched where the network has none. */
 void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
                 const void *observation, float *ret_parameters, float *ret_value);
 

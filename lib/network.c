@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/algorithms.h"
 #include "lib/forward.h"
 #include "lib/slot.h"
 
@@ -107,6 +108,20 @@ static int widths_check(const JobSettings *settings, const Network *network) {
         return n > FORWARD_SCRATCH_MAX ? -E2BIG : 0;
 }
 
+/* One MLP, named as CleanRL's QNetwork, with a number for each choice. */
+static int network_derive_values(const JobSettings *settings, Network *network) {
+        uint32_t trunk;
+
+        if (network->act != ACT_CATEGORICAL)
+                return -EOPNOTSUPP;
+
+        network->act = ACT_EPSILON_GREEDY;
+        trunk = network_append_hidden(network, settings, "network");
+        network_append_head(network, OUTPUT_ACTION, "network", (int) (2 * settings->hidden_layers.n), trunk,
+                        network->n_action, 1.0);
+        return 0;
+}
+
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret) {
         Network network;
         const char *actor;
@@ -127,6 +142,14 @@ int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Netwo
         r = widths_check(settings, &network);
         if (r < 0)
                 return r;
+
+        if (algorithm_row(settings->algorithm)->values) {
+                r = network_derive_values(settings, &network);
+                if (r < 0)
+                        return r;
+                memcpy(ret, &network, sizeof(network));
+                return 0;
+        }
 
         actor = network.act == ACT_GAUSSIAN ? "actor_mean" : "actor";
         number = settings->shared_network ? -1 : (int) (2 * settings->hidden_layers.n);

@@ -5,7 +5,7 @@
 #include "include/policy.h"
 #include "include/settings.h"
 
-/* 0; -EINVAL: no policy of ours acts on these spaces; -E2BIG. */
+/* 0; -EINVAL: no policy of ours acts on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
 /* The layer with this output (the first), or NULL. */

@@ -162,6 +162,7 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
         g_autofree char *text = NULL;
 
         if (!algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize) ||
+                        algorithm_row(settings->algorithm)->store == STORE_REPLAY ||
                         !settings_present(settings, SETTING_Learner_MinibatchSize) ||
                         settings->minibatch_size <= rows)
                 return;
@@ -171,6 +172,34 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
                         " rows (%s=%u, EnvsPerActor=%u, RolloutSteps=%u)",
                         rows, fixed ? "Actors" : "MaxActors", n, settings->envs_per_actor,
                         settings->rollout_steps);
+}
+
+/* A replay store is shared evenly by the slots, and each must hold a whole invocation and a window of NSteps= across its border. */
+static void check_replay(SettingsReader *reader, const JobSettings *settings) {
+        uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+        uint64_t least = settings->rollout_steps + (uint64_t) settings->n_steps;
+        g_autofree char *text = NULL;
+
+        if (algorithm_row(settings->algorithm)->store != STORE_REPLAY)
+                return;
+        if (algorithm_replay_steps(settings) < least) {
+                text = g_strdup_printf("%u", settings->replay_size);
+                reader_complain(reader, "Learner", "ReplaySize", text,
+                                "%" G_GUINT64_FORMAT
+                                " slots share it, and each needs RolloutSteps=%u and NSteps=%u: "
+                                "at least %" G_GUINT64_FORMAT,
+                                slots, settings->rollout_steps, settings->n_steps, slots * least);
+        } else if (settings->replay_min >
+                        slots * (algorithm_replay_steps(settings) - settings->n_steps + 1)) {
+                text = g_strdup_printf("%u", settings->replay_min);
+                reader_complain(reader, "Learner", "ReplayMin", text,
+                                "ReplaySize=%u never holds so many, so nothing would be learned",
+                                settings->replay_size);
+        } else if (settings->minibatch_size > settings->replay_size) {
+                text = g_strdup_printf("%u", settings->minibatch_size);
+                reader_complain(reader, "Learner", "MinibatchSize", text, "more than ReplaySize=%u",
+                                settings->replay_size);
+        }
 }
 
 static void check_learner(SettingsReader *reader, const JobSettings *settings) {
@@ -251,6 +280,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_distribution(reader, settings);
         check_algorithm(reader, settings);
         check_minibatch(reader, settings);
+        check_replay(reader, settings);
         check_learner(reader, settings);
         check_job(reader, settings);
         check_evaluation(reader, settings);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/algorithms.h"
 #include "lib/network.h"
 
 enum { COLUMN_ALIGN = 64, PAGE_ALIGN = 4096 };
@@ -265,6 +266,9 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         r = network_derive(settings, spec, &page.network);
         if (r < 0)
                 return r;
+        if (algorithm_store_bytes(settings, page.network.n_observation, page.network.n_action) >
+                        settings->learner_memory_max_bytes)
+                return -ENOSPC;
         r = segment_layout(spec, settings->envs_per_actor, settings->rollout_steps, &page.segment);
         if (r < 0)
                 return r;

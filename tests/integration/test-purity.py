@@ -114,4 +114,38 @@ def elastic():
         equal(after.env_steps, before.env_steps, "environment steps")
 
 
+# DQN, with exploration, a replay store that goes around, and windows across the borders of invocations.
+REPLAY = ("Scaling.Actors=4", "Actor.RolloutSteps=16", "Job.StopSteps=12000", "Job.StopReturn=", "Learner.ReplaySize=4000", "Learner.ReplayMin=500",
+          "Learner.EpsilonSteps=6000", "Learner.NSteps=3", "Learner.TrainRatio=0.125", "Learner.HiddenLayers=32 32")
+
+
+@story("replay: processes, threads and killed actors change nothing")
+def replay_actors():
+    before = run("cartpole-dqn", *REPLAY, seed=5)
+    equal(run("cartpole-dqn", *REPLAY, "Actor.Processes=2", "Learner.Threads=3", seed=5).policy_sha256, before.policy_sha256, "policies")
+    killer = Killer("actord-actor", low=0.02, high=0.2)
+    after = run("cartpole-dqn", *REPLAY, seed=5, during=killer)
+    assert len(killer.killed) >= 1, killer.killed
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+
+
+@story("replay: a killed learner's store comes back from the checkpoint, and the policy is the same")
+def replay_learner():
+    sets = (*REPLAY, "Job.StopSteps=40000", "Checkpoint.IntervalSec=0.1")
+    before = run("cartpole-dqn", *sets, seed=5)
+    killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
+    after = run("cartpole-dqn", *sets, seed=5, during=killer)
+    equal(len(killer.killed), 1, "learners killed")
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+
+
+@story("dqn on continuous actions, and a store that does not fit, are refused with what would work")
+def replay_refused():
+    r = ctl("verify", os.path.join(EXAMPLES, "pendulum.conf"), "--set", "Job.Algorithm=dqn", "--set", "Learner.Lambda=", "--set", "Learner.Epochs=",
+            "--set", "Learner.ValueWeight=")
+    assert r.status != 0 and "dqn needs discrete actions" in r.err and "impala" in r.err, r.err
+    r = ctl("verify", os.path.join(EXAMPLES, "cartpole-dqn.conf"), "--set", "Learner.ReplaySize=100000000")
+    assert r.status != 0 and "MemoryMax=" in r.err, r.err
+
+
 tell()

@@ -149,7 +149,7 @@ static inline void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t se
                         uint32_t horizon = bed->page.spec.horizon_steps;
                         uint8_t end = END_NOT;
 
-                        if (bed->page.network.act == ACT_CATEGORICAL)
+                        if (bed->page.network.act != ACT_GAUSSIAN)
                                 *(int32_t *) segment_action(segment, l, row) =
                                                 g_rand_int_range(rand, 0, (int) bed->page.network.n_action);
                         else

@@ -216,6 +216,9 @@ int main(int argc, char *argv[]) {
                                 true },
                 { "impact", "Epochs=3\nMinibatchSize=192\nBufferBatches=2\nTargetInterval=5",
                                 "Epochs=2\nMinibatchSize=64\nClip=0.4\nTargetInterval=8", 120, true },
+                { "dqn", "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nNSteps=3\nTargetInterval=7",
+                                "ReplayMin=256\nMinibatchSize=64\nEpsilonSteps=4000\nEpsilonEnd=0.02", 80,
+                                false },
         };
 
         g_test_init(&argc, &argv, NULL);

@@ -366,6 +366,60 @@ static void test_categorical(void) {
         g_assert_true(action_log_probability(&network, (float[]){ 3e38f, -3e38f, 0, 0 }, &choice) == 0);
 }
 
+/* What each choice is worth, then the chance of a random one: the best is taken, and by chance any of them, the best too. */
+static void test_epsilon_greedy(void) {
+        enum { N = 100000 };
+        static const float values[5] = { 1, 3, 3, -2, 0.2f };
+        static const double expected[4] = { 0.05, 0.85, 0.05, 0.05 };
+        Network network = { .act = ACT_EPSILON_GREEDY, .n_action = 4 };
+        unsigned counts[4] = {};
+        int32_t choice;
+
+        for (uint32_t i = 0; i < N; i++) {
+                ActordRandom random;
+                float log_probability;
+
+                random_begin(&random, 1, RANDOM_ACTION, 0, 0, i);
+                action_sample(&network, values, false, &random, &choice, &log_probability);
+                g_assert_true(choice >= 0 && choice < 4);
+                counts[choice]++;
+                g_assert_cmpfloat(fabs(log_probability - log(expected[choice])), <, 1e-6);
+        }
+        for (int i = 0; i < 4; i++)
+                g_assert_cmpfloat(fabs(counts[i] - N * expected[i]), <,
+                                5 * sqrt(N * expected[i] * (1 - expected[i])));
+
+        /* An evaluation takes no chance. */
+        action_sample(&network, values, true, NULL, &choice, NULL);
+        g_assert_cmpint(choice, ==, 1);
+        choice = 4;
+        g_assert_true(isinf(action_log_probability(&network, values, &choice)));
+}
+
+/* The chance stands in the policy's head. */
+static void test_forward_values(void) {
+        ActordEnvSpec spec = { .observation = { .kind = ACTORD_BOX, .n_dims = 1, .shape = { 3 } },
+                .action = { .kind = ACTORD_DISCRETE, .n_choices = 2 } };
+        JobSettings settings = { .algorithm = ALGORITHM_DQN, .hidden_layers = { 1, { 4 } } };
+        float observation[3] = { 1, 2, 3 }, parameters[4] = {};
+        Forward *forward;
+        JobPage page = {};
+        PolicyHead *head;
+
+        page.spec = spec;
+        g_assert_cmpint(network_derive(&settings, &spec, &page.network), ==, 0);
+        g_assert_cmpint(policy_layout(&page.network, &page.policy), ==, 0);
+        head = aligned_alloc(64, page.policy.bank_bytes);
+        memset(head, 0, page.policy.bank_bytes);
+        head->epsilon = 0.25;
+        g_assert_cmpint(forward_new(&page.network, &spec, &forward), ==, 0);
+        forward_row(forward, head, &page.policy, observation, parameters, NULL);
+        g_assert_cmpfloat(parameters[0], ==, 0);
+        g_assert_cmpfloat(parameters[2], ==, 0.25f);
+        forward_free(forward);
+        free(head);
+}
+
 static void test_gaussian(void) {
         enum { N = 50000 };
         static const float parameters[4] = { 1, -3, 0, -1 };
@@ -448,6 +502,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/forward/tanh-row", test_tanh_row_is_tanh);
         g_test_add_func("/forward/observations", test_observations);
         g_test_add_func("/forward/categorical", test_categorical);
+        g_test_add_func("/forward/epsilon-greedy", test_epsilon_greedy);
+        g_test_add_func("/forward/values", test_forward_values);
         g_test_add_func("/forward/gaussian", test_gaussian);
         g_test_add_func("/forward/clip", test_clip);
         g_test_add_func("/forward/refuses", test_refuses);

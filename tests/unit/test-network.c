@@ -126,12 +126,29 @@ static void test_limits(void) {
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
 }
 
+/* What each choice is worth, named as CleanRL's QNetwork; continuous actions are not counted. */
+static void test_values(void) {
+        ActordEnvSpec spec = spec_make(false), continuous = spec_make(true);
+        JobSettings settings = settings_make();
+        g_autofree char *got = NULL;
+        Network network;
+
+        settings.algorithm = ALGORITHM_DQN;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        got = network_to_string(&network);
+        g_assert_cmpstr(got, ==, "network.0 6>64 ^ network.2 64>32 0 network.4 32>5 1 ");
+        g_assert_cmpuint(network.act, ==, ACT_EPSILON_GREEDY);
+        g_assert_null(network_output(&network, OUTPUT_VALUE));
+        g_assert_cmpint(network_derive(&settings, &continuous, &network), ==, -EOPNOTSUPP);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
         g_test_add_func("/network/shapes", test_shapes);
         g_test_add_func("/network/outputs", test_gains_and_outputs);
         g_test_add_func("/network/observations", test_observations);
+        g_test_add_func("/network/values", test_values);
         g_test_add_func("/network/limits", test_limits);
 
         return g_test_run();

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One ring a slot, one allocation a column, so that a checkpoint has one tensor for each. */
+#include "learner/replay.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/algorithms.h"
+#include "lib/cleanup.h"
+
+DEFINE_CLEANUP(Replay *, replay_free)
+
+Replay *replay_free(Replay *replay) {
+        if (!replay)
+                return NULL;
+
+        free(replay->n_stored);
+        free(replay->observations);
+        free(replay->successors);
+        free(replay->rewards);
+        free(replay->choices);
+        free(replay->ends);
+        free(replay->first);
+        free(replay->discounts);
+        batch_free(replay->drawn);
+        free(replay);
+        return NULL;
+}
+
+/* Each row an environment of its own that made one step: what followed row i is row n + i, as in any batch. */
+static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
+        Batch shape = {
+                .n_actors_max = 1,
+                .envs = n_rows,
+                .steps = 1,
+                .n_observation = live->n_observation,
+                .n_action = live->n_action,
+                .act = live->act,
+        };
+
+        return batch_new_shape(&shape, ret);
+}
+
+static int replay_allocate(Replay *r, const Batch *live, uint32_t n_rows) {
+        size_t n = r->n_slots * r->capacity;
+
+        r->n_stored = calloc(r->n_slots, sizeof(uint64_t));
+        r->first = calloc((size_t) r->n_slots + 1, sizeof(uint64_t));
+        r->observations = calloc(n, sizeof(float) * r->n_observation);
+        r->successors = calloc(n, sizeof(float) * r->n_observation);
+        r->rewards = calloc(n, sizeof(float));
+        r->choices = calloc(n, sizeof(int32_t));
+        r->ends = calloc(n, sizeof(uint8_t));
+        r->discounts = calloc(n_rows, sizeof(float));
+        if (!r->n_stored || !r->first || !r->observations || !r->successors || !r->rewards || !r->choices ||
+                        !r->ends || !r->discounts)
+                return -ENOMEM;
+        return drawn_new(live, n_rows, &r->drawn);
+}
+
+int replay_new(const JobSettings *settings, const Batch *live, Replay **ret) {
+        _cleanup_(replay_freep) Replay *replay = NULL;
+        int r;
+
+        assert(settings);
+        assert(live);
+        assert(ret);
+
+        replay = calloc(1, sizeof(*replay));
+        if (!replay)
+                return -ENOMEM;
+        replay->n_slots = live->n_actors_max * live->envs;
+        replay->n_observation = live->n_observation;
+        replay->n_action = live->n_action;
+        replay->capacity = algorithm_replay_steps(settings);
+        replay->n_steps = settings->n_steps;
+        if (replay->capacity < (uint64_t) live->steps + replay->n_steps)
+                return -EINVAL;
+        r = replay_allocate(replay, live, settings->minibatch_size);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(replay);
+        return 0;
+}
+
+static size_t replay_at(const Replay *replay, uint32_t slot, uint64_t step) {
+        return slot * replay->capacity + step % replay->capacity;
+}
+
+static void step_enter(
+                Replay *replay, uint32_t slot, const Batch *live, size_t row, size_t next, uint8_t end) {
+        size_t at = replay_at(replay, slot, replay->n_stored[slot]++), n = replay->n_observation;
+
+        memcpy(replay->observations + at * n, live->observations + row * n, n * sizeof(float));
+        memcpy(replay->successors + at * n, live->observations + next * n, n * sizeof(float));
+        replay->rewards[at] = live->scaled[row];
+        replay->choices[at] = live->choices[row];
+        replay->ends[at] = end;
+}
+
+void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset) {
+        for (uint32_t s = 0; s < n_actors * live->envs; s++)
+                if (live->lost[s] && replay->n_stored[s] > 0) {
+                        size_t last = replay_at(replay, s, replay->n_stored[s] - 1);
+
+                        if (replay->ends[last] == END_NOT)
+                                replay->ends[last] = END_TRUNCATED;
+                }
+
+        for (uint32_t a = 0; a < n_actors; a++) {
+                size_t block = batch_block(live, a), final = block + live->next_rows;
+
+                for (uint32_t i = 0; i < live->step_rows; i++) {
+                        bool cut = reset && i >= live->step_rows - live->envs;
+                        uint8_t end = live->ends[block + i];
+                        size_t next = end == END_TRUNCATED ? final++ : block + i + live->envs;
+
+                        step_enter(replay, a * live->envs + i % live->envs, live, block + i, next,
+                                        end == END_NOT && cut ? END_TRUNCATED : end);
+                }
+        }
+}
+
+/* Windows that begin in one slot: its newest n_steps - 1 steps have none yet. */
+static uint64_t slot_windows(const Replay *replay, uint32_t slot) {
+        uint64_t n = replay->n_stored[slot] < replay->capacity ? replay->n_stored[slot] : replay->capacity;
+
+        return n >= replay->n_steps ? n - replay->n_steps + 1 : 0;
+}
+
+uint64_t replay_count(Replay *replay) {
+        for (uint32_t s = 0; s < replay->n_slots; s++)
+                replay->first[s + 1] = replay->first[s] + slot_windows(replay, s);
+        return replay->first[replay->n_slots];
+}
+
+/* The slot that a window begins in, by halving. */
+static uint32_t window_slot(const Replay *replay, uint64_t window) {
+        uint32_t low = 0, high = replay->n_slots;
+
+        while (high - low > 1) {
+                uint32_t middle = low + (high - low) / 2;
+
+                if (replay->first[middle] <= window)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) {
+        Batch *b = replay->drawn;
+        size_t n = replay->n_observation, at;
+        double sum = 0.0, discount = 1.0;
+        uint32_t slot;
+        uint64_t step;
+
+        assert(window < replay->first[replay->n_slots]);
+        assert(row < b->step_rows);
+
+        slot = window_slot(replay, window);
+        step = replay->n_stored[slot] - slot_windows(replay, slot) - replay->n_steps + 1 +
+               (window - replay->first[slot]);
+        at = replay_at(replay, slot, step);
+        memcpy(b->observations + row * n, replay->observations + at * n, n * sizeof(float));
+        b->choices[row] = replay->choices[at];
+
+        for (uint32_t k = 0; k < replay->n_steps; k++) {
+                at = replay_at(replay, slot, step + k);
+                sum += discount * (double) replay->rewards[at];
+                discount *= gamma;
+                if (replay->ends[at] != END_NOT)
+                        break;
+        }
+        memcpy(b->observations + (b->step_rows + row) * n, replay->successors + at * n, n * sizeof(float));
+        b->scaled[row] = (float) sum;
+        replay->discounts[row] = replay->ends[at] == END_TERMINATED ? 0.0f : (float) discount;
+}
+
+bool replay_possible(const Replay *replay) {
+        for (uint32_t s = 0; s < replay->n_slots; s++) {
+                uint64_t n = replay->n_stored[s];
+
+                if (n > INT64_MAX)
+                        return false;
+                for (uint64_t i = 0; i < n && i < replay->capacity; i++) {
+                        size_t at = s * replay->capacity + i;
+
+                        if (replay->choices[at] < 0 || (uint32_t) replay->choices[at] >= replay->n_action ||
+                                        replay->ends[at] > END_TRUNCATED || !isfinite(replay->rewards[at]))
+                                return false;
+                        for (size_t k = at * replay->n_observation; k < (at + 1) * replay->n_observation;
+                                        k++)
+                                if (!isfinite(replay->observations[k]) || !isfinite(replay->successors[k]))
+                                        return false;
+                }
+        }
+        return true;
+}
