@@ -24,7 +24,7 @@ void job_decide(Job *job) {
 void job_schedule_anew(Job *job) {
         assert(job);
 
-        scheduler_init(&job->scheduler, job->settings.scheduler);
+        scheduler_init(&job->scheduler, job->settings.scheduler.kind);
         job_decide(job);
 }
 
@@ -38,7 +38,7 @@ void job_schedule_restore(Job *job, LedgerPosition *ret) {
         *ret = (LedgerPosition){};
         r = ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint);
         if (r >= 0)
-                r = scheduler_restore(&job->scheduler, job->settings.scheduler, checkpoint.scheduler,
+                r = scheduler_restore(&job->scheduler, job->settings.scheduler.kind, checkpoint.scheduler,
                                 checkpoint.scheduler_bytes);
         if (r >= 0)
                 *ret = (LedgerPosition){ checkpoint.life, checkpoint.seq };

@@ -66,7 +66,7 @@ int job_new(Manager *manager, LedgerJob *row, Job **ret) {
         r = parse_row(row, &job->settings, &job->sheet);
         if (r < 0)
                 return r;
-        scheduler_init(&job->scheduler, job->settings.scheduler);
+        scheduler_init(&job->scheduler, job->settings.scheduler.kind);
         job->path = g_strdup_printf(BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
         job->row = *row;
         *row = (LedgerJob){};

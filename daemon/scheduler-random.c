@@ -8,8 +8,7 @@ static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
         uint32_t lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
         ActordRandom random;
 
-        random_begin(&random, view->settings->seed, RANDOM_SCALING, 0,
-                        (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
+        scheduler_random_begin(&random, view, SCHEDULER_STREAM_RANDOM);
         return lowest + random_below(&random, highest - lowest + 1);
 }
 

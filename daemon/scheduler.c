@@ -5,7 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
+#include <math.h>
 #include <string.h>
+#include "lib/rng.h"
 #include "lib/settings-print.h"
 
 static_assert(sizeof(SchedulerState) == 1024,
@@ -13,19 +15,28 @@ static_assert(sizeof(SchedulerState) == 1024,
 
 static const Scheduler *const schedulers[_SCHEDULER_MAX] = {
         [SCHEDULER_FIXED] = &scheduler_fixed,
+        [SCHEDULER_SCHEDULE] = &scheduler_schedule,
         [SCHEDULER_MAX] = &scheduler_max,
-        [SCHEDULER_RANDOM] = &scheduler_random,
+        [SCHEDULER_ADAPT] = &scheduler_adapt,
+        [SCHEDULER_NITRO] = &scheduler_nitro,
+        [SCHEDULER_NITRO_CODE] = &scheduler_nitro_code,
+        [SCHEDULER_KUNGFU] = &scheduler_kungfu,
         [SCHEDULER_HYDROZOA] = &scheduler_hydrozoa,
+        [SCHEDULER_RANDOM] = &scheduler_random,
+        [SCHEDULER_PERMUTED] = &scheduler_permuted,
+        [SCHEDULER_DECAY_ONLY] = &scheduler_decay_only,
+        [SCHEDULER_NOISE] = &scheduler_noise,
+        [SCHEDULER_REPLAY] = &scheduler_replay,
 };
 
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
         const Scheduler *scheduler;
 
-        assert(settings && settings->scheduler < _SCHEDULER_MAX);
+        assert(settings && settings->scheduler.kind < _SCHEDULER_MAX);
         assert(data || n_data == 0);
         assert(ret_message);
 
-        scheduler = schedulers[settings->scheduler];
+        scheduler = schedulers[settings->scheduler.kind];
         if (n_data > SCHEDULER_DATA_MAX) {
                 *ret_message = g_strdup("a scheduler's data has at most 1 MiB");
                 return -EINVAL;
@@ -34,7 +45,7 @@ int scheduler_check(const JobSettings *settings, const void *data, size_t n_data
                 return scheduler->check(settings, data, n_data, ret_message);
         if (n_data > 0) {
                 *ret_message = g_strdup_printf("Policy=%s has no use for data",
-                                choice_scheduler_to_string(settings->scheduler));
+                                choice_scheduler_to_string(settings->scheduler.kind));
                 return -EINVAL;
         }
         return 0;
@@ -88,6 +99,21 @@ uint32_t scheduler_clip(const JobSettings *settings, double n) {
         if (!(n > lowest))
                 return (uint32_t) lowest;
         return (uint32_t) (n < highest ? n : highest);
+}
+
+void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, SchedulerStream stream) {
+        assert(ret);
+        assert(view);
+
+        random_begin(ret, view->settings->seed, RANDOM_SCALING, stream,
+                        (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
+}
+
+double scheduler_return(const Statistics *statistics) {
+        assert(statistics);
+
+        return isfinite(statistics->evaluation_mean) ? statistics->evaluation_mean
+                                                     : statistics->return_round;
 }
 
 int scheduler_decide(const SchedulerView *view, SchedulerState *state) {

@@ -58,7 +58,9 @@ typedef struct Scheduler {
         int (*check)(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 } Scheduler;
 
-extern const Scheduler scheduler_fixed, scheduler_max, scheduler_random, scheduler_hydrozoa;
+extern const Scheduler scheduler_fixed, scheduler_schedule, scheduler_max, scheduler_adapt, scheduler_nitro,
+                scheduler_nitro_code, scheduler_kungfu, scheduler_hydrozoa, scheduler_random,
+                scheduler_permuted, scheduler_decay_only, scheduler_noise, scheduler_replay;
 
 /* To be asked before a job is accepted: 0, or -EINVAL with a sentence (g_free()). */
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
@@ -76,6 +78,17 @@ uint32_t scheduler_lowest(const JobSettings *settings);
 uint32_t scheduler_highest(const JobSettings *settings);
 /* Cuts what an equation says into these limits; what is not a number becomes the lowest. */
 uint32_t scheduler_clip(const JobSettings *settings, double n);
+
+/* Streams of the job's seed for those who draw: keyed by the round to be decided, so nothing has to be remembered of them. */
+typedef enum SchedulerStream {
+        SCHEDULER_STREAM_RANDOM,
+        SCHEDULER_STREAM_NOISE,
+        SCHEDULER_STREAM_PERMUTED,
+} SchedulerStream;
+void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, SchedulerStream stream);
+
+/* The return that a round showed: of its evaluation episodes, else of the episodes that ended in it; NaN: neither. */
+double scheduler_return(const Statistics *statistics);
 
 /* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision, else 0. */
 int scheduler_decide(const SchedulerView *view, SchedulerState *state);

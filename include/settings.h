@@ -15,9 +15,11 @@
 #include <stdint.h>
 #include "include/actord/env.h"
 
-#define SETTINGS_ABI 1u
+#define SETTINGS_ABI 2u
 #define HIDDEN_LAYERS_MAX 8u
 #define OPTIONS_MAX 32u
+#define SCHEDULE_RUNS_MAX 32u
+#define SCHEDULE_ROUNDS_MAX 1000000u    /* of one run */
 #define ACTORS_MAX 1000u
 #define ENVS_PER_ACTOR_MAX 4096u
 #define JOB_TEXT_MAX (256u * 1024u)
@@ -26,7 +28,10 @@
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
         X(MULTI, "multi-learner")
-#define SCHEDULERS(X) X(FIXED, "fixed") X(MAX, "max") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")
+#define SCHEDULERS(X)                                                                                   \
+        X(FIXED, "fixed") X(SCHEDULE, "schedule") X(MAX, "max") X(ADAPT, "adapt") X(NITRO, "nitro")     \
+        X(NITRO_CODE, "nitro-code") X(KUNGFU, "kungfu") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")     \
+        X(PERMUTED, "permuted") X(DECAY_ONLY, "decay-only") X(NOISE, "noise") X(REPLAY, "replay")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
@@ -145,10 +150,14 @@ enum KernelClass_ {
         X(Job, Budget, money, budget_nano, "", 1, 1e18, "end before more than this is spent, by the full total")             \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under Policy=multi-learner")              \
-        X(Scaling, Policy, choice_scheduler, scheduler, "fixed", 0, 0, "how many actors a round is worth")                   \
+        X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")                             \
         X(Scaling, Actors, u32, n_actors, "1", 1, 1000, "actors of a round, under Policy=fixed")                             \
         X(Scaling, MinActors, u32, n_actors_min, "1", 1, 1000, "never fewer")                                                \
         X(Scaling, MaxActors, u32, n_actors_max, "", 1, 1000, "never more; unset: Actors")                                   \
+        X(Scaling, Schedule, counts, schedule, "", 1, 1000, "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays") \
+        X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300, "Policy=adapt: where MaxActors is due; unset: StopReturn") \
+        X(Scaling, Window, u32, window, "6", 1, 64, "Policy=nitro and its like: values that one is compared with")           \
+        X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round")                  \
         X(Scaling, WarmActors, u32, n_actors_warm, "", 0, 1000, "frozen actors kept for later rounds; unset: all started")   \
         X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, 4096, "environments (slots) of an actor")                        \
         X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, 1048576, "steps of each environment in one invocation")         \
@@ -227,6 +236,8 @@ enum KernelClass_ {
 
 typedef char setting_string[256];
 typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } setting_u32list;
+typedef struct setting_counts { uint32_t n, reserved; struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX]; } setting_counts;
+typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;   /* kind: Scheduler_; argument: after a colon, or "" */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;           /* 1,024 CPUs; none set: all */
 typedef uint32_t setting_u32, setting_bool, setting_percent;                    /* percent: in thousandths of one CPU */
 typedef uint64_t setting_u64, setting_usec, setting_bytes, setting_money;       /* money: billionths of the sheet's currency */
@@ -267,13 +278,28 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
-/* What each round measures. */
+/* What each round measures: what was asked for, and what the scheduler looks at. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
-        return s->curvature;
+        bool objective = s->curvature == CURVATURE_OBJECTIVE || s->curvature == CURVATURE_BOTH || s->scheduler.kind == SCHEDULER_NITRO;
+        bool loss = s->curvature == CURVATURE_LOSS || s->curvature == CURVATURE_BOTH || s->scheduler.kind == SCHEDULER_NITRO_CODE;
+
+        return objective && loss ? CURVATURE_BOTH : objective ? CURVATURE_OBJECTIVE : loss ? CURVATURE_LOSS : CURVATURE_NONE;
 }
 
 static inline bool settings_noise_scale(const JobSettings *s) {
-        return s->noise_scale;
+        return s->noise_scale || s->scheduler.kind == SCHEDULER_KUNGFU;
+}
+
+/* Where a scheduler wants to arrive; NaN: nowhere in particular. */
+static inline double settings_target_return(const JobSettings *s) {
+        if (settings_present(s, SETTING_Scaling_TargetReturn))
+                return s->target_return;
+        return settings_present(s, SETTING_Job_StopReturn) ? s->stop_return : __builtin_nan("");
+}
+
+/* Policies that repeat another job's numbers: replay:JOB. */
+static inline bool scheduler_takes_job(uint32_t kind) {
+        return kind == SCHEDULER_REPLAY || kind == SCHEDULER_PERMUTED;
 }
 
 /* Containers that host the actors: actor a lives in container a % n. */

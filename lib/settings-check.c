@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks that need more than one value, or more than the file: names that exist elsewhere, and values that contradict each other.
  * Whatever can be known before anything starts is said here, at the line where it can be mended. */
+#include <math.h>
 #include <string.h>
 
 #include "lib/algorithms.h"
@@ -88,14 +89,15 @@ void settings_check_names(
 }
 
 static void check_actors(SettingsReader *reader, const JobSettings *settings) {
+        const char *policy = choice_scheduler_to_string(settings->scheduler.kind);
         uint32_t most = settings_actors_max(settings);
         g_autofree char *text = NULL;
 
-        if (settings->scheduler != SCHEDULER_FIXED &&
+        if (settings->scheduler.kind != SCHEDULER_FIXED &&
                         !settings_present(settings, SETTING_Scaling_MaxActors)) {
-                reader_complain(reader, "Scaling", "Policy", choice_scheduler_to_string(settings->scheduler),
+                reader_complain(reader, "Scaling", "Policy", policy,
                                 "it needs MaxActors=, the most that a round may have");
-        } else if (settings->scheduler == SCHEDULER_FIXED && settings->n_actors > most) {
+        } else if (settings->scheduler.kind == SCHEDULER_FIXED && settings->n_actors > most) {
                 text = g_strdup_printf("%u", settings->n_actors);
                 reader_complain(reader, "Scaling", "Actors", text, "more than MaxActors=%u allows", most);
         } else if (settings->n_actors_min > most) {
@@ -104,7 +106,8 @@ static void check_actors(SettingsReader *reader, const JobSettings *settings) {
                                 settings_present(settings, SETTING_Scaling_MaxActors) ? "MaxActors"
                                                                                       : "Actors",
                                 most);
-        } else if (settings->scheduler == SCHEDULER_FIXED && settings->n_actors < settings->n_actors_min) {
+        } else if (settings->scheduler.kind == SCHEDULER_FIXED &&
+                        settings->n_actors < settings->n_actors_min) {
                 text = g_strdup_printf("%u", settings->n_actors);
                 reader_complain(reader, "Scaling", "Actors", text,
                                 "fewer than MinActors=%u, and Policy=fixed never changes it",
@@ -154,9 +157,33 @@ static void check_algorithm(SettingsReader *reader, const JobSettings *settings)
         }
 }
 
+/* What a policy cannot do without. */
+static void check_policy(SettingsReader *reader, const JobSettings *settings) {
+        const setting_counts *s = &settings->schedule;
+        uint32_t most = settings_actors_max(settings), fewest = settings->n_actors_min;
+
+        if (settings->scheduler.kind == SCHEDULER_ADAPT && isnan(settings_target_return(settings)))
+                reader_complain(reader, "Scaling", "Policy", "adapt",
+                                "it needs TargetReturn=, or StopReturn= in [Job], to know where it is going");
+        if (settings->scheduler.kind != SCHEDULER_SCHEDULE)
+                return;
+        if (!settings_present(settings, SETTING_Scaling_Schedule))
+                reader_complain(reader, "Scaling", "Policy", "schedule",
+                                "it needs Schedule=, as in 25*10 30*5");
+        for (uint32_t i = 0; i < s->n; i++)
+                if (s->runs[i].n_actors > most || s->runs[i].n_actors < fewest) {
+                        g_autofree char *text =
+                                        g_strdup_printf("%u*%u", s->runs[i].n_actors, s->runs[i].n_rounds);
+
+                        reader_complain(reader, "Scaling", "Schedule", text,
+                                        "MinActors=%u and MaxActors=%u allow no such round", fewest, most);
+                        return;
+                }
+}
+
 /* Only a minibatch that was asked for can be too large; the default shrinks to what a round brings. */
 static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
-        bool fixed = settings->scheduler == SCHEDULER_FIXED;
+        bool fixed = settings->scheduler.kind == SCHEDULER_FIXED;
         uint32_t n = fixed ? settings->n_actors : settings_actors_max(settings);
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * n;
         g_autofree char *text = NULL;
@@ -279,6 +306,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_actors(reader, settings);
         check_distribution(reader, settings);
         check_algorithm(reader, settings);
+        check_policy(reader, settings);
         check_minibatch(reader, settings);
         check_replay(reader, settings);
         check_learner(reader, settings);

@@ -130,6 +130,24 @@ static int print_u32list(const setting_u32list *value, char *ret) {
         return n;
 }
 
+static int print_counts(const setting_counts *value, char *ret) {
+        int n = 0;
+
+        ret[0] = '\0';
+        for (uint32_t i = 0; i < value->n && i < SCHEDULE_RUNS_MAX; i++)
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%" PRIu32 "*%" PRIu32,
+                                i > 0 ? " " : "", value->runs[i].n_actors, value->runs[i].n_rounds);
+        return n;
+}
+
+static int print_policy(const setting_policy *value, char *ret) {
+        int n = print_choice_scheduler(&value->kind, ret);
+
+        if (*value->argument)
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, ":%s", value->argument);
+        return n;
+}
+
 static bool cpuset_has(const setting_cpuset *value, unsigned cpu) {
         return cpu < 64 * ELEMENTSOF(value->words) && (value->words[cpu / 64] >> (cpu % 64) & 1);
 }

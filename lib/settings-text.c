@@ -374,6 +374,65 @@ CHOICES(PARSE)
 #undef PARSE
 #undef X
 
+/* "25*10": 25 actors in ten rounds; "25" alone: in one. */
+static int parse_run(const char *text, double lowest, double highest, uint32_t *ret_actors,
+                uint32_t *ret_rounds, char **ret_reason) {
+        g_auto(GStrv) parts = g_strsplit(text, "*", 2);
+
+        if (parse_u32(parts[0], lowest, highest, ret_actors, ret_reason) < 0)
+                return -EINVAL;
+        *ret_rounds = 1;
+        return parts[1] ? parse_u32(parts[1], 1, SCHEDULE_ROUNDS_MAX, ret_rounds, ret_reason) : 0;
+}
+
+static int parse_counts(
+                const char *text, double lowest, double highest, setting_counts *ret, char **ret_reason) {
+        g_auto(GStrv) parts = g_strsplit_set(text, " \t,", -1);
+        setting_counts counts = {};
+
+        for (char **part = parts; *part; part++) {
+                g_autofree char *reason = NULL;
+
+                if (**part == '\0')
+                        continue;
+                if (counts.n >= SCHEDULE_RUNS_MAX)
+                        return refuse(ret_reason, "too many parts: %u are the most", SCHEDULE_RUNS_MAX);
+                if (parse_run(*part, lowest, highest, &counts.runs[counts.n].n_actors,
+                                    &counts.runs[counts.n].n_rounds, &reason) < 0)
+                        return refuse(ret_reason, "`%s` is not actors*rounds, as in 25*10: %s", *part,
+                                        reason);
+                counts.n++;
+        }
+        if (counts.n == 0)
+                return refuse(ret_reason, "not a list of actors*rounds, as in 25*10 30*5");
+        *ret = counts;
+        return 0;
+}
+
+/* A word, and what it is about where it needs that: replay:JOB. */
+static int parse_policy(
+                const char *text, double lowest, double highest, setting_policy *ret, char **ret_reason) {
+        const char *colon = strchr(text, ':');
+        g_autofree char *word = colon ? g_strndup(text, (size_t) (colon - text)) : g_strdup(text);
+        setting_policy policy = {};
+
+        if (parse_choice_scheduler(word, lowest, highest, &policy.kind, ret_reason) < 0)
+                return -EINVAL;
+        if (scheduler_takes_job(policy.kind) && (!colon || colon[1] == '\0'))
+                return refuse(ret_reason, "it needs the job whose decisions it repeats: %s:JOB", word);
+        if (!scheduler_takes_job(policy.kind) && colon)
+                return refuse(ret_reason, "%s takes nothing after a colon", word);
+        if (colon && strlen(colon + 1) >= sizeof(policy.argument))
+                return refuse(ret_reason, "too long: %zu bytes are the most", sizeof(policy.argument) - 1);
+        for (const char *p = text; *p; p++)
+                if (g_ascii_iscntrl(*p))
+                        return refuse(ret_reason, "it holds a control character");
+        if (colon)
+                strcpy(policy.argument, colon + 1);
+        *ret = policy;
+        return 0;
+}
+
 int setting_parse(Setting i, const char *value, JobSettings *settings, char **ret_reason) {
         g_assert(value);
         g_assert(settings);

@@ -22,7 +22,7 @@ static void set_up(Fixture *f, const void *text) {
         g_assert_cmpint(r, ==, 0);
         g_assert_true(g_file_get_contents(path, &sheet, NULL, NULL));
         g_assert_cmpint(price_sheet_parse(sheet, path, &f->sheet, &message), ==, 0);
-        scheduler_init(&f->state, f->settings.scheduler);
+        scheduler_init(&f->state, f->settings.scheduler.kind);
         g_assert_cmpint(scheduler_decide(&(SchedulerView){ .settings = &f->settings }, &f->state), ==, 1);
 }
 

@@ -234,6 +234,10 @@ static void test_relations(void) {
         refuse(CARTPOLE, "Learner.AdamBeta1=1", "--set Learner.AdamBeta1=1", NULL);
         refuse(CARTPOLE "[Learner]\nKLWeight=1\nKLTarget=0\n", NULL, "KLTarget=0", NULL);
         accept(CARTPOLE "[Learner]\nMinibatchSize=128\n", NULL, &s);
+        /* With more actors a round has more rows. */
+        accept(CARTPOLE "[Scaling]\nPolicy=max\nMaxActors=2\n[Learner]\nMinibatchSize=256\n", NULL, &s);
+        refuse(CARTPOLE "[Scaling]\nPolicy=max\nMaxActors=2\n[Learner]\nMinibatchSize=257\n", NULL,
+                        "256 rows (MaxActors=2", NULL);
         /* A plugin's keys are its own affair. */
         accept("[Job]\nEnvironment=./mine.so\n[Environment]\nAnything=goes\n", NULL, &s);
         g_assert_cmpuint(s.n_options, ==, 1);
@@ -243,6 +247,39 @@ static void test_relations(void) {
                         &s);
         g_assert_cmpuint(s.n_options, ==, 1);
         g_assert_cmpstr(s.options[0].value, ==, "went");
+}
+
+static void test_scaling(void) {
+        JobSettings s;
+
+        refuse(CARTPOLE "[Scaling]\nPolicy=random\n", NULL, "x.conf:4:", "needs MaxActors=", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=nitr\nMaxActors=4\n", NULL, "did you mean nitro?", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=max:7\nMaxActors=4\n", NULL, "max takes nothing after a colon",
+                        NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=replay\nMaxActors=4\n", NULL, "replay:JOB", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=permuted:\nMaxActors=4\n", NULL, "permuted:JOB", NULL);
+        accept(CARTPOLE "[Scaling]\nPolicy=replay:./a:b.json\nMaxActors=4\n", NULL, &s);
+        g_assert_cmpuint(s.scheduler.kind, ==, SCHEDULER_REPLAY);
+        g_assert_cmpstr(s.scheduler.argument, ==, "./a:b.json");
+
+        refuse(CARTPOLE "[Scaling]\nPolicy=adapt\nMaxActors=4\n", NULL, "needs TargetReturn=", NULL);
+        accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\n", NULL, &s);
+        g_assert_cmpfloat(settings_target_return(&s), ==, 3);
+        accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\nTargetReturn=-2\n", NULL, &s);
+        g_assert_cmpfloat(settings_target_return(&s), ==, -2);
+
+        refuse(CARTPOLE "[Scaling]\nPolicy=schedule\nMaxActors=4\n", NULL, "needs Schedule=", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=schedule\nMaxActors=4\nSchedule=4*10 5*10\n", NULL,
+                        "x.conf:6:", "5*10", "MaxActors=4", NULL);
+        refuse(CARTPOLE "[Scaling]\nSchedule=4*0\n", NULL, "`4*0` is not actors*rounds", NULL);
+        refuse(CARTPOLE "[Scaling]\nSchedule=4*x\n", NULL, "`4*x`", NULL);
+        refuse(CARTPOLE "[Scaling]\nSchedule=0*4\n", NULL, "`0*4`", "from 1 to 1000", NULL);
+        accept(CARTPOLE "[Scaling]\nPolicy=schedule\nMaxActors=4\nSchedule=4*10, 2\n", NULL, &s);
+        g_assert_cmpuint(s.schedule.n, ==, 2);
+        g_assert_cmpuint(s.schedule.runs[0].n_actors, ==, 4);
+        g_assert_cmpuint(s.schedule.runs[0].n_rounds, ==, 10);
+        g_assert_cmpuint(s.schedule.runs[1].n_actors, ==, 2);
+        g_assert_cmpuint(s.schedule.runs[1].n_rounds, ==, 1);
 }
 
 static void test_sizes(void) {
@@ -321,6 +358,16 @@ static void random_setting(JobSettings *s, Setting i) {
         m = (setting_u32list){ (uint32_t) g_test_rand_int_range(1, 9), {} }; \
         for (uint32_t k = 0; k < m.n; k++)                                   \
         RANDOM_u32(&m.values[k], low, high)
+#define CASE_counts(m, low, high)                                                                  \
+        m = (setting_counts){ (uint32_t) g_test_rand_int_range(1, SCHEDULE_RUNS_MAX + 1), 0, {} }; \
+        for (uint32_t k = 0; k < m.n; k++) {                                                       \
+                RANDOM_u32(&m.runs[k].n_actors, low, high);                                        \
+                RANDOM_u32(&m.runs[k].n_rounds, 1, SCHEDULE_ROUNDS_MAX);                           \
+        }
+#define CASE_policy(m, low, high)                                                        \
+        m = (setting_policy){ (uint32_t) g_test_rand_int_range(0, _SCHEDULER_MAX), {} }; \
+        if (scheduler_takes_job(m.kind))                                                 \
+        g_snprintf(m.argument, sizeof(m.argument), "dir:%u/d.json", g_test_rand_int_range(0, 1000))
 #define CASE_cpuset(m, low, high)                         \
         for (int k = 0; k < 6; k++) {                     \
                 int cpu = g_test_rand_int_range(0, 1024); \
@@ -329,7 +376,6 @@ static void random_setting(JobSettings *s, Setting i) {
 #define CASE_CHOICE(m, MAX_)                   m = (uint32_t) g_test_rand_int_range(0, MAX_)
 #define CASE_choice_algorithm(m, low, high)    CASE_CHOICE(m, _ALGORITHM_MAX)
 #define CASE_choice_distribution(m, low, high) CASE_CHOICE(m, _DISTRIBUTION_MAX)
-#define CASE_choice_scheduler(m, low, high)    CASE_CHOICE(m, _SCHEDULER_MAX)
 #define CASE_choice_sandbox(m, low, high)      CASE_CHOICE(m, _SANDBOX_CHOICE_MAX)
 #define CASE_choice_carry(m, low, high)        CASE_CHOICE(m, _CARRY_MAX)
 #define CASE_choice_actor_scope(m, low, high)  CASE_CHOICE(m, _ACTOR_SCOPE_MAX)
@@ -406,6 +452,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/sentences", test_sentences);
         g_test_add_func("/settings/syntax", test_syntax);
         g_test_add_func("/settings/relations", test_relations);
+        g_test_add_func("/settings/scaling", test_scaling);
         g_test_add_func("/settings/sizes", test_sizes);
         g_test_add_func("/settings/locate", test_locate);
         g_test_add_func("/settings/nearest", test_nearest);

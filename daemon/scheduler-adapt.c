@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy=adapt: MinionsRL-Adapt (Yu et al., AAAI 2024, "Ablation"), more actors the nearer the returns are to their target.
+ *
+ * Published: I = clip(1, (Jm / J) Imax, Imax), J the target and Jm the moving average of the last n = 5 returns. Where returns are negative that ratio is above one at the
+ * beginning and falls as the policy improves, the opposite of what is meant; so distances from the first return J1 are compared here: I = clip((Jm - J1) / (J - J1) Imax).
+ * Returns are of evaluation episodes where there are any, else of the episodes that ended in the round; a round without one changes nothing. */
+#include <math.h>
+#include <string.h>
+
+#include "daemon/scheduler.h"
+
+#define RETURNS 5u
+
+typedef struct Adapt {
+        uint64_t n; /* returns seen */
+        double first, newest[RETURNS];
+} Adapt;
+static_assert(sizeof(Adapt) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
+
+static double moving_average(const Adapt *a) {
+        uint64_t n = a->n < RETURNS ? a->n : RETURNS;
+        double sum = 0;
+
+        for (uint64_t i = 0; i < n; i++)
+                sum += a->newest[i];
+        return sum / (double) n;
+}
+
+static uint32_t adapt_count(const SchedulerView *view, SchedulerState *state) {
+        double target = settings_target_return(view->settings), value;
+        Adapt a;
+
+        memcpy(&a, state->own, sizeof(a));
+        value = view->statistics ? scheduler_return(view->statistics) : NAN;
+        if (isfinite(value)) {
+                if (a.n == 0)
+                        a.first = value;
+                a.newest[a.n % RETURNS] = value;
+                a.n++;
+                memcpy(state->own, &a, sizeof(a));
+        }
+
+        if (a.n == 0)
+                return scheduler_lowest(view->settings);
+        if (target <= a.first) /* it began where it was to arrive */
+                return scheduler_highest(view->settings);
+        return scheduler_clip(view->settings, (moving_average(&a) - a.first) / (target - a.first) *
+                                                              scheduler_highest(view->settings));
+}
+
+const Scheduler scheduler_adapt = { .decides = true, .count = adapt_count };

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy=kungfu: as many actors more as the gradient's noise scale grew, as Nitro's authors run KungFu's adaptation (Mai et al., OSDI 2020) beside theirs. The noise scale is
+ * that of McCandlish et al. (2018). MinActors= at first; the first measurement stays the one to compare with; whenever a later one is above it, I becomes int(I gns / gns1),
+ * up to MaxActors=; it never falls. A noise scale that is not positive and finite, which the estimate may be, says nothing. */
+#include <math.h>
+#include <string.h>
+
+#include "daemon/scheduler.h"
+
+typedef struct KungFu {
+        double first; /* 0: none yet */
+        double n_actors;
+} KungFu;
+static_assert(sizeof(KungFu) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
+
+static uint32_t kungfu_count(const SchedulerView *view, SchedulerState *state) {
+        double scale = view->statistics ? view->statistics->noise_scale : NAN;
+        KungFu f;
+
+        memcpy(&f, state->own, sizeof(f));
+        if (f.n_actors == 0)
+                f.n_actors = scheduler_lowest(view->settings);
+        if (isfinite(scale) && scale > 0) {
+                if (f.first == 0)
+                        f.first = scale;
+                else if (scale > f.first)
+                        f.n_actors = scheduler_clip(view->settings, f.n_actors * (scale / f.first));
+        }
+        memcpy(state->own, &f, sizeof(f));
+        return (uint32_t) f.n_actors;
+}
+
+const Scheduler scheduler_kungfu = { .decides = true, .count = kungfu_count };

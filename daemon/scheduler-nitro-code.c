@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy=nitro-code: Nitro's boosting as its published code does it (IntelliSys-Lab/Nitro, 2024), which is not what its paper says.
+ *
+ * R is of the whole loss, the objective's negative with the value's part, so a high one boosts: in round k, counted from 1, R d^k enters the window, the score is
+ * (R d^k - Rmin) / (Rmax - Rmin), and then R itself enters as well: two values a round, so that Window=6 holds three rounds. The first score is 1. The next round has
+ * int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k k), Imin, Imax); there it is 64 d^(k k) in 8 to 64. The first round has 16 actors. The code divides by
+ * zero where all values are equal; the score is 0 here, and for an R that is not finite, which never enters. */
+#include <math.h>
+#include <string.h>
+
+#include "daemon/scheduler-window.h"
+
+#define FIRST_ACTORS 16u
+
+static uint32_t nitro_code_count(const SchedulerView *view, SchedulerState *state) {
+        const JobSettings *settings = view->settings;
+        double k = (double) view->round, highest = scheduler_highest(settings), score = 0, r, decayed;
+        uint32_t lowest = scheduler_clip(settings, highest * pow(settings->decay, k * k));
+        Window window;
+
+        if (!view->statistics)
+                return FIRST_ACTORS;
+
+        memcpy(&window, state->own, sizeof(window));
+        r = view->statistics->curvature_loss;
+        decayed = r * pow(settings->decay, k);
+        if (isfinite(r)) {
+                window_add(&window, settings->window, decayed);
+                score = window.n == 1 ? 1 : window_highness(&window, settings->window, decayed);
+                window_add(&window, settings->window, r);
+        }
+        memcpy(state->own, &window, sizeof(window));
+        return (uint32_t) fmax(lowest, scheduler_clip(settings, highest * score));
+}
+
+const Scheduler scheduler_nitro_code = { .decides = true, .count = nitro_code_count };

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy=replay:JOB and Policy=permuted:JOB: the numbers that another job's rounds had, which its submitter handed in as 32-bit numbers in the order of the rounds. replay
+ * repeats them: with them a run under Clock=metered comes out again bit for bit. permuted has the same ones in another order, drawn from this job's seed: a control, which
+ * spends what the other job spent and has forgotten why. The last number stays. */
+#include <assert.h>
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "daemon/scheduler.h"
+#include "lib/rng.h"
+#include "lib/settings-print.h"
+
+static uint32_t count_at(const SchedulerView *view, uint64_t i) {
+        uint32_t n;
+
+        memcpy(&n, (const uint8_t *) view->data + i * sizeof(n), sizeof(n));
+        return n;
+}
+
+static uint64_t n_counts(const SchedulerView *view) {
+        assert(view->data && view->n_data >= sizeof(uint32_t));
+        return view->n_data / sizeof(uint32_t);
+}
+
+static uint32_t replay_count(const SchedulerView *view, SchedulerState *state) {
+        uint64_t n = n_counts(view);
+
+        return count_at(view, view->round < n ? view->round : n - 1);
+}
+
+/* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from the last one down. Who stands at a place in the end is found by
+ * undoing the exchanges from the place up: each j_i has a stream of its own, so nothing is stored. */
+static uint64_t permuted_place(const JobSettings *settings, uint64_t n, uint64_t place) {
+        for (uint64_t i = place > 0 ? place : 1; i < n; i++) {
+                ActordRandom random;
+                uint64_t j;
+
+                random_begin(&random, settings->seed, RANDOM_SCALING, SCHEDULER_STREAM_PERMUTED, i, 0);
+                j = random_below(&random, (uint32_t) i + 1);
+                if (place == i)
+                        place = j;
+                else if (place == j)
+                        place = i;
+        }
+        return place;
+}
+
+static uint32_t permuted_count(const SchedulerView *view, SchedulerState *state) {
+        uint64_t n = n_counts(view), round = view->round < n ? view->round : n - 1;
+
+        return count_at(view, permuted_place(view->settings, n, round));
+}
+
+static int counts_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
+        const char *word = choice_scheduler_to_string(settings->scheduler.kind);
+
+        if (n_data == 0) {
+                *ret_message = g_strdup_printf(
+                                "Policy=%s needs the decisions of a job, which were not sent along: "
+                                "submit the file with actorctl",
+                                word);
+                return -EINVAL;
+        }
+        if (n_data % sizeof(uint32_t) != 0) {
+                *ret_message = g_strdup_printf("the data of Policy=%s are not numbers of 32 bits", word);
+                return -EINVAL;
+        }
+        for (size_t i = 0; i < n_data; i += sizeof(uint32_t)) {
+                uint32_t n;
+
+                memcpy(&n, (const uint8_t *) data + i, sizeof(n));
+                if (n < scheduler_lowest(settings) || n > scheduler_highest(settings)) {
+                        *ret_message = g_strdup_printf(
+                                        "Policy=%s:%s: round %zu had %u actors, and this job allows %u to %u",
+                                        word, settings->scheduler.argument, i / sizeof(n) + 1, n,
+                                        scheduler_lowest(settings), scheduler_highest(settings));
+                        return -EINVAL;
+                }
+        }
+        return 0;
+}
+
+const Scheduler scheduler_replay = { .decides = true, .count = replay_count, .check = counts_check },
+                scheduler_permuted = { .decides = true, .count = permuted_count, .check = counts_check };
