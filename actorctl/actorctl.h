@@ -23,7 +23,7 @@ typedef struct Options {
         bool no_pager, no_legend, quiet;
         bool system, user; /* neither: wherever a daemon can be reached */
         bool wait, follow, csv;
-        bool dot, svg;
+        bool dot, svg, check;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
         bool dry_run;
         uint64_t n_jobs; /* 0: as many as there are CPUs */
@@ -53,6 +53,7 @@ typedef enum VerbId {
         VERB_HELP = 1 << 15,
         VERB_ROUNDS = 1 << 16,
         VERB_GRAPH = 1 << 17,
+        VERB_DECISIONS = 1 << 18,
         VERB_SCHEDULER = 1 << 19,
         VERB_EXPERIMENT = 1 << 20,
         VERB_ANY = (1 << 21) - 1,
@@ -90,6 +91,7 @@ ExitStatus verb_cat(const Options *options, char **arguments, size_t n);
 ExitStatus verb_stop(const Options *options, char **arguments, size_t n);
 ExitStatus verb_watch(const Options *options, char **arguments, size_t n);
 ExitStatus verb_bill(const Options *options, char **arguments, size_t n);
+ExitStatus verb_decisions(const Options *options, char **arguments, size_t n);
 ExitStatus verb_rounds(const Options *options, char **arguments, size_t n);
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);

@@ -37,6 +37,10 @@ const Verb verbs[] = {
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
                         "org.actord1(5), GetSeries(), explains each.\n" },
+        { VERB_DECISIONS, "decisions", "JOB", "how many actors each round was given, and why", 1, 1, verb_decisions,
+                        "Each number with what the scheduler saw of the round before. The output of\n"
+                        "--json, kept in a file, is what Policy=replay:FILE repeats. --check lets the\n"
+                        "policy decide again from what is written down.\n" },
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },

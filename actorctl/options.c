@@ -22,10 +22,10 @@ typedef struct OptionRow {
 
 #define LISTING                                                                                          \
         (VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | \
-                        VERB_ROUNDS | VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
-#define TABLES                                                                                       \
-        (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_ENV | \
-                        VERB_PRICE | VERB_GRAPH)
+                        VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
+#define TABLES                                                                                             \
+        (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | \
+                        VERB_ENV | VERB_PRICE | VERB_GRAPH)
 
 #define FLAG(member)                                                     \
         static bool take_##member(Options *options, const char *value) { \
@@ -44,6 +44,7 @@ FLAG(follow)
 FLAG(dry_run)
 FLAG(states)
 FLAG(csv)
+FLAG(check)
 FLAG(dot)
 FLAG(svg)
 #undef FLAG
@@ -179,7 +180,8 @@ static const OptionRow rows[] = {
         { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", take_dry_run },
         { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
         { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },
-        { "csv", 0, NULL, VERB_ROUNDS, "print every column, separated by commas", take_csv },
+        { "check", 0, NULL, VERB_DECISIONS, "say whether each decision follows from its inputs", take_check },
+        { "csv", 0, NULL, VERB_ROUNDS | VERB_DECISIONS, "print every column, separated by commas", take_csv },
         { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY,
                         "print JSON (default: pretty)", take_json },
         { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", take_no_pager },

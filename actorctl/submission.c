@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "actorctl/decisions.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
@@ -56,10 +57,9 @@ static void add_overrides(Submission *submission, const GPtrArray *sets) {
         }
 }
 
-static bool environment_is_overridden(const Submission *submission) {
+static bool is_overridden(const Submission *submission, const char *key) {
         for (guint i = 0; i < submission->overrides->len; i++)
-                if (strcmp(g_array_index(submission->overrides, SettingOverride, i).key,
-                                    "Job.Environment") == 0)
+                if (strcmp(g_array_index(submission->overrides, SettingOverride, i).key, key) == 0)
                         return true;
         return false;
 }
@@ -72,7 +72,7 @@ void submission_complain_environment(const Submission *submission, const char *r
                 complain("%s: %s", submission->settings.environment, reason);
                 return;
         }
-        if (environment_is_overridden(submission))
+        if (is_overridden(submission, "Job.Environment"))
                 place = g_strdup("--set Job.");
         else
                 place = line > 0 ? g_strdup_printf("%s:%u: [Job] ", submission->file_name, line)
@@ -81,12 +81,11 @@ void submission_complain_environment(const Submission *submission, const char *r
         say(sentence);
 }
 
-/* A name with a slash is a path: relative to the job file when it stands there, to the working directory when it was given by
- * --set. */
-static char *path_of(const Submission *submission, const char *name) {
+/* A path is relative to the job file when it stands there, to the working directory when it was given by --set. */
+static char *path_of(const Submission *submission, const char *key, const char *name) {
         g_autofree char *directory = NULL;
 
-        if (g_path_is_absolute(name) || environment_is_overridden(submission))
+        if (g_path_is_absolute(name) || is_overridden(submission, key))
                 return g_strdup(name);
         directory = g_path_get_dirname(submission->file_name);
         return g_build_filename(directory, name, NULL);
@@ -99,7 +98,7 @@ static ExitStatus open_environment(Submission *submission) {
 
         if (!environment_is_file(submission->settings.environment))
                 return STATUS_OK;
-        path = path_of(submission, submission->settings.environment);
+        path = path_of(submission, "Job.Environment", submission->settings.environment);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0)
                 reason = g_strdup_printf("the plugin cannot be opened: %s", g_strerror(errno));
@@ -129,7 +128,7 @@ static ExitStatus include_inner(Submission *submission) {
                 return r < 0 ? STATUS_USAGE : STATUS_OK;
         }
 
-        path = path_of(submission, name);
+        path = path_of(submission, "Job.Environment", name);
         if (read_text(path, &text) != STATUS_OK)
                 return STATUS_USAGE;
         g_clear_pointer(&message, g_free);
@@ -193,9 +192,36 @@ void submission_done(Submission *submission) {
                 g_array_unref(submission->overrides);
         if (submission->override_texts)
                 g_ptr_array_unref(submission->override_texts);
+        if (submission->scheduler_data)
+                g_array_unref(submission->scheduler_data);
         g_free(submission->text);
         g_free(submission->file_name);
         *submission = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
+}
+
+ExitStatus submission_add_decisions(Submission *submission, const Options *options) {
+        const char *job = submission->settings.scheduler.argument;
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        int r;
+
+        if (!scheduler_takes_job(submission->settings.scheduler.kind))
+                return STATUS_OK;
+        if (strspn(job, "0123456789") != strlen(job)) {
+                path = path_of(submission, "Scaling.Policy", job);
+                return decisions_of_file(path, &submission->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
+        }
+
+        if (job_path(job, NULL, &path) < 0)
+                return STATUS_USAGE;
+        r = connection_open(options, &connection);
+        if (r >= 0)
+                r = decisions_of_job(connection, path, &submission->scheduler_data);
+        if (r >= 0 && submission->scheduler_data->len == 0) {
+                complain("job %s has decided nothing yet", job);
+                return STATUS_USAGE;
+        }
+        return r < 0 ? status_of_error(r) : STATUS_OK;
 }
 
 static int append_overrides(const Submission *submission, sd_bus_message *m) {
@@ -227,6 +253,21 @@ static int append_files(const Submission *submission, sd_bus_message *m) {
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
+static int append_bytes(sd_bus_message *m, const char *key, const void *data, size_t n) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'e', "sv");
+        if (r >= 0)
+                r = sd_bus_message_append(m, "s", key);
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'v', "ay");
+        if (r >= 0)
+                r = sd_bus_message_append_array(m, 'y', data, n);
+        if (r >= 0)
+                r = sd_bus_message_close_container(m);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
 static int append_options(const Submission *submission, sd_bus_message *m) {
         int r;
 
@@ -235,6 +276,9 @@ static int append_options(const Submission *submission, sd_bus_message *m) {
                 r = sd_bus_message_append(m, "{sv}", BUS_OPTION_PURPOSE, "s", submission->purpose);
         if (r >= 0 && submission->n_episodes > 0)
                 r = sd_bus_message_append(m, "{sv}", BUS_OPTION_EPISODES, "t", submission->n_episodes);
+        if (r >= 0 && submission->scheduler_data)
+                r = append_bytes(m, BUS_OPTION_SCHEDULER_DATA, submission->scheduler_data->data,
+                                submission->scheduler_data->len * sizeof(uint32_t));
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 

@@ -14,8 +14,9 @@ typedef struct Submission {
         int environment_fd, checkpoint_fd;
         const char *purpose; /* NULL: train */
         uint64_t n_episodes;
-        bool with_stderr; /* actors' own words come to our standard error */
-        bool no_file;     /* the text is ours: there is no line to point to */
+        GArray *scheduler_data; /* of uint32_t; NULL: none */
+        bool with_stderr;       /* actors' own words come to our standard error */
+        bool no_file;           /* the text is ours: there is no line to point to */
 } Submission;
 
 /* sets: of "Section.Key=VALUE". STATUS_OK; else after having said why. Either way: submission_done(). */
@@ -27,6 +28,9 @@ ExitStatus submission_load_text(
 ExitStatus submission_parse(Submission *submission, const char *name, const char *text,
                 const GPtrArray *sets, char **ret_message);
 void submission_done(Submission *submission);
+
+/* What Policy=replay:JOB and permuted:JOB need, from JOB: a number of the daemon's, or a file. Does nothing for other policies. STATUS_OK; else after having said why. */
+ExitStatus submission_add_decisions(Submission *submission, const Options *options);
 
 /* SubmitJob. STATUS_OK; else after having said why. */
 ExitStatus submission_send(

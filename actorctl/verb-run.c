@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actorctl/decisions.h"
 #include "actorctl/display.h"
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
@@ -22,6 +23,23 @@ static void print_places(const Connection *connection, const JobStatus *status) 
                 printf("state in %s\n", connection->state_directory);
 }
 
+/* What Policy=replay:FILE repeats. A fixed number needs no file. */
+static char *keep_decisions(Connection *connection, const char *path, const Submission *submission) {
+        g_autoptr(GArray) counts = NULL;
+        g_autofree char *file = NULL;
+
+        if (submission->settings.scheduler.kind == SCHEDULER_FIXED)
+                return NULL;
+        file = g_build_filename(connection->state_directory, "decisions.json", NULL);
+        if (decisions_of_job(connection, path, &counts) < 0 || counts->len == 0)
+                return NULL;
+        if (decisions_write(file, counts) < 0) {
+                complain("%s could not be written", file);
+                return NULL;
+        }
+        return g_steal_pointer(&file);
+}
+
 static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
                 const JobBill *bill) {
         if (options->json != JSON_OFF) {
@@ -37,11 +55,14 @@ static void print_result(const Connection *connection, const Options *options, c
 
 static ExitStatus finish(Connection *connection, const char *path, const Options *options,
                 const Submission *submission, const JobStatus *status) {
+        g_autofree char *decisions = keep_decisions(connection, path, submission);
         g_autoptr(JobBill) bill = NULL;
 
         if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
         print_result(connection, options, status, bill);
+        if (decisions && options->json == JSON_OFF && !options->quiet)
+                printf("decisions %s\n", decisions);
         if (job_environment_failed(status)) {
                 submission_complain_environment(submission, status->fault);
                 return STATUS_USAGE;
@@ -79,6 +100,8 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
 
         follow_prepare();
         status = submission_load(&submission, arguments[0], options->sets);
+        if (status == STATUS_OK)
+                status = submission_add_decisions(&submission, options);
         submission.with_stderr = true;
         if (status == STATUS_OK)
                 status = run(options, &submission);

@@ -148,7 +148,10 @@ static void take(Job *job, const Record *record) {
         case RECORD_FAULT: say_fault(job, record); break;
         case RECORD_CHECKPOINT: say_checkpoint(job, record); break;
         case RECORD_ENDED: job_ended_by_itself(job); break;
-        case RECORD_ROUND: job_decide(job); break;
+        case RECORD_ROUND:
+                job_decide(job, record);
+                (void) job_decision_save(job);
+                break;
         case RECORD_WORKER:
         case RECORD_ROLLOUT:
         case RECORD_EVALUATION:
@@ -210,6 +213,8 @@ void job_send_plan(Job *job) {
         if (!job->link || job->link_over)
                 return;
 
+        if (job_decision_save(job) < 0)
+                return;
         round = job->progress.life == job->row.life && job->progress.round > job->resume_round
                                 ? job->progress.round
                                 : job->resume_round;

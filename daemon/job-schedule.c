@@ -6,26 +6,89 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "include/launch.h"
+#include "lib/settings-print.h"
 
-void job_decide(Job *job) {
+/* One event a round is what a debugger wants to see; nobody else asks for it, and the ledger has them all. */
+static void say_decision(const Job *job) {
+        const LedgerDecision *d = &job->decision;
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_ACTORS_DECIDED);
+        log_field(&entry, "ACTORD_DECISION=%" PRIu64, d->id);
+        log_field(&entry, "ACTORD_ACTORS=%" PRIu32, d->n_actors);
+        log_field(&entry, "ACTORD_POLICY=%s", choice_scheduler_to_string(job->settings.scheduler.kind));
+        if (d->record > 0) {
+#define X(name, comment) log_field(&entry, "ACTORD_SAW_" #name "=%" PRIu64, d->facts.name);
+                ROUND_FACTS(X)
+#undef X
+        }
+        log_send(&entry, LOG_DEBUG, "Job %" PRIu64 " has %" PRIu32 " actors from round %" PRIu64 " on.",
+                        job->row.id, d->n_actors, d->round);
+}
+
+void job_decide(Job *job, const Record *closed) {
         const Progress *p = &job->progress;
-        SchedulerView view = { .settings = &job->settings };
+        SchedulerView view = {
+                .settings = &job->settings,
+                .data = job->row.scheduler_data,
+                .n_data = job->row.n_scheduler_data,
+        };
 
         assert(job);
 
-        if (job->scheduler.n_decisions > 0) {
+        if (closed) {
                 view.round = p->round;
                 view.statistics = &p->statistics;
                 view.facts = &p->facts;
         }
-        (void) scheduler_decide(&view, &job->scheduler);
+        if (scheduler_decide(&view, &job->scheduler) == 0)
+                return;
+        job->decision = (LedgerDecision){
+                .life = job->row.life,
+                .round = job->scheduler.decided_round,
+                .id = job->scheduler.n_decisions,
+                .record = closed ? closed->seq : 0,
+                .n_actors = job->scheduler.n_actors,
+                .facts = closed ? p->facts : (RoundFacts){},
+        };
+        job->decision_unsaved = true;
+}
+
+int job_decision_save(Job *job) {
+        int r;
+
+        assert(job);
+
+        if (!job->decision_unsaved)
+                return 0;
+        r = ledger_decision_append(job->manager->ledger, job->row.id, &job->decision);
+        if (r == -ENOBUFS) {
+                r = manager_commit(job->manager);
+                if (r >= 0)
+                        r = ledger_decision_append(job->manager->ledger, job->row.id, &job->decision);
+        }
+        if (r < 0) {
+                manager_ledger_blocked(job->manager, r);
+                return r;
+        }
+        job->decision_unsaved = false;
+        manager_commit_soon(job->manager);
+        say_decision(job);
+        return 0;
+}
+
+uint32_t job_scheduler_kind(const Job *job) {
+        assert(job);
+
+        return job->row.purpose == LAUNCH_TRAIN ? job->settings.scheduler.kind : (uint32_t) SCHEDULER_FIXED;
 }
 
 void job_schedule_anew(Job *job) {
         assert(job);
 
-        scheduler_init(&job->scheduler, job->settings.scheduler.kind);
-        job_decide(job);
+        scheduler_init(&job->scheduler, job_scheduler_kind(job));
+        job_decide(job, NULL);
 }
 
 void job_schedule_restore(Job *job, LedgerPosition *ret) {
@@ -36,9 +99,10 @@ void job_schedule_restore(Job *job, LedgerPosition *ret) {
         assert(ret);
 
         *ret = (LedgerPosition){};
+        job->decision_unsaved = false;
         r = ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint);
         if (r >= 0)
-                r = scheduler_restore(&job->scheduler, job->settings.scheduler.kind, checkpoint.scheduler,
+                r = scheduler_restore(&job->scheduler, job_scheduler_kind(job), checkpoint.scheduler,
                                 checkpoint.scheduler_bytes);
         if (r >= 0)
                 *ret = (LedgerPosition){ checkpoint.life, checkpoint.seq };

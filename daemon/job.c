@@ -66,9 +66,9 @@ int job_new(Manager *manager, LedgerJob *row, Job **ret) {
         r = parse_row(row, &job->settings, &job->sheet);
         if (r < 0)
                 return r;
-        scheduler_init(&job->scheduler, job->settings.scheduler.kind);
         job->path = g_strdup_printf(BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
         job->row = *row;
+        scheduler_init(&job->scheduler, job_scheduler_kind(job));
         *row = (LedgerJob){};
         job->state = row_state(&job->row);
 
@@ -172,7 +172,7 @@ static int replay_add(const Record *record, void *userdata) {
         progress_add(&replay->job->progress, replay->job->sheet, &replay->job->settings, &copy);
         if (replay->decides && record->kind == RECORD_ROUND && !copy.wasted &&
                         is_after(record, &replay->decided))
-                job_decide(replay->job);
+                job_decide(replay->job, record);
         return 0;
 }
 

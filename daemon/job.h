@@ -42,6 +42,8 @@ struct Job {
         Progress progress;
         bool progress_loaded;
         SchedulerState scheduler;
+        LedgerDecision decision; /* the newest one */
+        bool decision_unsaved;   /* not in the ledger's hands yet */
 
         /* the life that runs */
         LaunchCall *launch;
@@ -107,11 +109,19 @@ int job_read(Job *job);
 void job_committed(Job *job);
 void job_send_plan(Job *job);
 
-/* job-schedule.c. */
-void job_decide(Job *job);        /* for the round after the newest closed one, unless that is done */
+/* job-schedule.c. closed: the record of the newest closed round; NULL: there is none yet. Decides for the round after it, unless that is done. */
+void job_decide(Job *job, const Record *closed);
 void job_schedule_anew(Job *job); /* the first round's decision */
 /* As of the newest checkpoint, or anew; *ret: the records after it are still to be decided on. */
 void job_schedule_restore(Job *job, LedgerPosition *ret);
+/* Into the ledger's hands: no round may start under a decision that is not there. Negative: it is blocked. */
+int job_decision_save(Job *job);
+/* Scheduler_ of the job: only training scales. */
+uint32_t job_scheduler_kind(const Job *job);
+
+/* decisions-bus.c */
+int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
 
 /* job-bus.c */
 extern const sd_bus_vtable job_vtable[];

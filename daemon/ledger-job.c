@@ -9,7 +9,7 @@
 
 #define JOB_COLUMNS                                                                                                  \
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
-        "file_name, overrides, sheet, files, policy_sha256"
+        "file_name, overrides, sheet, files, policy_sha256, scheduler_data"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -22,6 +22,7 @@ void ledger_job_done(LedgerJob *job) {
         free(job->overrides);
         free(job->sheet);
         free(job->files);
+        free(job->scheduler_data);
         *job = (LedgerJob){};
 }
 
@@ -58,6 +59,28 @@ static bool column_hash(sqlite3_stmt *statement, int at, uint8_t ret[32]) {
         return true;
 }
 
+static void bind_blob(sqlite3_stmt *statement, int at, const void *data, size_t n) {
+        if (n > 0)
+                (void) sqlite3_bind_blob64(statement, at, data, n, SQLITE_STATIC);
+        else
+                (void) sqlite3_bind_null(statement, at);
+}
+
+static int column_blob(sqlite3_stmt *statement, int at, void **ret, size_t *ret_n) {
+        size_t n = (size_t) sqlite3_column_bytes(statement, at);
+        void *copy = NULL;
+
+        if (n > 0) {
+                copy = malloc(n);
+                if (!copy)
+                        return -ENOMEM;
+                memcpy(copy, sqlite3_column_blob(statement, at), n);
+        }
+        *ret = copy;
+        *ret_n = n;
+        return 0;
+}
+
 static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
         LedgerJob job = {
                 .id = (uint64_t) sqlite3_column_int64(statement, 0),
@@ -81,6 +104,11 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 }
         }
         job.has_policy = column_hash(statement, 16, job.policy_sha256);
+        r = column_blob(statement, 17, &job.scheduler_data, &job.n_scheduler_data);
+        if (r < 0) {
+                ledger_job_done(&job);
+                return r;
+        }
 
         *ret = job;
         return 0;
@@ -95,7 +123,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
 
         r = ledger_prepare(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS
-                        ") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        ") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         &statement);
         if (r < 0)
                 return r;
@@ -115,6 +143,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         bind_text(statement, 14, job->sheet);
         bind_text(statement, 15, job->files);
         bind_hash(statement, 16, job->policy_sha256, job->has_policy);
+        bind_blob(statement, 17, job->scheduler_data, job->n_scheduler_data);
 
         r = ledger_step_done(ledger, statement);
         if (r < 0)
@@ -216,9 +245,7 @@ int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint) {
         bind_u64(statement, 4, checkpoint->round);
         bind_text(statement, 5, checkpoint->name);
         bind_hash(statement, 6, checkpoint->sha256, true);
-        if (checkpoint->scheduler)
-                (void) sqlite3_bind_blob64(statement, 7, checkpoint->scheduler, checkpoint->scheduler_bytes,
-                                SQLITE_STATIC);
+        bind_blob(statement, 7, checkpoint->scheduler, checkpoint->scheduler_bytes);
 
         r = ledger_begin(ledger);
         if (r < 0)
@@ -230,7 +257,7 @@ int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint) {
         if (r < 0)
                 return r;
 
-        ledger->n_pending = 0;
+        ledger_pending_clear(ledger);
         return 0;
 }
 
@@ -262,14 +289,9 @@ int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret
                         !column_hash(statement, 4, checkpoint.sha256))
                 return -EUCLEAN;
         strcpy(checkpoint.name, name);
-        if (sqlite3_column_type(statement, 5) == SQLITE_BLOB) {
-                checkpoint.scheduler_bytes = (size_t) sqlite3_column_bytes(statement, 5);
-                checkpoint.scheduler = malloc(checkpoint.scheduler_bytes ?: 1);
-                if (!checkpoint.scheduler)
-                        return -ENOMEM;
-                memcpy(checkpoint.scheduler, sqlite3_column_blob(statement, 5) ?: "",
-                                checkpoint.scheduler_bytes);
-        }
+        r = column_blob(statement, 5, &checkpoint.scheduler, &checkpoint.scheduler_bytes);
+        if (r < 0)
+                return r;
 
         *ret = checkpoint;
         return 0;

@@ -39,12 +39,17 @@
 struct Ledger {
         sqlite3 *db;
         int lock_fd; /* a second daemon is refused by it; readers are not */
-        sqlite3_stmt *insert_record, *insert_statistics;
+        sqlite3_stmt *insert_record, *insert_statistics, *insert_decision;
         struct Pending {
                 uint64_t job;
                 Record record;
         } * pending;
         size_t n_pending, n_allocated;
+        struct PendingDecision {
+                uint64_t job;
+                LedgerDecision decision;
+        } * decisions;
+        size_t n_decisions, n_decisions_allocated;
 };
 
 /* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
@@ -56,7 +61,12 @@ int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement); /* runs, resets; 
 /* One transaction: end takes the result so far, commits at 0, else rolls back, and returns what became of it. */
 int ledger_begin(Ledger *ledger);
 int ledger_end(Ledger *ledger, int r);
-int ledger_insert_pending(Ledger *ledger); /* within a transaction; the queue itself stays */
+int ledger_insert_pending(Ledger *ledger); /* within a transaction; the queues themselves stay */
+int ledger_insert_decisions(Ledger *ledger);
+void ledger_pending_clear(Ledger *ledger); /* after it */
+int ledger_prepare_decisions(Ledger *ledger);
+
+double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
 int ledger_schema_apply(Ledger *ledger); /* creates or checks; -EUCLEAN: not ours, or newer */
 

@@ -30,7 +30,11 @@ int ledger_append(Ledger *ledger, uint64_t job, const Record *record) {
 
 size_t ledger_n_pending(const Ledger *ledger) {
         assert(ledger);
-        return ledger->n_pending;
+        return ledger->n_pending + ledger->n_decisions;
+}
+
+void ledger_pending_clear(Ledger *ledger) {
+        ledger->n_pending = ledger->n_decisions = 0;
 }
 
 static bool is_zero(const uint8_t *bytes, size_t n) {
@@ -104,7 +108,7 @@ int ledger_insert_pending(Ledger *ledger) {
                 if (r < 0)
                         return r;
         }
-        return 0;
+        return ledger_insert_decisions(ledger);
 }
 
 int ledger_commit(Ledger *ledger) {
@@ -112,7 +116,7 @@ int ledger_commit(Ledger *ledger) {
 
         assert(ledger);
 
-        if (ledger->n_pending == 0)
+        if (ledger_n_pending(ledger) == 0)
                 return 0;
         r = ledger_begin(ledger);
         if (r < 0)
@@ -121,7 +125,7 @@ int ledger_commit(Ledger *ledger) {
         if (r < 0)
                 return r;
 
-        ledger->n_pending = 0;
+        ledger_pending_clear(ledger);
         return 0;
 }
 
@@ -145,7 +149,7 @@ int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret) 
         return 0;
 }
 
-static double column_double(sqlite3_stmt *statement, int at) {
+double column_double(sqlite3_stmt *statement, int at) {
         return sqlite3_column_type(statement, at) == SQLITE_NULL ? NAN
                                                                  : sqlite3_column_double(statement, at);
 }

@@ -106,6 +106,30 @@ static const char *const schema_rest[] = {
 };
 #undef X
 
+/* Schema 2 (after 0.1.0): what schedulers decided, and what they were handed. */
+#define X(name, comment) "  " #name " INTEGER NOT NULL, -- " comment "\n"
+static const char *const schema_2[] = {
+        "ALTER TABLE jobs ADD COLUMN scheduler_data BLOB",
+        "CREATE TABLE decisions ( -- how many actors rounds were given, and what the scheduler saw: of the round before, if there was one\n"
+        "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+        "  life INTEGER NOT NULL, -- that decided\n"
+        "  round INTEGER NOT NULL, -- the first one that it was for\n"
+        "  id INTEGER NOT NULL, -- records.decision_id of the rounds that ran under it\n"
+        "  decided INTEGER NOT NULL, -- the number of actors\n"
+        "  record INTEGER NOT NULL, -- seq of the record that closed the round before, whose statistics it saw; 0: none did\n" ROUND_FACTS(
+                        X) "  PRIMARY KEY (job, life, round)\n"
+                           ") STRICT, WITHOUT ROWID",
+};
+#undef X
+
+static int schema_step_2(Ledger *ledger) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < sizeof(schema_2) / sizeof(schema_2[0]); i++)
+                r = ledger_exec(ledger, schema_2[i]);
+        return r;
+}
+
 static int schema_create(Ledger *ledger) {
         static const char *const tables[] = { schema_jobs, schema_records, schema_statistics,
                 schema_checkpoints };
@@ -122,10 +146,7 @@ static int schema_create(Ledger *ledger) {
                         return r;
         }
 
-        r = ledger_exec(ledger, "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID));
-        if (r < 0)
-                return r;
-        return ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
+        return ledger_exec(ledger, "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID));
 }
 
 static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char *(*word)(uint32_t)) {
@@ -194,6 +215,10 @@ int ledger_schema_apply(Ledger *ledger) {
                 return r;
         if (n_objects == 0)
                 r = schema_create(ledger);
+        if (r >= 0 && version < 2)
+                r = schema_step_2(ledger);
+        if (r >= 0)
+                r = ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
         if (r >= 0)
                 r = words_refresh(ledger);
         return ledger_end(ledger, r);

@@ -203,6 +203,8 @@ int ledger_open(const char *path, Ledger **ret) {
         r = ledger_setup(ledger, path);
         if (r >= 0)
                 r = statements_prepare(ledger);
+        if (r >= 0)
+                r = ledger_prepare_decisions(ledger);
         if (r < 0) {
                 ledger_close(ledger);
                 return r;
@@ -216,11 +218,13 @@ Ledger *ledger_close(Ledger *ledger) {
         if (!ledger)
                 return NULL;
 
+        (void) sqlite3_finalize(ledger->insert_decision);
         (void) sqlite3_finalize(ledger->insert_statistics);
         (void) sqlite3_finalize(ledger->insert_record);
         (void) sqlite3_close(ledger->db);
         close_fd(ledger->lock_fd);
         free(ledger->pending);
+        free(ledger->decisions);
         free(ledger);
         return NULL;
 }

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "daemon/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 1
+#define LEDGER_SCHEMA 2
 
 typedef struct Ledger Ledger;
 
@@ -25,6 +26,8 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
         char *files; /* one "key=path below the job's directory" a line */
         uint8_t policy_sha256[32];
         bool has_policy;
+        void *scheduler_data; /* as submitted; NULL: none */
+        size_t n_scheduler_data;
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
@@ -68,6 +71,20 @@ int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Recor
 int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
+
+/* A decision and what it was made from. life and record name the record that closed the round before it (record 0: none did), whose statistics it saw. */
+typedef struct LedgerDecision {
+        uint64_t life, round, id, record;
+        uint32_t n_actors;
+        RoundFacts facts;
+        Statistics statistics; /* of that record; only when read */
+} LedgerDecision;
+
+/* Queued like a record, and committed with the records that were queued before and after it; one that is there already is ignored. -ENOBUFS: commit first. */
+int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision);
+/* The decisions that rounds after `after` ran under, of the lives that count, in the order of the rounds; at most the first `most`. */
+int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
+                size_t *ret_n);
 
 /* Rows of rounds (GetRounds, GetSeries): closed rounds after `after`, thinned evenly to `most`. */
 typedef struct LedgerRound {

@@ -128,6 +128,16 @@ static int read_purpose(const char *word, Submission *s, sd_bus_error *error) {
                         "There is no purpose `%s`; there are train, verify and evaluate.", word);
 }
 
+static int read_bytes(sd_bus_message *m, const char *type, const void **ret, size_t *ret_n) {
+        int r;
+
+        r = sd_bus_message_enter_container(m, 'v', type);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read_array(m, 'y', ret, ret_n);
+        return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
 /* A value of another type is the caller's mistake as well, and gets a sentence too. */
 static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus_error *error) {
         const char *word, *type;
@@ -139,6 +149,8 @@ static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus
                         r = read_purpose(word, s, error);
         } else if (g_str_equal(key, BUS_OPTION_EPISODES))
                 r = sd_bus_message_read(m, "v", type = "t", &s->n_episodes);
+        else if (g_str_equal(key, BUS_OPTION_SCHEDULER_DATA))
+                r = read_bytes(m, type = "ay", &s->scheduler_data, &s->n_scheduler_data);
         else
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option `%s`.", key);
         if (r == -ENXIO)

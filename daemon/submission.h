@@ -19,6 +19,8 @@ typedef struct Submission {
         int environment_fd, checkpoint_fd, stderr_fd; /* borrowed */
         uint32_t purpose;
         uint64_t n_episodes;
+        const void *scheduler_data; /* borrowed; NULL: none */
+        size_t n_scheduler_data;
 
         JobSettings settings;
         char *sheet;

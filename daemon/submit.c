@@ -48,6 +48,16 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
         return 0;
 }
 
+static int check_scheduler(Submission *s, sd_bus_error *error) {
+        g_autofree char *message = NULL;
+
+        if (s->purpose != LAUNCH_EVALUATE &&
+                        scheduler_check(&s->settings, s->scheduler_data, s->n_scheduler_data, &message) < 0)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Scaling] %s", s->file_name,
+                                settings_locate(s->text, "Scaling", "Policy"), message);
+        return 0;
+}
+
 static int check_sheet(Submission *s, sd_bus_error *error) {
         g_autofree char *message = NULL;
         PriceSheet *sheet = NULL;
@@ -125,6 +135,9 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
                 .uid = uid,
                 .purpose = s->purpose,
                 .n_episodes = s->purpose == LAUNCH_EVALUATE ? s->n_episodes : 0,
+                .scheduler_data = s->n_scheduler_data > 0 ? g_memdup2(s->scheduler_data, s->n_scheduler_data)
+                                                          : NULL,
+                .n_scheduler_data = s->n_scheduler_data,
                 .submitted_usec = (uint64_t) now.tv_sec * 1000000u + (uint64_t) now.tv_nsec / 1000u,
                 .state = strdup("queued"),
                 .result = strdup("running"),
@@ -206,6 +219,8 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         r = submission_read(message, from_fd, manager->mode == DAEMON_RUN, &s, error);
         if (r >= 0)
                 r = check_settings(manager, &s, error);
+        if (r >= 0)
+                r = check_scheduler(&s, error);
         if (r >= 0)
                 r = check_sheet(&s, error);
         if (r >= 0)

@@ -25,3 +25,4 @@
 /* Keys of SubmitJob's `options`. */
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
 #define BUS_OPTION_EPISODES "episodes"          /* t: evaluate */
+#define BUS_OPTION_SCHEDULER_DATA "scheduler-data" /* ay: what the scheduler of Policy= is to know; at most 1 MiB */

@@ -64,6 +64,7 @@ _actorctl() {
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
+                decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states' ;;
@@ -75,8 +76,8 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds logs verify graph export eval experiment env price scheduler help' ;;
-        status | show | cat | stop | watch | bill | rounds | logs | export) words=$(_actorctl_jobs) ;;
+        '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export eval experiment env price scheduler help' ;;
+        status | show | cat | stop | watch | bill | rounds | decisions | logs | export) words=$(_actorctl_jobs) ;;
         run | submit | verify | graph)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
@@ -86,7 +87,7 @@ _actorctl() {
         eval)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds logs verify graph export eval experiment env price scheduler' ;;
+        help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export eval experiment env price scheduler' ;;
         scheduler)
             case $before in
                 show | export) words=$(_actorctl_schedulers) ;;

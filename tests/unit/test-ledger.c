@@ -425,7 +425,7 @@ static void test_foreign_files(void) {
         g_assert_cmpint(ledger_open(other, &ledger), ==, -EUCLEAN);
 
         assert_ok(ledger_open(newer, &ledger));
-        assert_ok(ledger_exec(ledger, "PRAGMA user_version = 2"));
+        assert_ok(ledger_exec(ledger, "PRAGMA user_version = 3"));
         ledger = ledger_close(ledger);
         g_assert_cmpint(ledger_open(newer, &ledger), ==, -EUCLEAN);
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Decisions become one number a round: one lasts until the next. The file is JSON, an array with a `round` and its `actors` in each element, which is what
+ * `actorctl decisions --json` prints, whatever else stands there. */
+#include "actorctl/decisions.h"
+
+#include <errno.h>
+#include <json-glib/json-glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "include/bus.h"
+#include "include/settings.h"
+#include "lib/cleanup.h"
+
+#define COUNTS_MAX (1u << 18) /* as many as the daemon takes */
+#define PART       10000u
+
+/* -EINVAL: not one after the other; -E2BIG: too many. */
+static int add(GArray *counts, double round, double actors) {
+        uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
+
+        if (!(round > counts->len) || !(actors >= 1) || !(actors <= ACTORS_MAX) ||
+                        (counts->len == 0 && round != 1))
+                return -EINVAL;
+        if (round > COUNTS_MAX)
+                return -E2BIG;
+        while (counts->len + 1 < (guint) round)
+                g_array_append_val(counts, last);
+        n = (uint32_t) actors;
+        g_array_append_val(counts, n);
+        return 0;
+}
+
+static int column(char *const *names, const char *name) {
+        for (int i = 0; names[i]; i++)
+                if (strcmp(names[i], name) == 0)
+                        return i;
+        return -EBADMSG;
+}
+
+static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
+        g_auto(GStrv) names = NULL;
+        int r, round, actors;
+        size_t n_rows = 0;
+
+        r = sd_bus_message_read_strv(reply, &names);
+        if (r < 0)
+                return r;
+        round = names ? column(names, "round") : -EBADMSG;
+        actors = names ? column(names, "actors") : -EBADMSG;
+        if (round < 0 || actors < 0)
+                return -EBADMSG;
+
+        r = sd_bus_message_enter_container(reply, 'a', "ad");
+        while (r >= 0 && (r = sd_bus_message_at_end(reply, false)) == 0) {
+                const double *row;
+                size_t bytes;
+
+                r = sd_bus_message_read_array(reply, 'd', (const void **) &row, &bytes);
+                if (r < 0)
+                        return r;
+                if (bytes != g_strv_length(names) * sizeof(double))
+                        return -EBADMSG;
+                r = add(counts, row[round], row[actors]);
+                n_rows++;
+        }
+        if (r < 0)
+                return r;
+        *ret_n = n_rows;
+        return 0;
+}
+
+int decisions_of_job(Connection *connection, const char *path, GArray **ret_counts) {
+        g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+        size_t n;
+        int r;
+
+        do {
+                _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+
+                r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetDecisions", &reply, "tu",
+                                (uint64_t) counts->len, PART);
+                if (r < 0)
+                        return r;
+                r = add_rows(reply, counts, &n);
+                if (r < 0) {
+                        complain("the decisions of %s cannot be read: %s", path, g_strerror(-r));
+                        return r;
+                }
+        } while (n == PART);
+
+        *ret_counts = g_steal_pointer(&counts);
+        return 0;
+}
+
+static int add_element(JsonNode *node, GArray *counts) {
+        JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+
+        if (!object || !json_object_has_member(object, "round") || !json_object_has_member(object, "actors"))
+                return -EINVAL;
+        return add(counts, json_object_get_double_member_with_default(object, "round", NAN),
+                        json_object_get_double_member_with_default(object, "actors", NAN));
+}
+
+int decisions_of_file(const char *file, GArray **ret_counts) {
+        g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+        g_autoptr(JsonParser) parser = json_parser_new();
+        g_autoptr(GError) error = NULL;
+        JsonArray *array;
+        int r = 0;
+
+        if (!json_parser_load_from_file(parser, file, &error)) {
+                complain("the decisions in %s cannot be read: %s", file, error->message);
+                return -EINVAL;
+        }
+        if (!JSON_NODE_HOLDS_ARRAY(json_parser_get_root(parser)))
+                r = -EINVAL;
+        array = r < 0 ? NULL : json_node_get_array(json_parser_get_root(parser));
+        for (guint i = 0; r >= 0 && i < json_array_get_length(array); i++)
+                r = add_element(json_array_get_element(array, i), counts);
+        if (r == -E2BIG)
+                complain("%s: more than %u rounds, which is the limit", file, COUNTS_MAX);
+        else if (r < 0 || counts->len == 0)
+                complain("%s: not the decisions of a job, as `actorctl decisions JOB --json` prints them",
+                                file);
+        if (r < 0 || counts->len == 0)
+                return -EINVAL;
+
+        *ret_counts = g_steal_pointer(&counts);
+        return 0;
+}
+
+int decisions_write(const char *file, const GArray *counts) {
+        g_autoptr(GString) text = g_string_new("[");
+
+        for (guint i = 0; i < counts->len; i++)
+                g_string_append_printf(text, "%s\n{ \"round\": %u, \"actors\": %u }", i > 0 ? "," : "",
+                                i + 1, g_array_index(counts, uint32_t, i));
+        g_string_append(text, "\n]\n");
+        return g_file_set_contents(file, text->str, (gssize) text->len, NULL) ? 0 : -EIO;
+}

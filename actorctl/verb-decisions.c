@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* decisions: how many actors each round was given, with what the scheduler saw. */
+#include <stdio.h>
+
+#include "actorctl/bus.h"
+#include "actorctl/series.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+static const SeriesColumn columns[] = {
+        { "round", "ROUND", NULL },
+        { "actors", "ACTORS", NULL },
+        { "decision", NULL, NULL },
+        { "life", NULL, NULL },
+        { "before_actors", NULL, NULL },
+        { "return_round", "RETURN", "%.2f" },
+        { "evaluation_mean", "EVALUATION", "%.2f" },
+        { "curvature_ratio", "R", "%.3g" },
+        { "noise_scale", "NOISE", "%.3g" },
+        { "round_s", "ROUND S", "%.3f" },
+        { "round_cost", "COST", "%.6f" },
+        {},
+};
+
+static ExitStatus check(Connection *connection, const char *path, const char *job) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        uint32_t recorded, computed;
+        uint64_t n, round;
+        int r;
+
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "CheckDecisions", &reply, NULL) < 0)
+                return STATUS_FAILED;
+        r = sd_bus_message_read(reply, "ttuu", &n, &round, &recorded, &computed);
+        if (r < 0) {
+                complain("the daemon's answer cannot be read: %s", g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        if (round == 0) {
+                printf("%" G_GUINT64_FORMAT " decisions of job %s follow from their inputs\n", n, job);
+                return STATUS_OK;
+        }
+        complain("job %s, round %" G_GUINT64_FORMAT
+                 ": %u actors were decided, and %u follow from the inputs",
+                        job, round, recorded, computed);
+        return STATUS_FAILED;
+}
+
+ExitStatus verb_decisions(const Options *options, char **arguments, size_t n) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+
+        if (series_check_options(options) != STATUS_OK)
+                return STATUS_USAGE;
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (options->check)
+                return check(connection, path, arguments[0]);
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetDecisions", &reply, "tu", UINT64_C(0),
+                            UINT32_MAX) < 0)
+                return STATUS_FAILED;
+        return series_print(options, reply, columns, "decision");
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* GetDecisions and CheckDecisions: what a job's scheduler decided, with what it saw, and whether it would decide so again. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define DECISIONS_MOST 100000u
+#define CHECK_PART     4096u /* decisions that are in memory at once */
+
+/* X(name, value): after those of the decision itself, all of the round before. */
+#define SEEN(X)                                                        \
+        X(before_actors, (double) d->facts.n_actors)                   \
+        X(learner_s, (double) d->facts.learner_nsec / 1e9)             \
+        X(actor_mean_s, (double) d->facts.actor_mean_nsec / 1e9)       \
+        X(actor_slowest_s, (double) d->facts.actor_slowest_nsec / 1e9) \
+        X(round_s, (double) d->facts.round_nsec / 1e9)                 \
+        X(round_cost, (double) d->facts.cost_nano / 1e9)               \
+        X(budget_left, d->facts.budget_left_nano == UINT64_MAX ? NAN   \
+                                                               : (double) d->facts.budget_left_nano / 1e9)
+
+static const char *const names[] = { "round", "actors", "decision", "life",
+#define X(name, ...) #name,
+        SEEN(X) STATISTICS(X)
+#undef X
+};
+enum { N_NAMES = ELEMENTSOF(names) };
+
+static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
+        size_t at = 0;
+
+        ret[at++] = (double) d->round;
+        ret[at++] = d->n_actors;
+        ret[at++] = (double) d->id;
+        ret[at++] = (double) d->life;
+#define X(name, value) ret[at++] = d->record > 0 ? value : NAN;
+        SEEN(X)
+#undef X
+#define X(name, unit) ret[at++] = d->record > 0 ? d->statistics.name : NAN;
+        STATISTICS(X)
+#undef X
+        assert(at == N_NAMES);
+}
+
+static int decisions_read(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n,
+                sd_bus_error *error) {
+        int r;
+
+        if (ledger_n_pending(job->manager->ledger) > 0)
+                (void) manager_commit(job->manager);
+        r = ledger_decisions(job->manager->ledger, job->row.id, after, most, ret, ret_n);
+        if (r < 0)
+                return sd_bus_error_set_errnof(
+                                error, r, "The ledger's decisions could not be read: %s.", g_strerror(-r));
+        return 0;
+}
+
+static int append_rows(sd_bus_message *reply, const LedgerDecision *decisions, size_t n) {
+        double row[N_NAMES];
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "ad");
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                decision_row(&decisions[i], row);
+                r = sd_bus_message_append_array(reply, 'd', row, sizeof(row));
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_free_ LedgerDecision *decisions = NULL;
+        uint64_t after;
+        uint32_t most;
+        size_t n = 0;
+        int r;
+
+        r = sd_bus_message_read(m, "tu", &after, &most);
+        if (r < 0)
+                return r;
+        r = decisions_read(userdata, after, MIN(most, DECISIONS_MOST), &decisions, &n, error);
+        if (r < 0)
+                return r;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "s");
+        for (size_t i = 0; r >= 0 && i < N_NAMES; i++)
+                r = sd_bus_message_append(reply, "s", names[i]);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        if (r >= 0)
+                r = append_rows(reply, decisions, n);
+        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+/* Whether the policy, with nothing but what is written down, says the same again. */
+static bool follows(const Job *job, SchedulerState *state, const LedgerDecision *d) {
+        SchedulerView view = {
+                .settings = &job->settings,
+                .data = job->row.scheduler_data,
+                .n_data = job->row.n_scheduler_data,
+                .round = d->round - 1,
+                .statistics = d->record > 0 ? &d->statistics : NULL,
+                .facts = d->record > 0 ? &d->facts : NULL,
+        };
+
+        if (d->round == 0 || (d->round > 1 && d->record == 0))
+                return false;
+        (void) scheduler_decide(&view, state);
+        return state->n_actors == d->n_actors && state->n_decisions == d->id;
+}
+
+int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Job *job = userdata;
+        uint64_t after = 0, n_checked = 0;
+        SchedulerState state;
+        size_t n;
+        int r;
+
+        scheduler_init(&state, job_scheduler_kind(job));
+        do {
+                _cleanup_free_ LedgerDecision *decisions = NULL;
+
+                r = decisions_read(job, after, CHECK_PART, &decisions, &n, error);
+                if (r < 0)
+                        return r;
+                for (size_t i = 0; i < n; i++) {
+                        if (!follows(job, &state, &decisions[i]))
+                                return sd_bus_reply_method_return(m, "ttuu", n_checked, decisions[i].round,
+                                                decisions[i].n_actors, state.n_actors);
+                        n_checked++;
+                        after = decisions[i].round;
+                }
+        } while (n == CHECK_PART);
+        return sd_bus_reply_method_return(m, "ttuu", n_checked, UINT64_C(0), 0u, 0u);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Decisions of schedulers: queued and written with the records, read back with the statistics that they saw. */
+#include "daemon/ledger-private.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include "lib/cleanup.h"
+
+#define X_NAME(name, comment) ", " #name
+#define X_MARK(name, comment) ", ?"
+
+int ledger_prepare_decisions(Ledger *ledger) {
+        return ledger_prepare(ledger,
+                        "INSERT OR IGNORE INTO decisions (job, life, round, id, decided, record" ROUND_FACTS(
+                                        X_NAME) ") VALUES (?, ?, ?, ?, ?, ?" ROUND_FACTS(X_MARK) ")",
+                        &ledger->insert_decision);
+}
+
+int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision) {
+        assert(ledger);
+        assert(decision);
+
+        if (ledger->n_decisions >= LEDGER_PENDING_MAX)
+                return -ENOBUFS;
+        if (ledger->n_decisions == ledger->n_decisions_allocated) {
+                size_t n = ledger->n_decisions_allocated ? ledger->n_decisions_allocated * 2 : 64;
+                struct PendingDecision *grown = reallocarray(ledger->decisions, n, sizeof(*grown));
+
+                if (!grown)
+                        return -ENOMEM;
+                ledger->decisions = grown;
+                ledger->n_decisions_allocated = n;
+        }
+        ledger->decisions[ledger->n_decisions++] = (struct PendingDecision){ job, *decision };
+        return 0;
+}
+
+int ledger_insert_decisions(Ledger *ledger) {
+        sqlite3_stmt *s = ledger->insert_decision;
+
+        for (size_t i = 0; i < ledger->n_decisions; i++) {
+                const LedgerDecision *d = &ledger->decisions[i].decision;
+                int at = 7, r;
+
+                bind_u64(s, 1, ledger->decisions[i].job);
+                bind_u64(s, 2, d->life);
+                bind_u64(s, 3, d->round);
+                bind_u64(s, 4, d->id);
+                bind_u64(s, 5, d->n_actors);
+                bind_u64(s, 6, d->record);
+#define X(name, comment) bind_u64(s, at++, d->facts.name);
+                ROUND_FACTS(X)
+#undef X
+                r = ledger_step_done(ledger, s);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A round may have been closed by several lives: the newest one counts, unless a still newer one repeats that round. A decision lasts into the
+ * next life when that begins right before its round, so it is of the life that closed the round or of one before. */
+static const char decisions_sql[] =
+                "WITH closed AS (SELECT r.round, max(r.life) AS life FROM records r JOIN jobs j ON j.id = r.job "
+                "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT (r.life < j.life AND r.seq > coalesce("
+                "    (SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)) GROUP BY r.round) "
+                "SELECT d.life, d.round, d.id, d.record, d.decided";
+#define S_NAME(name, unit)    ", s." #name
+#define D_NAME(name, comment) ", d." #name
+static const char decisions_columns[] =
+                ", s.n_env_steps, s.n_episodes, s.policy_version" ROUND_FACTS(D_NAME) STATISTICS(S_NAME);
+static const char decisions_from[] =
+                " FROM closed JOIN decisions d ON d.job = ?1 AND d.round = closed.round AND d.life = (SELECT max(e.life) "
+                "  FROM decisions e WHERE e.job = ?1 AND e.round = closed.round AND e.life <= closed.life) "
+                "LEFT JOIN statistics s ON s.job = ?1 AND s.life = d.life AND s.seq = d.record "
+                "ORDER BY d.round LIMIT ?3";
+
+static LedgerDecision decision_read(sqlite3_stmt *s) {
+        LedgerDecision d = {
+                .life = (uint64_t) sqlite3_column_int64(s, 0),
+                .round = (uint64_t) sqlite3_column_int64(s, 1),
+                .id = (uint64_t) sqlite3_column_int64(s, 2),
+                .record = (uint64_t) sqlite3_column_int64(s, 3),
+                .n_actors = (uint32_t) sqlite3_column_int64(s, 4),
+                .statistics = {
+                        .n_env_steps = (uint64_t) sqlite3_column_int64(s, 5),
+                        .n_episodes = (uint64_t) sqlite3_column_int64(s, 6),
+                        .policy_version = (uint64_t) sqlite3_column_int64(s, 7),
+                },
+        };
+        int at = 8;
+
+#define X(name, comment) d.facts.name = (uint64_t) sqlite3_column_int64(s, at++);
+        ROUND_FACTS(X)
+#undef X
+#define X(name, unit) d.statistics.name = column_double(s, at++);
+        STATISTICS(X)
+#undef X
+        return d;
+}
+
+int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
+                size_t *ret_n) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        _cleanup_free_ LedgerDecision *decisions = NULL;
+        _cleanup_free_ char *sql = NULL;
+        size_t n = 0, n_allocated = 0;
+        int r, rc;
+
+        assert(ledger);
+        assert(ret);
+        assert(ret_n);
+
+        if (asprintf(&sql, "%s%s%s", decisions_sql, decisions_columns, decisions_from) < 0)
+                return -ENOMEM;
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        bind_u64(statement, 2, after);
+        bind_u64(statement, 3, most);
+
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+                if (n == n_allocated) {
+                        size_t grown = n_allocated ? n_allocated * 2 : 256;
+                        LedgerDecision *array = reallocarray(decisions, grown, sizeof(*array));
+
+                        if (!array)
+                                return -ENOMEM;
+                        decisions = array;
+                        n_allocated = grown;
+                }
+                decisions[n++] = decision_read(statement);
+        }
+        r = ledger_error(ledger, rc);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(decisions);
+        *ret_n = n;
+        return 0;
+}
