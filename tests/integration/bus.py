@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A message bus of its own with a daemon on it, for stories about daemons."""
+import shutil
+
+from story import *
+
+MANAGER, JOB = "org.actord1.Manager", "org.actord1.Job"
+JOB_TEXT = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
+LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "240000"), ("Checkpoint.IntervalSec", "0.3")]
+# tests/valgrind.sh puts the daemon under another program, which ends with a status of its own if it found anything.
+WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
+ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
+
+
+class BusError(Exception):
+    def __init__(self, text):
+        super().__init__(text)
+        self.text = text
+
+
+class Bus:
+    """A message bus, and at most one actord on it."""
+
+    def __init__(self, config=""):
+        self.dir = tempfile.mkdtemp(prefix="actord-bus-")
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.dir, XDG_STATE_HOME=self.dir + "/state",
+                        XDG_CONFIG_HOME=self.dir + "/config", DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.dir}/bus")
+        os.makedirs(self.dir + "/config/actord")
+        open(self.dir + "/config/actord/actord.conf", "w").write("[Daemon]\n" + config)
+        self.broker = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--nosyslog",
+                                        "--address=" + self.env["DBUS_SESSION_BUS_ADDRESS"]], stderr=subprocess.DEVNULL)
+        self.daemon = None
+
+    def __enter__(self):
+        until(lambda: os.path.exists(self.dir + "/bus"), "the bus is there")
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        if error[0]:
+            for line in open(self.dir + "/log").read().splitlines()[-20:]:
+                print("# " + line, flush=True)
+        if self.daemon.poll() is not None and self.processes("actord-invoker"):
+            self.start()
+        if self.daemon.poll() is None:
+            for row in self.jobs():
+                if row[2] != "ended":
+                    self.call("/org/actord1", MANAGER, "StopJob", "t", row[0])
+            until(lambda: all(row[2] == "ended" for row in self.jobs()), "jobs end")
+        status = self.stop()
+        found = [line for line in open(self.dir + "/log") if line.startswith("==")] if status == WRAP_FAILED else []
+        self.broker.kill()
+        self.broker.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+        assert status != WRAP_FAILED, "".join(found[:60])
+
+    def start(self, wait=True):
+        self.log = open(self.dir + "/log", "a")
+        self.daemon = subprocess.Popen([*WRAP, os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
+        if wait:
+            until(lambda: self.has_name(), "the daemon has its name", 60 if WRAP else 20)
+
+    def stop(self, how=signal.SIGTERM):
+        self.daemon.send_signal(how)
+        return self.daemon.wait(timeout=20)
+
+    def busctl(self, *words):
+        p = subprocess.run(["busctl", "--user", "--json=short", *map(str, words)], env=self.env, capture_output=True, text=True, timeout=30)
+        if p.returncode != 0:
+            raise BusError(p.stderr)
+        return json.loads(p.stdout) if p.stdout.strip().startswith("{") else p.stdout
+
+    def has_name(self):
+        try:
+            return self.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "NameHasOwner", "s", "org.actord1")["data"][0]
+        except BusError:
+            return False
+
+    def call(self, path, interface, method, signature="", *args):
+        answer = self.busctl("call", "org.actord1", path, interface, method, *([signature, *args] if signature else []))
+        return answer["data"] if isinstance(answer, dict) else None
+
+    def submit(self, text=JOB_TEXT, overrides=(), options=()):
+        words = [text, "test.conf", len(overrides), *[w for o in overrides for w in o], 0, len(options), *[w for o in options for w in o]]
+        return self.call("/org/actord1", MANAGER, "SubmitJob", "ssa(ss)a{sh}a{sv}", *words)[0]
+
+    def get(self, job, name):
+        return self.busctl("get-property", "org.actord1", f"/org/actord1/job/{job}", JOB, name)["data"]
+
+    def jobs(self):
+        return self.call("/org/actord1", MANAGER, "ListJobs")[0]
+
+    def state(self, job):
+        return next(row[2] for row in self.jobs() if row[0] == job)
+
+    def ended(self, job, deadline=60):
+        until(lambda: self.state(job) == "ended", f"job {job} ends", deadline)
+        return self.get(job, "Result")
+
+    def ledger(self):
+        return sqlite3.connect(f"file:{self.dir}/state/actord/ledger.sqlite?mode=ro", uri=True)
+
+    def processes(self, *comms):
+        """Of this daemon's jobs: what descends from spawners that have our environment, or has our log as standard error; where there
+        are no namespaces a job's spawner does not stay."""
+        parents, names, ours = {}, {}, set()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            try:
+                stat = open(f"/proc/{pid}/stat").read()
+                names[pid] = stat[stat.index("(") + 1:stat.rindex(")")]
+                parents[pid] = int(stat[stat.rindex(")") + 2:].split()[1])
+                if names[pid] == "actord-spawn" and self.dir in open(f"/proc/{pid}/environ").read():
+                    ours.add(pid)
+                elif names[pid] == "actord-invoker" and os.readlink(f"/proc/{pid}/fd/2").startswith(self.dir + "/"):
+                    ours.add(pid)
+            except OSError:
+                pass
+        grew = True
+        while grew:
+            more = {p for p, parent in parents.items() if parent in ours} - ours
+            ours |= more
+            grew = bool(more)
+        return sorted(p for p in ours if names[p] in comms)
+
+
+def until(true, what, deadline=20):
+    end = time.monotonic() + deadline
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline} s: {what}")
+        time.sleep(0.02)
+
+
+def refused(bus, *args, **kinds):
+    try:
+        bus.submit(*args, **kinds)
+    except BusError as e:
+        return e.text
+    raise AssertionError(f"this job was accepted: {args} {kinds}")
+
+
+def series(bus, job, after=0, most=1000000):
+    names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetSeries", "tu", after, most)
+    return [dict(zip(names, row)) for row in rows]
+
+
+def check_ledger(bus, job):
+    """Each record once, none missing."""
+    for life, n, last in bus.ledger().execute("SELECT life, count(*), max(seq) FROM records WHERE job = ? GROUP BY life", (job,)):
+        assert n == last, (life, n, last)

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The number of actors: what is decided is written down, follows from what was seen, and can be repeated."""
+import shutil
+
+from bus import *
+
+ELASTIC = [("Job.StopReturn", ""), ("Job.StopSteps", "20000"), ("Scaling.Policy", "adapt"), ("Scaling.MinActors", "1"),
+           ("Scaling.MaxActors", "6"), ("Scaling.TargetReturn", "60"), ("Billing.Clock", "model"), ("Actor.RolloutSteps", "64")]
+
+
+def decisions(bus, job, after=0, most=1000000):
+    names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetDecisions", "tu", after, most)
+    return [dict(zip(names, row)) for row in rows]
+
+
+def told(bus, *words, ok=True):
+    p = subprocess.run([CTL, *map(str, words), "--user"], env=bus.env, capture_output=True, text=True, timeout=60)
+    assert not ok or p.returncode == 0, (words, p.stderr)
+    return p
+
+
+@story("each decision with what the scheduler saw, on the bus, as a table, in the ledger; and whether it follows from that")
+def decided():
+    with Bus() as bus:
+        job = bus.submit(overrides=ELASTIC)
+        assert bus.ended(job) == "finished"
+        n, rows, rounds = bus.get(job, "Round"), decisions(bus, job), series(bus, job)
+        equal([d["round"] for d in rows], list(range(1, n + 1)), "rounds")
+        equal([d["actors"] for d in rows], [r["actors"] for r in rounds], "actors decided and actors of the round")
+        assert min(d["actors"] for d in rows) == 1 and max(d["actors"] for d in rows) > 3, rows
+        assert rows[0]["return_round"] is None and rows[0]["round_s"] is None, rows[0]
+        for before, d in zip(rounds, rows[1:]):
+            for name in "return_round", "kl", "noise_scale":
+                equal(d[name], before[name], name)
+            equal(d["before_actors"], before["actors"], "actors of the round before")
+            assert 0 < d["actor_mean_s"] <= d["actor_slowest_s"] <= d["round_s"] and d["learner_s"] > 0 and d["round_cost"] > 0, d
+            assert d["budget_left"] is None, d
+        equal(decisions(bus, job, 5, 3), rows[5:8], "a part")
+        lines = told(bus, "decisions", job).stdout.splitlines()
+        assert len(lines) == n + 3 and max(map(len, lines)) <= 80, lines
+        equal(json.loads(told(bus, "decisions", job, "--json").stdout), rows, "JSON")
+        assert told(bus, "decisions", job, "--check").stdout == f"{n} decisions of job {job} follow from their inputs\n"
+
+        bus.stop()
+        with sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite") as db:
+            assert db.execute("SELECT count(*) FROM decisions WHERE job = ?", (job,)).fetchone()[0] >= n
+            db.execute("UPDATE decisions SET decided = decided + 1 WHERE job = ? AND round = 7", (job,))
+        db.close()
+        bus.start()
+        p = told(bus, "decisions", job, "--check", ok=False)
+        assert p.returncode == 1 and "round 7: " in p.stderr, p.stderr
+
+
+@story("an elastic job is the same again, and is when its daemon is killed in the middle")
+def elastic():
+    with Bus() as bus:
+        sets = [*ELASTIC, ("Job.StopSteps", "60000"), ("Checkpoint.IntervalSec", "0.3")]
+        first, second = (bus.submit(overrides=sets) for _ in range(2))
+        assert bus.ended(first) == "finished"
+        until(lambda: bus.get(second, "Round") > 0, "a round")
+        for _ in range(3):
+            bus.stop(signal.SIGKILL)
+            time.sleep(0.1)
+            bus.start()
+            time.sleep(0.3)
+        assert bus.ended(second) == "finished"
+        equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
+        mine = ["round", "actors", "decision", "life", "round_s", "return_round", "before_actors"]
+        equal(*([[d[k] for k in mine] for d in decisions(bus, job)] for job in (second, first)), "decisions")
+        equal(bus.call(f"/org/actord1/job/{second}", JOB, "CheckDecisions")[:2], [bus.get(second, "Round"), 0], "the check")
+        check_ledger(bus, second)
+
+
+@story("a job with the decisions of another one is that one again; permuted they are the same numbers; a file of them is as good as the job")
+def replayed():
+    with Bus() as bus:
+        conf = bus.dir + "/job.conf"
+        open(conf, "w").write(JOB_TEXT)
+        sets = [("Job.StopReturn", ""), ("Job.StopSteps", "9000"), ("Scaling.MaxActors", "6"), ("Actor.RolloutSteps", "16"), ("Learner.MinibatchSize", "")]
+        words = [w for k, v in sets for w in ("--set", f"{k}={v}")]
+        job = bus.submit(overrides=[*sets, ("Scaling.Policy", "random")])
+        assert bus.ended(job) == "finished"
+
+        def submit(policy):
+            again = int(told(bus, "submit", conf, *words, "--set", f"Scaling.Policy={policy}").stdout)
+            assert bus.ended(again) == "finished"
+            return again
+        again = submit(f"replay:{job}")
+        equal(bus.get(again, "PolicySHA256"), bus.get(job, "PolicySHA256"), "policies")
+        permuted = submit(f"permuted:{job}")
+        counts, other = ([d["actors"] for d in decisions(bus, j)] for j in (job, permuted))
+        assert counts[:len(other)] != other and not set(other) - set(counts), other
+
+        open(bus.dir + "/decisions.json", "w").write(told(bus, "decisions", again, "--json").stdout)
+        p = told(bus, "run", conf, "--json", *words, "--set", f"Scaling.Policy=replay:{bus.dir}/decisions.json")
+        equal(json.loads(p.stdout)["policy_sha256"], bus.get(job, "PolicySHA256"), "policies")
+
+        for policy, sentence in (("replay:77", "no job"), ("replay:none.json", "none.json"), (f"replay:{conf}", "cannot be read")):
+            p = told(bus, "submit", conf, *words, "--set", f"Scaling.Policy={policy}", ok=False)
+            assert p.returncode != 0 and sentence in p.stderr, (policy, p.stderr)
+        p = told(bus, "submit", conf, *words, "--set", "Scaling.MaxActors=5", "--set", f"Scaling.Policy=replay:{job}", ok=False)
+        assert p.returncode == 2 and "had 6 actors, and this job allows 1 to 5" in p.stderr, p.stderr
+        refused(bus, text=JOB_TEXT, overrides=[*sets, ("Scaling.Policy", f"replay:{job}")])
+
+
+if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
+    print("1..0 # SKIP dbus-daemon and busctl are needed")
+    sys.exit(0)
+tell()
