@@ -134,17 +134,22 @@ static void *honest_main(void *arg) {
         return NULL;
 }
 
-/* Nonsense as fast as it can, and never anything that makes sense. */
+/* Nonsense as fast as it can, and never anything that makes sense: first steps that cannot be of the right invocation, then any steps of
+ * wrong ones. What the other side reads may be of two of our rounds, so between the two there is a pause. */
 static void *hostile_main(void *arg) {
         Player *player = arg;
         Scene *scene = player->scene;
         Exchange *exchange = segment_exchange(scene->bed.segments[player->actor], &scene->bed.page.segment);
 
         for (uint32_t i = 1; !player->stop; i++) {
-                exchange->step = i % 2 ? UINT32_MAX - i : STEPS;
-                exchange->ordinal = i % 3 ? 42 : i;
-                if (i % 2 == 0 && i % 3 == 0)
-                        exchange->step = 0; /* a step that could be, of an invocation that is not */
+                bool early = i < 20000;
+
+                if (i == 20000) {
+                        exchange->ordinal = i;
+                        g_usleep(5000);
+                }
+                exchange->ordinal = early ? 42 : i;
+                exchange->step = early ? (i % 2 ? UINT32_MAX - i : STEPS) : i % (2 * STEPS);
                 exchange->parked = exchange->asleep = i;
                 exchange->asked += 7;
                 (void) eventfd_write(scene->bells[player->actor], 1);
