@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What where fragments run costs: coarse against fine and in step, by the size of the network; one learner against several. Medians; the
+distributions alternate. Prints a table; never fails.
+
+distribution.py [acting] [learners] [--runs N]
+
+Two clocks: wall time, which whatever else the machine does enters, and emulated time, which is metered CPU: of a round, the learner's plus
+the slowest actor's. Equal policies are asserted on the way."""
+import os, statistics, sys
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from story import *
+
+RUNS = int(sys.argv[sys.argv.index("--runs") + 1]) if "--runs" in sys.argv else 3
+# An update of one gradient, so that a round is almost all acting.
+ACTING = ("Scaling.Actors=2", "Actor.RolloutSteps=256", "Learner.Epochs=1", "Learner.Updates=full-batch", "Learner.MinibatchSize=",
+          "Job.StopReturn=", "Learner.Threads=1")
+NETWORKS = {"64 64": 40_000, "512 512": 6_000, "1024 1024": 2_000}
+
+
+def compare(title, job, arms):
+    """arms: {name: settings}. Each line: steps a second on both clocks, and against the first arm."""
+    results = {name: [] for name in arms}
+    for _ in range(RUNS):
+        for name, sets in arms.items():
+            results[name].append(run(job, *sets, seed=7))
+    equal(len({r.policy_sha256 for rs in results.values() for r in rs}), 1, "policies")
+    print(title)
+    first = None
+    for name, rs in results.items():
+        wall = statistics.median(r.env_steps / r.wall_s for r in rs)
+        emulated = statistics.median(r.env_steps / r.emulated_s for r in rs)
+        first = first or (wall, emulated)
+        print(f"  {name:<28} {wall:>10.0f} /s wall {wall / first[0]:>6.2f} x {emulated:>10.0f} /s emulated {emulated / first[1]:>6.2f} x", flush=True)
+
+
+def acting():
+    for envs in 1, 8:
+        for layers, steps in NETWORKS.items():
+            base = (*ACTING, f"Actor.EnvsPerActor={envs}", f"Learner.HiddenLayers={layers}", f"Job.StopSteps={steps * (2 if envs > 1 else 1)}",
+                    "Billing.ColdStartSec=0")
+            compare(f"CartPole-v1, 2 actors x {envs} environments, hidden layers {layers}", "cartpole",
+                    {p: (*base, f"Distribution.Policy={p}") for p in ("single-learner-coarse", "single-learner-fine", "environments")})
+
+
+def learners():
+    base = ("Scaling.Actors=2", "Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.Epochs=20", "Learner.MinibatchSize=1024",
+            "Job.StopReturn=", "Learner.Threads=1", "Job.StopSteps=4096", "Billing.ColdStartSec=0", "Distribution.Policy=multi-learner")
+    for layers in "64 64", "256 256", "512 512":
+        compare(f"CartPole-v1, 20 epochs of 1,024 rows, hidden layers {layers}", "cartpole",
+                {f"{n} learner{'s' if n > 1 else ''}": (*base, f"Learner.HiddenLayers={layers}", f"Distribution.Learners={n}") for n in (1, 2, 4)})
+
+
+chosen = [f for f in (acting, learners) if f.__name__ in sys.argv[1:]] or [acting, learners]
+print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs", flush=True)
+for f in chosen:
+    f()
+print(f"load average {os.getloadavg()[0]:.1f}")
