@@ -196,27 +196,93 @@ static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combinat
         return cell;
 }
 
+/* "Scaling.Policy=permuted:@ARM" -> ARM; NULL: the policy asks for no other arm. */
+static const char *policy_arm(const GPtrArray *sets) {
+        static const char key[] = "Scaling.Policy=";
+        const char *colon;
+
+        for (guint i = sets->len; i-- > 0;)
+                if (g_str_has_prefix(sets->pdata[i], key)) {
+                        colon = strchr(sets->pdata[i], ':');
+                        return colon && colon[1] == '@' ? colon + 2 : NULL;
+                }
+        return NULL;
+}
+
+static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, const char *name) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autofree char *value = g_strdup_printf("Scaling.Policy=…:@%s", name), *reason = NULL;
+        const char *nearest;
+
+        for (guint i = 0; i < experiment->arms->len; i++)
+                g_ptr_array_add(names, experiment_arm(experiment, i)->name);
+        g_ptr_array_add(names, NULL);
+        nearest = nearest_word(name, (const char *const *) names->pdata);
+        reason = nearest ? g_strdup_printf(" (did you mean %s?)", nearest) : g_strdup("");
+        (void) fflush(stdout);
+        fprintf(stderr, "%s: %s: there is no [Arm %s]%s, for the cell %s\n", experiment->file_name, value,
+                        name, reason, cell->name);
+        return STATUS_USAGE;
+}
+
+/* A cell's neighbour in another arm: the same levels, the same seed. */
+static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cells, guint place) {
+        Cell *cell = cells->pdata[place];
+        g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
+        const char *name = policy_arm(sets);
+
+        if (!name)
+                return STATUS_OK;
+        for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                if (strcmp(experiment_arm(experiment, arm)->name, name) == 0) {
+                        cell->after = cells->pdata[place - cell->arm + arm];
+                        return STATUS_OK;
+                }
+        return complain_arm(experiment, cell, name);
+}
+
+/* Those that a cell follows are checked, and so named, before it. */
+static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t depth) {
+        ExitStatus status = STATUS_OK;
+
+        if (cell->definition)
+                return STATUS_OK;
+        if (depth > experiment->arms->len) {
+                fprintf(stderr, "%s: [Arm %s] repeats, over others, its own decisions\n",
+                                experiment->file_name, experiment_arm(experiment, cell->arm)->name);
+                return STATUS_USAGE;
+        }
+        if (cell->after)
+                status = check_chain(experiment, cell->after, depth + 1);
+        return status == STATUS_OK ? check_cell(experiment, cell) : status;
+}
+
 /* Seeds are outermost: what is done when an experiment is interrupted is whole comparisons. */
+static void make_cells(const Experiment *experiment, GPtrArray *cells) {
+        for (guint seed = 0; seed < experiment->seeds->len; seed++)
+                for (size_t combination = 0; combination < experiment_n_combinations(experiment);
+                                combination++)
+                        for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                                g_ptr_array_add(cells, make_cell(experiment, arm, combination,
+                                                                       g_array_index(experiment->seeds,
+                                                                                       uint64_t, seed)));
+}
+
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(destroy_cell);
-        size_t n_combinations = experiment_n_combinations(experiment);
+        ExitStatus status = STATUS_OK;
 
-        if (n_combinations * experiment->arms->len * experiment->seeds->len > CELLS_MAX) {
+        if (experiment_n_combinations(experiment) * experiment->arms->len * experiment->seeds->len >
+                        CELLS_MAX) {
                 fprintf(stderr, "%s: more than %u cells\n", experiment->file_name, CELLS_MAX);
                 return STATUS_USAGE;
         }
-        for (guint seed = 0; seed < experiment->seeds->len; seed++)
-                for (size_t combination = 0; combination < n_combinations; combination++)
-                        for (size_t arm = 0; arm < experiment->arms->len; arm++) {
-                                Cell *cell = make_cell(experiment, arm, combination,
-                                                g_array_index(experiment->seeds, uint64_t, seed));
-                                ExitStatus status;
-
-                                g_ptr_array_add(cells, cell);
-                                status = check_cell(experiment, cell);
-                                if (status != STATUS_OK)
-                                        return status;
-                        }
-        *ret = g_steal_pointer(&cells);
-        return STATUS_OK;
+        make_cells(experiment, cells);
+        for (guint i = 0; status == STATUS_OK && i < cells->len; i++)
+                status = find_after(experiment, cells, i);
+        for (guint i = 0; status == STATUS_OK && i < cells->len; i++)
+                status = check_chain(experiment, cells->pdata[i], 0);
+        if (status == STATUS_OK)
+                *ret = g_steal_pointer(&cells);
+        return status;
 }

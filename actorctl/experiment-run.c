@@ -87,6 +87,13 @@ static void fail_cell(Runner *r, Cell *cell, const char *fault) {
         r->n_failed++;
 }
 
+/* Of a longer job the daemon gives only some of the rounds. */
+static bool is_whole(const Series *series) {
+        const double *rounds = series_column(series, "round");
+
+        return rounds && series->n_rounds > 0 && rounds[series->n_rounds - 1] == (double) series->n_rounds;
+}
+
 static int read_rows(sd_bus_message *m, Series *ret) {
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
         g_auto(GStrv) names = NULL;
@@ -193,6 +200,19 @@ static int harvest(Runner *r, bool ask) {
         return 0;
 }
 
+/* What the cell that is followed did, round by round. */
+static GArray *decisions_of(const Cell *cell) {
+        GArray *counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+        const double *actors = series_column(&cell->outcome->series, "actors");
+
+        for (size_t i = 0; actors && i < cell->outcome->series.n_rounds; i++) {
+                uint32_t n = (uint32_t) actors[i];
+
+                g_array_append_val(counts, n);
+        }
+        return counts;
+}
+
 static void start_cell(Runner *r, Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(r->experiment, cell);
         g_autofree char *path = NULL;
@@ -204,6 +224,8 @@ static void start_cell(Runner *r, Cell *cell) {
         /* What `actorctl list` shows. */
         g_ptr_array_add(sets, g_strconcat("Job.Description=", cell->name, NULL));
         status = submission_load_text(&submission, r->experiment->job_file, r->experiment->job_text, sets);
+        if (cell->after)
+                submission.scheduler_data = decisions_of(cell->after);
         if (status == STATUS_OK)
                 status = submission_send(&submission, r->connection, &id, &path);
         submission_done(&submission);
@@ -231,9 +253,12 @@ static Cell *next_cell(Runner *r) {
 
                 if (cell->state != CELL_MISSING)
                         continue;
-                if (!cell->after || cell->after->state == CELL_DONE)
+                if (cell->after && cell->after->state == CELL_DONE &&
+                                !is_whole(&cell->after->outcome->series))
+                        fail_cell(r, cell, "the cell that it follows has more rounds than can be repeated");
+                else if (!cell->after || cell->after->state == CELL_DONE)
                         return cell;
-                if (cell->after->state == CELL_FAILED)
+                else if (cell->after->state == CELL_FAILED)
                         fail_cell(r, cell, "the cell that it follows failed");
         }
         return NULL;

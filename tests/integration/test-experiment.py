@@ -131,6 +131,31 @@ def failed():
     equal(ctl("experiment", path, "--dry-run").out.count(" missing"), 2)
 
 
+@story("an arm that repeats another's decisions gets those of the same seed, also when they were made before an interruption")
+def followed():
+    text = TEXT + ("\n[Arm again]\nScaling.Policy=replay:@any\n[Arm mixed]\nScaling.Policy=permuted:@any\n"
+                   "[Arm any]\nScaling.Policy=random\n").replace("Scaling.Policy", "Scaling.MaxActors=4\nScaling.Policy")
+    path = write(text)
+
+    def interrupt(p):
+        wait_for("a cell that is followed", lambda: "any.1" in cells(path), 60)
+        p.send_signal(signal.SIGINT)
+
+    equal(ctl("experiment", path, "--jobs=1", during=interrupt).status, 130)
+    r = ctl("experiment", path)
+    equal(r.status, 0, r.err)
+    found = {name: content for name, (_, content) in cells(path).items()}
+    for seed in "12":
+        followed, again, mixed = (found[f"{arm}.{seed}"] for arm in ("any", "again", "mixed"))
+        actors = followed["rounds"]["actors"]
+        assert len(set(actors)) > 1, actors
+        equal(again["rounds"]["actors"], actors, "decisions")
+        equal(again["result"]["policy_sha256"], followed["result"]["policy_sha256"], "policies")
+        n = min(len(actors), len(mixed["rounds"]["actors"]))
+        assert mixed["rounds"]["actors"][:n] != actors[:n], actors
+        assert set(mixed["rounds"]["actors"]) <= set(actors), (mixed["rounds"]["actors"], actors)
+
+
 @story("nothing stays behind when actorctl is killed, and its daemon's state does not confuse the next")
 def killed():
     path = write(TEXT)

@@ -69,6 +69,30 @@ static void test_matrix(void) {
         g_assert_cmpuint(g_hash_table_size(definitions), ==, 8);
 }
 
+/* An arm that repeats another's decisions follows the cell of the same levels and seed, and is named by it, wherever it stands. */
+static void test_after(void) {
+        g_autoptr(Experiment) e = NULL, other = NULL;
+        g_autoptr(GPtrArray)
+                        cells = cells_of(HEAD
+                                        "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=permuted:@x\n"
+                                        "[Arm x]\nScaling.Actors=3\n" FACTORS,
+                                        &e),
+                        changed = cells_of(HEAD
+                                        "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=permuted:@x\n"
+                                        "[Arm x]\nScaling.Actors=2\n" FACTORS,
+                                        &other);
+
+        for (guint i = 0; i < cells->len; i += 2) {
+                const Cell *p = cells->pdata[i], *x = cells->pdata[i + 1];
+
+                g_assert_true(p->after == x);
+                g_assert_null(x->after);
+                g_assert_cmpuint(p->seed, ==, x->seed);
+                g_assert_cmpuint(cell_combination(e, p), ==, cell_combination(e, x));
+                g_assert_cmpstr(p->definition, !=, ((Cell *) changed->pdata[i])->definition);
+        }
+}
+
 static char *definition(const char *text) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(text, &e);
@@ -126,6 +150,10 @@ static const Wrong wrongs[] = {
         { HEAD "[Arm x]\nLearner.Gama=1\n", "*x.exp:5: ?Arm x? Learner.Gama=1: *did you mean Gamma*" },
         { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=7\n", "*x.exp:6: ?Factor f? Learner.Gamma=7: *" },
         { HEAD "[Arm x]\n[Factor f]\n", "*1 to 64 levels*" },
+        { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@fixd\n[Arm fixed]\n",
+                        "*did you mean fixed*" },
+        { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\nScaling.Policy=permuted:@p\n",
+                        "*repeats, over others, its own decisions*" },
         { HEAD "[Arm x]\n[Factory]\n", "*unknown section*" },
 };
 
@@ -299,6 +327,7 @@ int main(int argc, char **argv) {
         g_assert_true(g_file_set_contents(path, job, -1, NULL));
         g_test_add_func("/experiment/seeds", test_seeds);
         g_test_add_func("/experiment/matrix", test_matrix);
+        g_test_add_func("/experiment/after", test_after);
         g_test_add_func("/experiment/definition", test_definition);
         for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
                 g_autofree char *name = g_strdup_printf("/experiment/wrong/%zu", i);
