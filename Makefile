@@ -121,9 +121,9 @@ $(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(B)/o/actor/en
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_box2d) \
                 $(B)/o/actor/envs/box2d/world.o $(LDFLAGS) -lbox2d -lstdc++ -lm
 
-$(B)/share: $(wildcard packaging/price/*)
+$(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@mkdir -p $@
-	@cp -r packaging/price $@/
+	@cp -r packaging/price packaging/schedulers $@/
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.

@@ -23,6 +23,8 @@ JobBill *job_bill_free(JobBill *bill) {
         g_free(bill->currency);
         g_free(bill->price_sheet);
         g_array_unref(bill->lines);
+        g_free(bill->scheduler.job);
+        g_free(bill->scheduler.currency);
         g_free(bill);
         return NULL;
 }
@@ -41,6 +43,29 @@ static int read_lines(sd_bus_message *m, GArray *lines) {
                 g_array_append_val(lines, line);
         }
         return r;
+}
+
+static int fetch_scheduler(Connection *connection, const char *path, SchedulerBill *ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *job, *environment, *currency, *sheet;
+        SchedulerBill bill = {};
+        int r;
+
+        r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetSchedulerBill", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read(reply, "ssttssdd", &job, &environment, &bill.n_episodes, &bill.wall_nsec,
+                        &currency, &sheet, &bill.paper, &bill.full);
+        if (r < 0) {
+                complain("the bill of the scheduler's training cannot be read: %s", g_strerror(-r));
+                return r;
+        }
+        if (!*job)
+                return 0;
+        bill.job = g_strdup(job);
+        bill.currency = g_strdup(currency);
+        *ret = bill;
+        return 0;
 }
 
 int job_bill_fetch(Connection *connection, const char *path, JobBill **ret) {
@@ -63,8 +88,23 @@ int job_bill_fetch(Connection *connection, const char *path, JobBill **ret) {
         }
         bill->currency = g_strdup(currency);
         bill->price_sheet = g_strdup(sheet);
+        r = fetch_scheduler(connection, path, &bill->scheduler);
+        if (r < 0)
+                return r;
         *ret = g_steal_pointer(&bill);
         return 0;
+}
+
+static JsonObject *scheduler_to_json(const SchedulerBill *bill) {
+        JsonObject *object = json_object_new();
+
+        json_object_set_string_member(object, "job", bill->job);
+        json_object_set_member(object, "episodes", json_unsigned(bill->n_episodes));
+        json_object_set_member(object, "wall_s", json_real((double) bill->wall_nsec / 1e9));
+        json_object_set_string_member(object, "currency", bill->currency);
+        json_object_set_member(object, "paper", json_real(bill->paper));
+        json_object_set_member(object, "full", json_real(bill->full));
+        return object;
 }
 
 JsonNode *job_bill_to_json(const JobBill *bill) {
@@ -88,6 +128,9 @@ JsonNode *job_bill_to_json(const JobBill *bill) {
         json_object_set_member(object, "paper", json_real(bill->paper));
         json_object_set_member(object, "full", json_real(bill->full));
         json_object_set_array_member(object, "lines", lines);
+        if (bill->scheduler.job)
+                json_object_set_object_member(
+                                object, "scheduler_training", scheduler_to_json(&bill->scheduler));
         json_object_unref(object);
         return node;
 }
@@ -116,4 +159,10 @@ void job_bill_print(const JobBill *bill, const Options *options) {
         printf("%spaper total %s, full total %s (prices: %s)\n", bill->lines->len > 0 ? "\n" : "",
                         format_money(bill->paper, bill->currency, paper),
                         format_money(bill->full, bill->currency, full), bill->price_sheet);
+        if (bill->scheduler.job)
+                printf("its scheduler was trained by %" G_GUINT64_FORMAT " runs of %s, which cost: "
+                       "paper total %s, full total %s\n",
+                                bill->scheduler.n_episodes, bill->scheduler.job,
+                                format_money(bill->scheduler.paper, bill->scheduler.currency, paper),
+                                format_money(bill->scheduler.full, bill->scheduler.currency, full));
 }

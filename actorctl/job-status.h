@@ -63,10 +63,17 @@ typedef struct JobBillLine {
         bool paper;
 } JobBillLine;
 
+typedef struct SchedulerBill { /* of the training of the job's scheduler */
+        char *job, *currency;  /* job NULL: it was not trained */
+        uint64_t n_episodes, wall_nsec;
+        double paper, full;
+} SchedulerBill;
+
 typedef struct JobBill {
         char *currency, *price_sheet;
         double paper, full;
         GArray *lines; /* of JobBillLine */
+        SchedulerBill scheduler;
 } JobBill;
 
 int job_bill_fetch(Connection *connection, const char *path, JobBill **ret);

@@ -76,7 +76,7 @@ const Verb verbs[] = {
                         "show NAME         what one was trained on, and what that cost\n"
                         "train FILE        learn what each round of a job is worth (MinionsRL)\n"
                         "export NAME FILE  copy one into a file, for somebody else\n\n"
-                        "NAME may be a file (./FILE).\n"
+                        "A job uses one by Policy=minions:NAME in [Scaling]. NAME may be a file (./FILE).\n"
                         "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
                         "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "actorctl/decisions.h"
+#include "actorctl/trained.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
@@ -199,12 +200,32 @@ void submission_done(Submission *submission) {
         *submission = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
 }
 
-ExitStatus submission_add_decisions(Submission *submission, const Options *options) {
+/* Checked here and at the daemon's, by the same code. */
+static ExitStatus add_trained(Submission *submission) {
+        const char *name = submission->settings.scheduler.argument;
+        g_autofree char *path = NULL, *message = NULL;
+        g_autoptr(Trained) trained = NULL;
+
+        if (strchr(name, '/'))
+                path = path_of(submission, "Scaling.Policy", name);
+        trained = trained_open(path ? path : name, ".", &message);
+        if (!trained) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        submission->scheduler_data = g_array_sized_new(FALSE, FALSE, 1, (guint) trained->n);
+        g_array_append_vals(submission->scheduler_data, trained->data, (guint) trained->n);
+        return STATUS_OK;
+}
+
+ExitStatus submission_add_data(Submission *submission, const Options *options) {
         const char *job = submission->settings.scheduler.argument;
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         int r;
 
+        if (submission->settings.scheduler.kind == SCHEDULER_MINIONS)
+                return add_trained(submission);
         if (!scheduler_takes_job(submission->settings.scheduler.kind))
                 return STATUS_OK;
         if (strspn(job, "0123456789") != strlen(job)) {
@@ -278,7 +299,8 @@ static int append_options(const Submission *submission, sd_bus_message *m) {
                 r = sd_bus_message_append(m, "{sv}", BUS_OPTION_EPISODES, "t", submission->n_episodes);
         if (r >= 0 && submission->scheduler_data)
                 r = append_bytes(m, BUS_OPTION_SCHEDULER_DATA, submission->scheduler_data->data,
-                                submission->scheduler_data->len * sizeof(uint32_t));
+                                submission->scheduler_data->len *
+                                                g_array_get_element_size(submission->scheduler_data));
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 

@@ -14,7 +14,7 @@ typedef struct Submission {
         int environment_fd, checkpoint_fd;
         const char *purpose; /* NULL: train */
         uint64_t n_episodes;
-        GArray *scheduler_data; /* of uint32_t; NULL: none */
+        GArray *scheduler_data; /* NULL: none */
         bool with_stderr;       /* actors' own words come to our standard error */
         bool no_file;           /* the text is ours: there is no line to point to */
 } Submission;
@@ -29,8 +29,8 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 const GPtrArray *sets, char **ret_message);
 void submission_done(Submission *submission);
 
-/* What Policy=replay:JOB and permuted:JOB need, from JOB: a number of the daemon's, or a file. Does nothing for other policies. STATUS_OK; else after having said why. */
-ExitStatus submission_add_decisions(Submission *submission, const Options *options);
+/* What Policy=replay:JOB and permuted:JOB need, from JOB: a number of the daemon's, or a file; and minions:NAME, from a name or a file. Does nothing for other policies. STATUS_OK; else after having said why. */
+ExitStatus submission_add_data(Submission *submission, const Options *options);
 
 /* SubmitJob. STATUS_OK; else after having said why. */
 ExitStatus submission_send(

@@ -101,7 +101,7 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
         follow_prepare();
         status = submission_load(&submission, arguments[0], options->sets);
         if (status == STATUS_OK)
-                status = submission_add_decisions(&submission, options);
+                status = submission_add_data(&submission, options);
         submission.with_stderr = true;
         if (status == STATUS_OK)
                 status = run(options, &submission);

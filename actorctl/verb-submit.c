@@ -73,7 +73,7 @@ ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
 
         status = submission_load(&submission, arguments[0], options->sets);
         if (status == STATUS_OK)
-                status = submission_add_decisions(&submission, options);
+                status = submission_add_data(&submission, options);
         if (status == STATUS_OK)
                 status = submit(options, &submission);
         submission_done(&submission);

@@ -56,7 +56,7 @@ ExitStatus verb_verify(const Options *options, char **arguments, size_t n) {
         follow_prepare();
         status = submission_load(&submission, arguments[0], options->sets);
         if (status == STATUS_OK)
-                status = submission_add_decisions(&submission, options);
+                status = submission_add_data(&submission, options);
         if (status == STATUS_OK)
                 status = verify_submission(options, &submission);
         submission_done(&submission);

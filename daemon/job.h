@@ -123,6 +123,9 @@ uint32_t job_scheduler_kind(const Job *job);
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
 
+/* trained-bus.c */
+int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);
+
 /* job-bus.c */
 extern const sd_bus_vtable job_vtable[];
 void job_changed(Job *job, unsigned changes);

@@ -27,6 +27,7 @@ static const Scheduler *const schedulers[_SCHEDULER_MAX] = {
         [SCHEDULER_DECAY_ONLY] = &scheduler_decay_only,
         [SCHEDULER_NOISE] = &scheduler_noise,
         [SCHEDULER_REPLAY] = &scheduler_replay,
+        [SCHEDULER_MINIONS] = &scheduler_minions,
 };
 
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {

@@ -31,7 +31,7 @@
 #define SCHEDULERS(X)                                                                                   \
         X(FIXED, "fixed") X(SCHEDULE, "schedule") X(MAX, "max") X(ADAPT, "adapt") X(NITRO, "nitro")     \
         X(NITRO_CODE, "nitro-code") X(KUNGFU, "kungfu") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")     \
-        X(PERMUTED, "permuted") X(DECAY_ONLY, "decay-only") X(NOISE, "noise") X(REPLAY, "replay")
+        X(PERMUTED, "permuted") X(DECAY_ONLY, "decay-only") X(NOISE, "noise") X(REPLAY, "replay") X(MINIONS, "minions")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
@@ -300,6 +300,11 @@ static inline double settings_target_return(const JobSettings *s) {
 /* Policies that repeat another job's numbers: replay:JOB. */
 static inline bool scheduler_takes_job(uint32_t kind) {
         return kind == SCHEDULER_REPLAY || kind == SCHEDULER_PERMUTED;
+}
+
+/* What stands after a colon: that job, or the trained scheduler of minions:NAME. */
+static inline bool scheduler_takes_argument(uint32_t kind) {
+        return scheduler_takes_job(kind) || kind == SCHEDULER_MINIONS;
 }
 
 /* Containers that host the actors: actor a lives in container a % n. */

@@ -27,7 +27,7 @@ struct Fused {
         JobPage page;
         WorkerPage worker;
         const ActordEnv *env;
-        uint32_t n_actors;
+        uint32_t n_actors, n_containers;
         uint64_t round, policy_version;
         FusedFault fault;
         FusedSeat *seats; /* [n_actors] */
@@ -130,6 +130,7 @@ int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret) {
         if (r < 0)
                 return r;
         fused->n_actors = settings_actors_max(&fused->settings);
+        fused->n_containers = settings_processes(&fused->settings);
 
         r = fused_take_memory(fused);
         if (r < 0)
@@ -155,7 +156,7 @@ static uint64_t thread_cpu_nsec(void) {
 
 /* Which containers a round would find started: those that it needs, and below them the lowest of the others as WarmActors= says. */
 static void containers_arrange(Fused *fused, uint32_t n_actors) {
-        uint32_t n_containers = settings_processes(&fused->settings);
+        uint32_t n_containers = fused->n_containers;
         uint32_t n_needed = n_actors < n_containers ? n_actors : n_containers;
         uint32_t n_warm = settings_present(&fused->settings, SETTING_Scaling_WarmActors)
                                           ? fused->settings.n_actors_warm
@@ -175,8 +176,7 @@ static void containers_arrange(Fused *fused, uint32_t n_actors) {
 }
 
 static int actor_run(Fused *fused, uint32_t actor, FusedTimes *times) {
-        FusedSeat *seat = &fused->seats[actor];
-        FusedSeat *container = &fused->seats[actor % settings_processes(&fused->settings)];
+        FusedSeat *seat = &fused->seats[actor], *container;
         const SegmentLayout *l = &fused->page.segment;
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
         Order order = {
@@ -188,6 +188,9 @@ static int actor_run(Fused *fused, uint32_t actor, FusedTimes *times) {
                 .snapshot_bank = seat->bank,
         };
         Answer answer = {};
+
+        assert(fused->n_containers > 0);
+        container = &fused->seats[actor % fused->n_containers];
 
         invocation_run(fused->host, &order, &answer);
         if (answer.fault != FAULT_NONE)

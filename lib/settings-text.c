@@ -409,7 +409,7 @@ static int parse_counts(
         return 0;
 }
 
-/* A word, and what it is about where it needs that: replay:JOB. */
+/* A word, and what it is about where it needs that: replay:JOB, minions:NAME. */
 static int parse_policy(
                 const char *text, double lowest, double highest, setting_policy *ret, char **ret_reason) {
         const char *colon = strchr(text, ':');
@@ -420,7 +420,9 @@ static int parse_policy(
                 return -EINVAL;
         if (scheduler_takes_job(policy.kind) && (!colon || colon[1] == '\0'))
                 return refuse(ret_reason, "it needs the job whose decisions it repeats: %s:JOB", word);
-        if (!scheduler_takes_job(policy.kind) && colon)
+        if (policy.kind == SCHEDULER_MINIONS && (!colon || colon[1] == '\0'))
+                return refuse(ret_reason, "it needs a trained scheduler: %s:NAME or %s:./FILE", word, word);
+        if (!scheduler_takes_argument(policy.kind) && colon)
                 return refuse(ret_reason, "%s takes nothing after a colon", word);
         if (colon && strlen(colon + 1) >= sizeof(policy.argument))
                 return refuse(ret_reason, "too long: %zu bytes are the most", sizeof(policy.argument) - 1);

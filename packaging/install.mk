@@ -23,6 +23,7 @@ INSTALLED = \
         $(foreach p,actord actord-spawn actord-invoker actord-learner actord-trial,0755:$(B)/$(p):$(LIBEXECDIR)/$(p)) \
         $(foreach m,$(MODULES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
+        $(foreach f,$(wildcard packaging/schedulers/*.minions),0644:$(f):$(DATADIR)/schedulers/$(notdir $(f))) \
         0644:units/actord.service.in:$(UNITDIR)/actord.service \
         0644:units/actord-spawn.socket.in:$(UNITDIR)/actord-spawn.socket \
         0644:units/actord-spawn.service.in:$(UNITDIR)/actord-spawn.service \
@@ -51,7 +52,7 @@ install: all
 # What the daemon wrote (/var/lib/actord) and what an administrator wrote (/etc/actord) stays.
 uninstall:
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
-	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
 
 list-installed:
 	@printf '%s\n' $(INSTALLED) | cut -d: -f3 | sort

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is none is refused."""
-import os
+import json, os
 from story import *
 
 INNER = """[Job]
@@ -77,6 +77,51 @@ def refused():
                         (["train", conf(), "--set", "Scaling.MaxActors=1"], "MaxActors"), (["trein"], "train FILE")]:
         r = ctl("scheduler", *words)
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
+
+
+def decisions(r):
+    return [int(d["actors"]) for d in json.load(open(os.path.join(r.state_directory, "decisions.json")))]
+
+
+MODEL = ("Billing.Clock=model", "Scaling.MaxActors=8")
+
+
+@story("a trained scheduler decides by what it sees, equal jobs decide alike, and its training's bill stands beside theirs")
+def used():
+    own = ("Scaling.Policy=minions:small", "Job.StopSteps=2000", "Job.StopReturn=")
+    a, b = run("cartpole", *MODEL, *own, seed=3), run("cartpole", *MODEL, *own, seed=3)
+    equal((a.policy_sha256, decisions(a)), (b.policy_sha256, decisions(b)), "policies and decisions")
+    assert all(1 <= n <= 4 for n in decisions(a)), decisions(a)
+    trained = ctl("scheduler", "show", "small", "--json").json["training"]
+    cost = a.cost["scheduler_training"]
+    equal((cost["job"], cost["full"], cost["paper"], cost["episodes"]), ("small.conf", trained["full"], trained["paper"], trained["episodes"]),
+          "training")
+    bill_lines = sum(l["amount"] for l in a.cost["lines"])
+    assert close(bill_lines, a.cost["full"]), "the training is no line of the job's own bill"
+    assert "scheduler_training" not in run("cartpole", "Job.StopSteps=256", "Job.StopReturn=").cost
+
+
+@story("the scheduler that came with actord starts a CartPole with other numbers than it goes on with")
+def installed():
+    r = run("cartpole", *MODEL, "Scaling.Policy=minions:cartpole", seed=3)
+    equal(r.state, "target-reached", "states")
+    n = decisions(r)
+    equal(len(n), r.rounds, "decisions")
+    assert len(set(n)) >= 2 and n[0] != n[-1], n
+
+
+@story("a job without its scheduler, or with a damaged one, is refused before it starts")
+def needed():
+    for policy, word in [("minions", "minions:NAME"), ("minions:", "minions:NAME"), ("minions:nobody", "nobody"), ("minions:./none", "none"),
+                         ("fixed:x", "colon")]:
+        r = run("cartpole", *MODEL, f"Scaling.Policy={policy}", ok=False)
+        assert r.status == 2 and word in r.err, (policy, r.status, r.err)
+    path = os.path.join(OWN, "small.minions")
+    data = bytearray(open(path, "rb").read())
+    data[400:404] = b"\x00\x00\xc0\x7f"  # a NaN among the parameters
+    open(os.path.join(OWN, "nan.minions"), "wb").write(data)
+    r = run("cartpole", *MODEL, "Scaling.Policy=minions:nan", ok=False)
+    assert r.status == 2 and "not finite" in r.err, (r.status, r.err)
 
 
 tell()

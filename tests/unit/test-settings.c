@@ -366,7 +366,7 @@ static void random_setting(JobSettings *s, Setting i) {
         }
 #define CASE_policy(m, low, high)                                                        \
         m = (setting_policy){ (uint32_t) g_test_rand_int_range(0, _SCHEDULER_MAX), {} }; \
-        if (scheduler_takes_job(m.kind))                                                 \
+        if (scheduler_takes_argument(m.kind))                                            \
         g_snprintf(m.argument, sizeof(m.argument), "dir:%u/d.json", g_test_rand_int_range(0, 1000))
 #define CASE_cpuset(m, low, high)                         \
         for (int k = 0; k < 6; k++) {                     \
