@@ -23,15 +23,16 @@ typedef struct PpoLoss {
 static float value_loss(const PpoLoss *p, float value, float old, float target, float *ret_d) {
         float error = value - target, moved = value - old, held;
 
-        *ret_d = error;
-        if (!isfinite(p->value_clip))
-                return 0.5f * error * error;
-
-        held = old + fminf(fmaxf(moved, -p->value_clip), p->value_clip) - target;
-        if (held * held > error * error) {
-                *ret_d = 0.0f;
-                return 0.5f * held * held;
+        /* Within the clip both errors are one number, which rounding must not part. */
+        if (fabsf(moved) > p->value_clip) {
+                held = old + copysignf(p->value_clip, moved) - target;
+                if (held * held > error * error) {
+                        *ret_d = 0.0f;
+                        return 0.5f * held * held;
+                }
         }
+
+        *ret_d = error;
         return 0.5f * error * error;
 }
 

@@ -41,6 +41,24 @@ static void test_first(void) {
         }
 }
 
+/* A clip that nothing reaches changes no bit. */
+static void test_wide_value_clip(void) {
+        uint8_t plain[32];
+
+        for (int clipped = 0; clipped < 2; clipped++) {
+                Bed bed = {};
+                Answer learned = learn_filled(&bed,
+                                clipped ? "Epochs=4\nMinibatchSize=32\nValueClip=1000"
+                                        : "Epochs=4\nMinibatchSize=32",
+                                3, 2);
+
+                if (clipped)
+                        g_assert_cmpmem(learned.sha256, 32, plain, 32);
+                memcpy(plain, learned.sha256, sizeof(plain));
+                bed_close(&bed);
+        }
+}
+
 static uint64_t steps_of(const char *learner, uint32_t n_actors) {
         Bed bed = {};
         uint64_t n;
@@ -256,6 +274,7 @@ static void test_init(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ppo/first", test_first);
+        g_test_add_func("/ppo/wide-value-clip", test_wide_value_clip);
         g_test_add_func("/ppo/updates", test_updates);
         g_test_add_func("/ppo/kl-stop", test_kl_stop);
         g_test_add_func("/ppo/kl-weight", test_kl_weight);

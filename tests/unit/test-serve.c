@@ -141,6 +141,7 @@ static void *hostile_main(void *arg) {
         Scene *scene = player->scene;
         Exchange *exchange = segment_exchange(scene->bed.segments[player->actor], &scene->bed.page.segment);
 
+        exchange->step = UINT32_MAX;
         for (uint32_t i = 1; !player->stop; i++) {
                 bool early = i < 20000;
 
