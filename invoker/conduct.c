@@ -358,6 +358,9 @@ void conduct_learner_answered(Invoker *i, const Answer *answer) {
                 verdict(i, i->learner.order.actor, answer);
         else if (kind == ORDER_LEARN)
                 learned(i, answer);
+        else if (answer->fault != FAULT_NONE) /* SERVE: its actors would wait in vain */
+                finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
+                                answer->detail, ACTOR_LEARNER);
         feed(i);
 }
 

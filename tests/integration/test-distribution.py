@@ -51,6 +51,17 @@ def learners():
         assert r.cpu_s["learner"] > 0 and abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
 
 
+@story("every algorithm of the examples gives the same policy when the learner acts, and when there are several")
+def algorithms():
+    jobs = sorted(f.removesuffix(".conf") for f in os.listdir(EXAMPLES) if f.startswith("cartpole-") and f.endswith(".conf"))
+    assert jobs
+    for job in jobs:
+        sets = ("Job.StopSteps=3000", "Job.StopReturn=", "Scaling.Actors=2")
+        want = run(job, *sets, seed=7).policy_sha256
+        for distribution in (("Policy=single-learner-fine",), ("Policy=multi-learner", "Learners=2")):
+            equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
+
+
 @story("minibatches of a few rows, a divergence that stops epochs early and running statistics are the same for two learners")
 def small_gradients():
     sets = ("Learner.MinibatchSize=40", "Learner.KLStop=0.005", "Learner.KLWeight=0.2", "Learner.NormalizeObservations=yes", "Learner.NormalizeRewards=yes",
