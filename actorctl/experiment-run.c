@@ -25,6 +25,7 @@ typedef struct Run {
 } Run;
 
 typedef struct Runner {
+        const Options *options;
         const Experiment *experiment;
         GPtrArray *cells;
         const char *directory;
@@ -226,6 +227,8 @@ static void start_cell(Runner *r, Cell *cell) {
         status = submission_load_text(&submission, r->experiment->job_file, r->experiment->job_text, sets);
         if (cell->after)
                 submission.scheduler_data = decisions_of(cell->after);
+        else if (status == STATUS_OK)
+                status = submission_add_data(&submission, r->options);
         if (status == STATUS_OK)
                 status = submission_send(&submission, r->connection, &id, &path);
         submission_done(&submission);
@@ -397,6 +400,7 @@ ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char 
                 .directory = results,
                 .runs = runs,
                 .n_jobs = n_jobs,
+                .options = options,
                 .quiet = options->quiet,
                 .live = !options->quiet && isatty(STDERR_FILENO),
         };

@@ -156,6 +156,15 @@ def followed():
         assert set(mixed["rounds"]["actors"]) <= set(actors), (mixed["rounds"]["actors"], actors)
 
 
+@story("an arm may be a trained scheduler")
+def trained():
+    path = write(TEXT + "\n[Arm learned]\nScaling.MaxActors=8\nScaling.Policy=minions:cartpole\n")
+    r = ctl("experiment", path)
+    equal(r.status, 0, r.err)
+    actors = cells(path)["learned.1"][1]["rounds"]["actors"]
+    assert len(set(actors)) > 1, actors
+
+
 @story("nothing stays behind when actorctl is killed, and its daemon's state does not confuse the next")
 def killed():
     path = write(TEXT)
