@@ -52,7 +52,7 @@ static int sandbox_close_calls(const SandboxSpec *spec, Sandbox *sandbox, uint32
         *missing |= 1u << LIMIT_SECCOMP;
         return 0;
 #else
-        return sandbox_filter_compile(spec->kind, spec->libraries, &sandbox->filter);
+        return sandbox_filter_compile(spec->kind, spec->libraries, spec->interpreter, &sandbox->filter);
 #endif
 }
 

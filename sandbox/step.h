@@ -41,4 +41,4 @@ int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
 /* syscalls.c: the allow-list as a program. Where a call is held to the process itself the program compares with FILTER_PID_LATER, which
  * no process has, and the child writes its own number there before it loads it. */
 #define FILTER_PID_LATER 0x7ffffffeu
-int sandbox_filter_compile(SandboxKind kind, bool libraries, struct sock_fprog *ret);
+int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret);

@@ -6,6 +6,9 @@
  *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its read-only root
  *   LEARNER     the learner: also becomes its program once, has threads, and keeps files in its state directory
  *
+ * An actor with an interpreter has the second list, and what is not in it answers EPERM: packages try what they can do without, and a user's
+ * script that tries more is told the line. Nothing else is different, so nothing more can be done.
+ *
  * Memory is writable or executable, never both and never first one and then the other, but for what a file maps. */
 #include <errno.h>
 #include <fcntl.h>
@@ -250,9 +253,10 @@ static void filter_release(scmp_filter_ctx *filter) {
         seccomp_release(*filter);
 }
 
-int sandbox_filter_compile(SandboxKind kind, bool libraries, struct sock_fprog *ret) {
+int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret) {
         unsigned list = kind == SANDBOX_LEARNER ? LEARNER : libraries ? LIBRARIES : BUILTIN;
-        _cleanup_(filter_release) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+        _cleanup_(filter_release) scmp_filter_ctx filter =
+                        seccomp_init(interpreter ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
         int r;
 
         if (!filter)

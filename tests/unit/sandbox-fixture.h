@@ -22,7 +22,7 @@ enum { REFUSED = 0, WORKED = 1, CANNOT_PREPARE = 99, TEST_UID = 7, FD_FLOOR = 32
 
 typedef struct Case {
         uint32_t level, kind;
-        bool libraries;
+        bool libraries, interpreter;
         int (*act)(void);
         int keep_fd;
         int cgroup_fd;
@@ -112,6 +112,7 @@ static inline _Noreturn void play_invoker(const Case *c) {
                 .n_uids = 1,
                 .settings = &settings,
                 .libraries = c->libraries,
+                .interpreter = c->interpreter,
                 .fd_floor = FD_FLOOR,
                 .executable_fd = -EBADF,
                 .state_fd = -EBADF,
