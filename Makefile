@@ -51,6 +51,7 @@ SRC_learner  := $(filter-out $(SRC_fused),$(wildcard learner/*.c))
 SRC_job      := $(wildcard learner/job/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
+SRC_gym      := $(wildcard actor/envs/gym/*.c)
 SRC_box2d    := $(wildcard actor/envs/box2d/*.c)
 
 # Below o/, since the folder actorctl/ and the program have one name.
@@ -69,6 +70,13 @@ LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartco
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-job.so
+# The bridge to Python is the one part that a build may lack.
+PYTHON_VERSION := $(shell $(PKG) --modversion python3-embed 2>/dev/null)
+ifneq ($(PYTHON_VERSION),)
+MODULES  += $(B)/env-gym.so
+else
+$(info env-gym.so is not built, and Environment=gym:ID will not load: python3-embed.pc is missing (install python3-dev))
+endif
 PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/actord-trial $(MODULES)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
 
@@ -111,6 +119,11 @@ $(B)/pic/%.o: %.c
 	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
+# Embeds CPython; the interpreter starts in an actor's sandbox.
+$(B)/env-gym.so: $(SRC_gym) $(wildcard actor/envs/gym/*)
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -DPYTHON_PREFIX='"$(shell $(PKG) --variable=prefix python3-embed)"' \
+                $(patsubst -I%,-isystem %,$(shell $(PKG) --cflags python3-embed)) -o $@ $(SRC_gym) $(LDFLAGS) $(shell $(PKG) --libs python3-embed) -lm
 # Box2D speaks C++: one file of it, without exceptions, below tasks in C.
 CXX ?= g++
 $(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc

@@ -31,6 +31,11 @@ _Noreturn void actor_main(const ActorContext *context);
  * 0; -ENOENT: no such name; -ENOEXEC: the module does not load. Called by the invoker, before any fork. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
+/* Environment=gym:ID: env-gym.so, in which nothing of a user's has begun yet: its spec() starts the interpreter and is called in the sandbox.
+ * python_fd: the virtual environment's descriptor, where the actor has one; -1: the system's packages. 0, -ENOEXEC. */
+int environment_load_gym(
+                const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret);
+
 /* Environment=job:FILE, with the job that FILE is: env-job.so in `directory`. 0; -ENOEXEC: it, or the inner job's environment, does not
  * load. Called by the invoker, before any fork. */
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret);

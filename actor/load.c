@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environments that an administrator installed: built in, or in a module beside our programs. They load before any fork, so that all
- * actors share their pages; a user's plugin never comes this way. */
+ * actors share their pages; a user's plugin never comes this way, and of a user's Python only the interpreter, not yet started. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "lib/environments.h"
 
 typedef const ActordEnv *(*EnvironmentFind)(const char *name);
+typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
 /* The module's entrance; NULL: there is no such module, or it has no such entrance. */
@@ -49,7 +50,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         assert(ret);
 
         row = environment_find(name);
-        if (!row || environment_is_job(name))
+        if (!row || environment_is_job(name) || environment_is_gym(name))
                 return -ENOENT;
         if (row->module[0])
                 return module_find(name, row->module, directory, ret);
@@ -57,6 +58,28 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         env = builtin_env_find(name);
         if (!env)
                 return -ENOENT;
+
+        *ret = env;
+        return 0;
+}
+
+int environment_load_gym(
+                const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret) {
+        EnvironmentOfGym of_gym;
+        const ActordEnv *env;
+
+        assert(settings);
+        assert(directory);
+        assert(ret);
+
+        of_gym = (EnvironmentOfGym) module_entrance("gym", directory, "actord_gym_env");
+        env = of_gym ? of_gym(settings, python_fd) : NULL;
+        if (environment_check(env) < 0) {
+                (void) fprintf(stderr,
+                                "env-gym.so does not load: this actord was built without python3-dev, or "
+                                "libpython is not installed.\n");
+                return -ENOEXEC;
+        }
 
         *ret = env;
         return 0;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "actorctl/decisions.h"
 #include "actorctl/trained.h"
@@ -65,21 +66,28 @@ static bool is_overridden(const Submission *submission, const char *key) {
         return false;
 }
 
-void submission_complain_environment(const Submission *submission, const char *reason) {
-        unsigned line = settings_locate(submission->text, "Job", "Environment");
-        g_autofree char *place = NULL, *sentence = NULL;
+/* Says a reason at the line of a key, for what is only found when the world is looked at. */
+static void submission_complain(const Submission *submission, const char *section, const char *key,
+                const char *value, const char *reason) {
+        unsigned line = settings_locate(submission->text, section, key);
+        g_autofree char *place = NULL, *sentence = NULL, *whole = g_strconcat(section, ".", key, NULL);
 
-        if (submission->no_file) {
-                complain("%s: %s", submission->settings.environment, reason);
-                return;
-        }
-        if (is_overridden(submission, "Job.Environment"))
-                place = g_strdup("--set Job.");
+        if (is_overridden(submission, whole))
+                place = g_strdup_printf("--set %s.", section);
         else
-                place = line > 0 ? g_strdup_printf("%s:%u: [Job] ", submission->file_name, line)
-                                 : g_strdup_printf("%s: [Job] ", submission->file_name);
-        sentence = g_strdup_printf("%sEnvironment=%s: %s", place, submission->settings.environment, reason);
+                place = line > 0 ? g_strdup_printf("%s:%u: [%s] ", submission->file_name, line, section)
+                                 : g_strdup_printf("%s: [%s] ", submission->file_name, section);
+        sentence = g_strdup_printf("%s%s=%s: %s", place, key, value, reason);
         say(sentence);
+}
+
+void submission_complain_environment(const Submission *submission, const char *reason) {
+        const char *environment = submission->settings.environment;
+
+        if (submission->no_file)
+                complain("%s: %s", environment, reason);
+        else
+                submission_complain(submission, "Job", "Environment", environment, reason);
 }
 
 /* A path is relative to the job file when it stands there, to the working directory when it was given by --set. */
@@ -110,6 +118,31 @@ static ExitStatus open_environment(Submission *submission) {
                 return STATUS_USAGE;
         }
         submission->environment_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+/* The virtual environment of Python=, as a directory that stays open: the daemon opens no path of a user. */
+static ExitStatus open_python(Submission *submission) {
+        const char *python = submission->settings.python;
+        g_autofree char *path = NULL, *configuration = NULL, *reason = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        if (python[0] == '\0')
+                return STATUS_OK;
+        path = path_of(submission, "Actor.Python", python);
+        configuration = g_build_filename(path, "pyvenv.cfg", NULL);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                reason = g_strdup_printf("the virtual environment cannot be opened: %s", g_strerror(errno));
+        else if (access(configuration, R_OK) < 0)
+                reason = g_strdup(
+                                "this directory is no virtual environment: it has no pyvenv.cfg; make one with "
+                                "`python3 -m venv DIRECTORY`");
+        if (reason) {
+                submission_complain(submission, "Actor", "Python", python, reason);
+                return STATUS_USAGE;
+        }
+        submission->python_fd = TAKE_FD(fd);
         return STATUS_OK;
 }
 
@@ -155,6 +188,7 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
                 .override_texts = g_ptr_array_new_with_free_func(g_free),
                 .environment_fd = -EBADF,
+                .python_fd = -EBADF,
                 .checkpoint_fd = -EBADF,
         };
         add_overrides(submission, sets);
@@ -163,6 +197,8 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 return STATUS_USAGE;
         if (environment_is_job(submission->settings.environment))
                 return include_inner(submission);
+        if (environment_is_gym(submission->settings.environment))
+                return open_python(submission);
         return open_environment(submission);
 }
 
@@ -181,13 +217,14 @@ ExitStatus submission_load(Submission *submission, const char *file, const GPtrA
         g_autofree char *text = NULL;
         ExitStatus status;
 
-        *submission = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
+        *submission = SUBMISSION_NONE;
         status = read_text(file, &text);
         return status == STATUS_OK ? submission_load_text(submission, file, text, sets) : status;
 }
 
 void submission_done(Submission *submission) {
         submission->environment_fd = close_fd(submission->environment_fd);
+        submission->python_fd = close_fd(submission->python_fd);
         submission->checkpoint_fd = close_fd(submission->checkpoint_fd);
         if (submission->overrides)
                 g_array_unref(submission->overrides);
@@ -197,7 +234,7 @@ void submission_done(Submission *submission) {
                 g_array_unref(submission->scheduler_data);
         g_free(submission->text);
         g_free(submission->file_name);
-        *submission = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
+        *submission = SUBMISSION_NONE;
 }
 
 /* Checked here and at the daemon's, by the same code. */
@@ -267,6 +304,8 @@ static int append_files(const Submission *submission, sd_bus_message *m) {
         r = sd_bus_message_open_container(m, 'a', "{sh}");
         if (r >= 0)
                 r = append_file(m, BUS_FILE_ENVIRONMENT, submission->environment_fd);
+        if (r >= 0)
+                r = append_file(m, BUS_FILE_PYTHON, submission->python_fd);
         if (r >= 0)
                 r = append_file(m, BUS_FILE_CHECKPOINT, submission->checkpoint_fd);
         if (r >= 0 && submission->with_stderr)

@@ -171,6 +171,9 @@ static int start(const TrialRequest *request, const Submission *submission, cons
                 int verdict_fd, int *ret_rows, pid_t *ret_pid) {
         static const JobSettings none = { .abi = SETTINGS_ABI, .struct_bytes = sizeof(JobSettings) };
         static const double zero;
+        int brought_fd = !submission                       ? -EBADF
+                         : submission->environment_fd >= 0 ? submission->environment_fd
+                                                           : submission->python_fd;
         bool has = numbers && numbers->len > 0;
         _cleanup_close_ int request_fd = memfd_make_sealed("trial", request, sizeof(*request));
         _cleanup_close_ int settings_fd = memfd_make_sealed(
@@ -193,7 +196,7 @@ static int start(const TrialRequest *request, const Submission *submission, cons
                 { numbers_fd, TRIAL_FD_NUMBERS },
                 { theirs, TRIAL_FD_ROWS },
                 { verdict_fd, TRIAL_FD_VERDICT },
-                { submission ? submission->environment_fd : -EBADF, TRIAL_FD_PLUGIN },
+                { brought_fd, TRIAL_FD_PLUGIN },
         };
         r = spawn(path, fds, G_N_ELEMENTS(fds), ret_pid);
         if (r < 0) {
@@ -255,14 +258,14 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
 }
 
 static bool is_file(const char *environment) {
-        return strchr(environment, '/') ||
+        return environment_is_file(environment) ||
                (g_str_has_suffix(environment, ".so") && !environment_find(environment));
 }
 
 ExitStatus trial_submission(const Options *options, const char *environment, Submission *ret) {
         g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
 
-        *ret = (Submission){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF };
+        *ret = SUBMISSION_NONE;
         if (strpbrk(environment, "\r\n")) {
                 complain("a name with a line break cannot stand in a job file");
                 return STATUS_USAGE;

@@ -145,6 +145,15 @@ static int check_copyable(int fd, uint64_t *ret_bytes) {
         return 0;
 }
 
+int job_directory_check(int fd) {
+        struct statfs fs;
+        struct stat st;
+
+        if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+                return -errno;
+        return S_ISDIR(st.st_mode) && fs.f_type != FUSE_MAGIC ? 0 : -EMEDIUMTYPE;
+}
+
 int job_file_add(int directory_fd, const char *key, int fd) {
         _cleanup_close_ int to = -EBADF;
         uint64_t bytes = 0, done = 0;

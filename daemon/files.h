@@ -26,6 +26,9 @@ void job_directories_sweep(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
 
+/* Whether a caller's descriptor is of a directory that becomes a mount: 0 or -EMEDIUMTYPE. */
+int job_directory_check(int fd);
+
 /* Copies a regular file of a local file system into the directory. -EMEDIUMTYPE: it is neither; -EFBIG. */
 int job_file_add(int directory_fd, const char *key, int fd);
 int job_file_open(int jobs_fd, uint64_t job, const char *key);

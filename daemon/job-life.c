@@ -143,6 +143,23 @@ static int add_plugin(Job *job, LaunchRequest *request) {
         return 0;
 }
 
+static int add_python(const Job *job, LaunchRequest *request) {
+        LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
+        int fd;
+
+        if (!job->settings.python[0])
+                return 0;
+        if (job->python_fd < 0)
+                return -ESTALE;
+        fd = fcntl(job->python_fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0)
+                return -errno;
+
+        request->fds[_LAUNCH_FD_FIXED + request->launch.n_mounts++] = fd;
+        *mount = (LaunchMount){ .at = PYTHON_DIRECTORY, .read_only = 1 };
+        return 0;
+}
+
 /* With those of its inner job, if it has one. A descriptor, or negative. */
 static int seal_settings(const Job *job) {
         g_autofree JobSettings *both = g_new0(JobSettings, 2);
@@ -186,7 +203,11 @@ static int prepare(Job *job, LaunchRequest *request, const char **ret_what) {
         if (r < 0)
                 return r;
         *ret_what = "its environment";
-        return add_plugin(job, request);
+        r = add_plugin(job, request);
+        if (r < 0)
+                return r;
+        *ret_what = "its virtual environment, which its submitter opened (after a restart of the daemon: submit it again),";
+        return add_python(job, request);
 }
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {

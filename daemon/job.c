@@ -60,7 +60,7 @@ int job_new(Manager *manager, LedgerJob *row, Job **ret) {
         job = malloc(sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        *job = (Job){ .manager = manager, .pid_fd = -EBADF, .stderr_fd = -EBADF };
+        *job = (Job){ .manager = manager, .pid_fd = -EBADF, .stderr_fd = -EBADF, .python_fd = -EBADF };
         progress_init(&job->progress);
 
         r = parse_row(row, &job->settings, &job->sheet);
@@ -83,6 +83,7 @@ Job *job_free(Job *job) {
         job_life_clear(job);
         (void) sd_event_source_disable_unref(job->changes_timer);
         (void) close_fd(job->stderr_fd);
+        (void) close_fd(job->python_fd);
         progress_done(&job->progress);
         job->sheet = price_sheet_free(job->sheet);
         g_free(job->path);

@@ -62,6 +62,7 @@ struct Job {
         uint32_t end_wanted; /* PlanEnd */
         uint64_t stop_deadline_nsec;
         int stderr_fd; /* run mode: the caller's */
+        int python_fd; /* the directory of Python=, as its submitter opened it: not there after a restart */
 
         bool unsaved; /* the row is newer than the ledger's */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, copy, write down. The only descriptor of the message that is kept is the caller's stderr in run mode. */
+/* Check, copy, write down. The only descriptors of the message that are kept are the virtual environment of Python=, which is too large to
+ * copy, and the caller's stderr in run mode. */
 #include "daemon/submit.h"
 
 #include <assert.h>
@@ -95,6 +96,15 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 "%s:%u: [Job] Environment=%s: the file's name is longer than 100 bytes.",
                                 s->file_name, settings_locate(s->text, "Job", "Environment"),
                                 s->settings.environment);
+
+        if (s->settings.python[0] && s->python_fd < 0)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                                "%s:%u: [Actor] Python=%s: this directory was not sent along with the job.",
+                                s->file_name, settings_locate(s->text, "Actor", "Python"),
+                                s->settings.python);
+        if (s->python_fd >= 0 && (!s->settings.python[0] || job_directory_check(s->python_fd) < 0))
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "The python must be a directory, for Python=, on a file system that no user serves.");
 
         if (s->purpose == LAUNCH_EVALUATE && s->checkpoint_fd < 0)
                 return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "To evaluate takes a checkpoint.");
@@ -234,6 +244,8 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
 
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
+        if (s.python_fd >= 0)
+                (*ret)->python_fd = fcntl(s.python_fd, F_DUPFD_CLOEXEC, 3);
         r = manager_add(manager, *ret);
         assert(r >= 0);
         say_queued(*ret);

@@ -47,6 +47,11 @@
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
         X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")
 
+/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers; its [Environment] section has the
+ * keyword arguments of gymnasium.make() and this one key of ours. */
+#define ENVIRONMENT_GYM_PREFIX "gym:"
+#define GYM_OPTIONS            "Wrappers"
+
 /* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list, since it has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"
 #define JOB_OPTIONS            "Beta Target Rounds Episodes"

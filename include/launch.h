@@ -24,6 +24,8 @@
 #define UIDS_MAX 65536u
 /* Where the plugin of Environment=./mine.so is mounted: this and the file's own name. */
 #define PLUGIN_DIRECTORY "/plugin/"
+/* Where the virtual environment of Python= is mounted. */
+#define PYTHON_DIRECTORY "/python"
 
 /* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each holds a process that does nothing but
  * keep it: the invoker moves that into a leaf, and the container lives in another. */

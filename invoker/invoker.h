@@ -163,6 +163,8 @@ int invoker_seal_policy(Invoker *i); /* the learner has mapped it: from now on n
 
 /* probe.c. Negative: *ret_fault and *ret_detail say what is wrong with the environment. probe_load() loads what an administrator
  * installed; a plugin stays where it is. */
+/* Whether actors run what a user wrote: it is asked what it is in one of them, and each brings the host's libraries. */
+bool invoker_runs_foreign_code(const Invoker *i);
 int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
 int probe_environment(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
 

@@ -13,6 +13,7 @@
 #include "include/turn.h"
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
 #include "sandbox/sandbox.h"
 
@@ -27,6 +28,9 @@ int pool_load_environment(Invoker *i) {
                         return -errno;
                 return environment_load_job(i->inner, i->invoked->directory, &i->env);
         }
+        if (environment_is_gym(i->settings->environment))
+                return environment_load_gym(i->settings, i->invoked->directory,
+                                i->settings->python[0] ? INVOKER_FD_MOUNTS : -1, &i->env);
         return environment_load(i->settings->environment, i->invoked->directory, &i->env);
 }
 
@@ -39,7 +43,8 @@ int pool_make_sandboxes(Invoker *i) {
                 .settings = i->settings,
                 .mounts = l->mounts,
                 .n_mounts = l->n_mounts,
-                .libraries = !i->env,
+                .libraries = invoker_runs_foreign_code(i),
+                .interpreter = environment_is_gym(i->settings->environment),
                 .memory_limited = i->cgroup.controllers & CONTROLLER_MEMORY,
                 .fd_floor = LEARNER_FD_SEGMENTS + (int) i->n_actors,
                 .executable_fd = -EBADF,
@@ -219,7 +224,7 @@ static void take_name(char *words, const char *name) {
 }
 
 static _Noreturn void child_run(const Invoker *i, const Container *c) {
-        int keep[3], n_keep = 0, plugin_fd = INVOKER_FD_MOUNTS, bell = c->worker.bell_fd;
+        int keep[3], n_keep = 0, mount_fd = INVOKER_FD_MOUNTS, bell = c->worker.bell_fd;
         SandboxEntry entry = {
                 .uid = 1 + c->index,
                 .keep_fds = keep,
@@ -235,9 +240,9 @@ static _Noreturn void child_run(const Invoker *i, const Container *c) {
                 _exit(EXIT_FAILURE);
         }
 
-        /* Without a root of its own a plugin is reached through the descriptor that the job brought. */
-        if (i->plugin_path && i->level < SANDBOX_LEVEL_USERNS)
-                keep[n_keep++] = plugin_fd;
+        /* Without a root of its own what the job brought is reached through its descriptor. */
+        if (i->invoked->launch.n_mounts > 0 && i->level < SANDBOX_LEVEL_USERNS)
+                keep[n_keep++] = mount_fd;
         /* In their order. */
         if (c->ask_fd >= 0)
                 keep[n_keep++] = bell < c->ask_fd ? bell : c->ask_fd;

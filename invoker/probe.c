@@ -93,6 +93,10 @@ static int probe_plugin(Invoker *i, ActordEnvSpec *ret, uint32_t *ret_fault, int
         return r < 0 ? r : -EINVAL;
 }
 
+bool invoker_runs_foreign_code(const Invoker *i) {
+        return !i->env || environment_is_gym(i->settings->environment);
+}
+
 int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         int r = 0;
 
@@ -147,7 +151,7 @@ int probe_environment(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
                                                                   : "/proc/self/fd/16";
 
         *ret_fault = FAULT_LOAD;
-        if (i->env) {
+        if (!invoker_runs_foreign_code(i)) {
                 r = i->env->spec(i->settings->options, i->settings->n_options, &spec);
                 *ret_detail = -r;
         } else

@@ -13,14 +13,23 @@ static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
 static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
         "decide over another job's actors, round by round", NAN, JOB_OPTIONS };
 
+static const EnvironmentRow gym_row = { ENVIRONMENT_GYM_PREFIX "ID", "gym",
+        "any environment of Gymnasium, in Python", NAN, GYM_OPTIONS };
+
 bool environment_is_job(const char *name) {
         assert(name);
 
         return strncmp(name, ENVIRONMENT_JOB_PREFIX, strlen(ENVIRONMENT_JOB_PREFIX)) == 0;
 }
 
+bool environment_is_gym(const char *name) {
+        assert(name);
+
+        return strncmp(name, ENVIRONMENT_GYM_PREFIX, strlen(ENVIRONMENT_GYM_PREFIX)) == 0;
+}
+
 bool environment_is_file(const char *name) {
-        return !environment_is_job(name) && strchr(name, '/');
+        return !environment_is_job(name) && !environment_is_gym(name) && strchr(name, '/');
 }
 
 const EnvironmentRow *environment_find(const char *name) {
@@ -28,6 +37,8 @@ const EnvironmentRow *environment_find(const char *name) {
 
         if (environment_is_job(name))
                 return &job_row;
+        if (environment_is_gym(name))
+                return &gym_row;
         for (size_t i = 0; i < environment_count(); i++)
                 if (strcmp(rows[i].name, name) == 0)
                         return &rows[i];

@@ -7,12 +7,13 @@
 
 #include "include/environments.h"
 
-/* NULL: no environment has this name. Each job:FILE has the same row. */
+/* NULL: no environment has this name. Each job:FILE has the same row, and each gym:ID. */
 const EnvironmentRow *environment_find(const char *name);
 
-/* Whether the name is of a user's file, or of an inner job. */
+/* Whether the name is of a user's file, of an inner job, or of an environment in Python. */
 bool environment_is_file(const char *name);
 bool environment_is_job(const char *name);
+bool environment_is_gym(const char *name);
 
 size_t environment_count(void);
 

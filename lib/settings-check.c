@@ -35,6 +35,15 @@ static void check_options(SettingsReader *reader, const JobSettings *settings, c
         }
 }
 
+/* What its keys mean, only Gymnasium knows; the program that makes it says so. */
+static void check_gym(SettingsReader *reader, const JobSettings *settings) {
+        const char *id = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
+
+        if (*id == '\0' || *id == ':' || id[strlen(id) - 1] == ':')
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
+}
+
 static void check_environment(SettingsReader *reader, const JobSettings *settings) {
         const char *name = settings->environment;
         const EnvironmentRow *row;
@@ -44,6 +53,10 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
         if (name[0] == '\0') {
                 reader_complain(reader, "Job", "Environment", "",
                                 "every job needs one: a name that `actorctl env list` shows, or ./FILE.so");
+                return;
+        }
+        if (environment_is_gym(name)) {
+                check_gym(reader, settings);
                 return;
         }
         if (environment_is_file(name))
@@ -271,6 +284,12 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
+static void check_python(SettingsReader *reader, const JobSettings *settings) {
+        if (settings->python[0] != '\0' && !environment_is_gym(settings->environment))
+                reader_complain(reader, "Actor", "Python", settings->python,
+                                "only Environment=" ENVIRONMENT_GYM_PREFIX "ID has a use for it");
+}
+
 static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {
         if (settings_present(settings, SETTING_Evaluation_StopReturn) && settings->evaluation_episodes == 0)
                 reader_complain(reader, "Evaluation", "StopReturn", "",
@@ -311,5 +330,6 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_replay(reader, settings);
         check_learner(reader, settings);
         check_job(reader, settings);
+        check_python(reader, settings);
         check_evaluation(reader, settings);
 }

@@ -21,6 +21,7 @@ libglib2.0-dev        containers, key files, options and the test framework, on 
 libsqlite3-dev        the ledger
 g++                   the thin layer above Box2D, which is C++
 libbox2d-dev          physics of the Box2D environments
+python3-dev           the bridge to environments in Python, which links its library
 libmujoco-dev         physics of the MuJoCo environments
 libsmartcols-dev      tables of actorctl
 libjson-glib-dev      JSON of actorctl

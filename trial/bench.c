@@ -77,7 +77,7 @@ static void bench(const Trial *trial, const ActordEnv *env, const void *userdata
 /* What a user wrote runs nowhere else than inside. */
 Fault trial_bench(Trial *trial, int32_t *ret_detail) {
         for (int i = 0; i < N_RUNS; i++)
-                for (int inside = trial->env ? 0 : 1; inside < 2; inside++) {
+                for (int inside = trial_runs_foreign_code(trial); inside < 2; inside++) {
                         TrialRate rate = { .inside = (uint32_t) inside, .level = trial->level };
                         Fault fault = trial_run(trial, inside, bench, NULL, ret_detail);
 

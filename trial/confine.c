@@ -81,6 +81,15 @@ static int plugin_reopen(void) {
         return dup3(fd, TRIAL_FD_PLUGIN, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
+/* Whether the one who asks brought a plugin, or a directory of Python packages. */
+static bool brings(const Trial *trial) {
+        return environment_is_file(trial->settings->environment) || trial->settings->python[0];
+}
+
+bool trial_runs_foreign_code(const Trial *trial) {
+        return !trial->env || environment_is_gym(trial->settings->environment);
+}
+
 static int choose_level(Trial *trial) {
         uint32_t choice = trial->settings->sandbox;
         int r;
@@ -93,22 +102,25 @@ static int choose_level(Trial *trial) {
                 return -EPERM; /* user ids that are nobody else's are the spawner's to give */
 
         r = enter_namespaces();
-        if (r >= 0 && !trial->env)
+        if (r >= 0 && brings(trial))
                 r = plugin_reopen();
         trial->level = r >= 0 ? SANDBOX_LEVEL_USERNS : SANDBOX_LEVEL_PROCESS;
         return choice == SANDBOX_CHOICE_USERNS ? r : 0;
 }
 
 static int prepare_sandbox(Trial *trial) {
-        const LaunchMount plugin = { .at = PLUGIN_DIRECTORY "environment.so", .read_only = 1 };
+        bool gym = environment_is_gym(trial->settings->environment);
+        const LaunchMount plugin = { .at = PLUGIN_DIRECTORY "environment.so", .read_only = 1 },
+                          python = { .at = PYTHON_DIRECTORY, .read_only = 1 };
         const SandboxSpec spec = {
                 .kind = SANDBOX_ACTOR,
                 .level = trial->level,
                 .n_uids = 1,
                 .settings = trial->settings,
-                .mounts = &plugin,
-                .n_mounts = !trial->env,
-                .libraries = !trial->env,
+                .mounts = gym ? &python : &plugin,
+                .n_mounts = brings(trial),
+                .libraries = trial_runs_foreign_code(trial),
+                .interpreter = gym,
                 .fd_floor = FD_FLOOR,
                 .executable_fd = -EBADF,
                 .state_fd = -EBADF,
@@ -128,6 +140,9 @@ static int load_installed(Trial *trial, const char *directory) {
         ActordEnvSpec spec = {};
         int r;
 
+        if (environment_is_gym(trial->settings->environment))
+                return environment_load_gym(trial->settings, directory, brings(trial) ? TRIAL_FD_PLUGIN : -1,
+                                &trial->env);
         r = environment_load(trial->settings->environment, directory, &trial->env);
         if (r < 0)
                 return r;
@@ -147,7 +162,7 @@ TrialProblem trial_prepare(Trial *trial, int32_t *ret_detail) {
         }
         trial->page = page;
 
-        if (!strchr(trial->settings->environment, '/')) {
+        if (!environment_is_file(trial->settings->environment)) {
                 r = load_installed(trial, directory);
                 if (r < 0) {
                         trial->page->fault = FAULT_LOAD;
@@ -195,7 +210,7 @@ static _Noreturn void child(const Trial *trial, bool inside, TrialChild f, const
         const SandboxEntry entry = {
                 .uid = 1,
                 .keep_fds = keep,
-                .n_keep_fds = !trial->env && trial->level < SANDBOX_LEVEL_USERNS ? 2 : 1,
+                .n_keep_fds = brings(trial) && trial->level < SANDBOX_LEVEL_USERNS ? 2 : 1,
                 .cgroup_fd = -EBADF,
                 .mapped_bytes = sizeof(TrialPage),
                 .name = "actord-actor",

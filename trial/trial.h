@@ -40,6 +40,9 @@ typedef void (*TrialChild)(const Trial *trial, const ActordEnv *env, const void 
 TrialProblem trial_prepare(Trial *trial, int32_t *ret_detail);
 void trial_done(Trial *trial);
 
+/* Whether what a user wrote runs in the child, which is then always confined. */
+bool trial_runs_foreign_code(const Trial *trial);
+
 /* Forks, confines if `inside`, runs f. Returns how it ended: FAULT_NONE, or what became of the child. */
 Fault trial_run(Trial *trial, bool inside, TrialChild f, const void *userdata, int32_t *ret_detail);
 

@@ -230,6 +230,39 @@ static void test_files(Fixture *f, const void *userdata) {
                         SD_BUS_ERROR_INVALID_ARGS);
 }
 
+/* A virtual environment is a directory that stays the caller's: taken for Python= only, and demanded there. */
+static void test_python(Fixture *f, const void *userdata) {
+        static const struct {
+                const char *environment, *python, *path, *error;
+                int flags;
+        } cases[] = {
+                { "gym:X-v0", "/venv", "/tmp", NULL, O_RDONLY },
+                { "gym:X-v0", "/venv", "/tmp", NULL, O_PATH },
+                { "gym:X-v0", "/venv", NULL, BUS_ERROR(BadJobFile), 0 },
+                { "gym:X-v0", "/venv", "/etc/passwd", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "gym:X-v0", "", "/tmp", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "CartPole-v1", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "gym:", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "gym::X", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
+        };
+
+        if (!ready(f))
+                return;
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                sd_bus_message *m = call_of(f, "SubmitJob");
+                int fd = cases[i].path ? open(cases[i].path, cases[i].flags | O_CLOEXEC) : -1;
+
+                g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)", TEXT, "a.conf", 2, "Job.Environment",
+                                                cases[i].environment, "Actor.Python", cases[i].python),
+                                >=, 0);
+                g_assert_cmpint(fd >= 0 ? sd_bus_message_append(m, "a{sh}a{sv}", 1, BUS_FILE_PYTHON, fd, 0)
+                                        : sd_bus_message_append(m, "a{sh}a{sv}", 0, 0),
+                                >=, 0);
+                (void) close(fd);
+                expect(send_off(f, m, NULL), cases[i].error);
+        }
+}
+
 static char *submit_named(Fixture *f, const char *file_name) {
         sd_bus_message *m = call_of(f, "SubmitJob");
 
@@ -370,6 +403,7 @@ int main(int argc, char **argv) {
         g_test_add("/submit/memfds", Fixture, NULL, set_up, test_memfds, tear_down);
         g_test_add("/submit/overrides", Fixture, NULL, set_up, test_overrides, tear_down);
         g_test_add("/submit/files", Fixture, NULL, set_up, test_files, tear_down);
+        g_test_add("/submit/python", Fixture, NULL, set_up, test_python, tear_down);
         g_test_add("/submit/names", Fixture, NULL, set_up, test_names, tear_down);
         g_test_add("/submit/numbers-again", Fixture, NULL, set_up, test_numbers_again, tear_down);
         g_test_add("/submit/others-do-not-wait", Fixture, NULL, set_up, test_others_do_not_wait, tear_down);

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The half of the bridge that may be slow: it makes an environment, reads its spaces, and finds out whether it can be saved.
+
+Part of env-gym.so, and run in an actor's sandbox; steps never come by here. What a user has to hear is a Refusal: one sentence."""
+import ast, difflib, importlib, io, os, pickle, random, sys, traceback
+
+TELL_BYTES = 8192
+STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
+SNAPSHOT_BYTES_MAX = 64 << 20
+
+
+class Refusal(Exception):
+    pass
+
+
+def tell(error):
+    """A traceback for people: bounded, and without anything that moves a terminal's cursor."""
+    text = str(error) if isinstance(error, Refusal) else "".join(traceback.format_exception(error)).rstrip()
+    if len(text) > TELL_BYTES:
+        text = text[:TELL_BYTES // 2] + "\n  [...]\n" + text[-TELL_BYTES // 2:]
+    text = "".join(c if c == "\n" or c.isprintable() else "?" for c in text)
+    os.write(2, (text + "\n").encode("utf-8", "replace"))
+
+
+def prepare(python, root):
+    """The packages of the virtual environment `python`, which lies at `root`; of the system where both are empty."""
+    import site
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    system = not root
+    if root:
+        packages = f"{root}/lib/{version}/site-packages"
+        try:
+            there = sorted(os.listdir(f"{root}/lib"))
+            with open(f"{root}/pyvenv.cfg", encoding="utf-8") as f:
+                settings = dict(line.split("=", 1) for line in f if "=" in line)
+        except OSError as e:
+            raise Refusal(f"Python={python}: this is no virtual environment that the job can read: {e.strerror}: "
+                          f"{(e.filename or '').removeprefix(root)}")
+        if version not in there:
+            others = [name for name in there if name.startswith("python")]
+            raise Refusal(f"Python={python}: this virtual environment is of {' and '.join(others) or 'no Python'}, and this actord "
+                          f"has {version}: make it with {version} -m venv")
+        site.addsitedir(packages)
+        system = {k.strip(): v.strip() for k, v in settings.items()}.get("include-system-site-packages") == "true"
+    if system:
+        for path in (f"/usr/local/lib/{version}/dist-packages", "/usr/lib/python3/dist-packages"):
+            if os.path.isdir(path):
+                site.addsitedir(path)
+    try:
+        global np, gym
+        import numpy as np
+        import gymnasium as gym
+    except ModuleNotFoundError as e:
+        raise missing(e, python)
+
+
+def missing(error, python, hint=""):
+    """A package that is not there, told by its name and by where it was looked for."""
+    if not error.name and isinstance(error.__cause__, ModuleNotFoundError):
+        error = error.__cause__
+    name = error.name.split(".")[0] if error.name else f"that it needs ({error})"
+    if not python:
+        return Refusal(f"the system's python3 has no package {name}: install it, or name a virtual environment by [Actor] "
+                       f"Python={hint}")
+    return Refusal(f"Python={python}: this virtual environment has no package {name}: install it with {python}/bin/pip, and not "
+                   f"with -e, since what lies elsewhere is not seen{hint}")
+
+
+def literal(text):
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def words(text):
+    """Splits at blanks outside brackets and quotes."""
+    depth, quote, word = 0, "", ""
+    for c in text + " ":
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c.isspace() and depth == 0:
+            if word:
+                yield word
+            word = ""
+            continue
+        depth += 0 if quote else (c in "([{") - (c in ")]}")
+        word += c
+    if word.strip():
+        raise Refusal(f"Wrappers={text}: a bracket or a quote is not closed")
+
+
+def argument(node):
+    """A literal, or the name of one of NumPy's types."""
+    kind = getattr(np, node.id, None) if isinstance(node, ast.Name) else None
+    return kind if isinstance(kind, type) else ast.literal_eval(node)
+
+
+def wrapper_of(node, word):
+    path = ast.unparse(node)
+    module, _, name = path.rpartition(".")
+    home = importlib.import_module(module) if module else gym.wrappers
+    if hasattr(home, name):
+        return getattr(home, name)
+    near = difflib.get_close_matches(name, dir(home), 1)
+    raise Refusal(f"Wrappers={word}: {module or 'gymnasium.wrappers'} has no {name}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def wrap(env, text):
+    for word in words(text):
+        try:
+            node = ast.parse(word, mode="eval").body
+            call = node if isinstance(node, ast.Call) else ast.Call(node, [], [])
+            if not isinstance(call.func, (ast.Name, ast.Attribute)):
+                raise ValueError
+            arguments = [argument(a) for a in call.args]
+            keywords = {k.arg: argument(k.value) for k in call.keywords}
+        except (SyntaxError, ValueError):
+            raise Refusal(f"Wrappers={word}: this is no Name or Name(arguments), where arguments are literals")
+        env = wrapper_of(call.func, word)(env, *arguments, **keywords)
+    return env
+
+
+def make(name, python, options):
+    options = dict(options)
+    wrappers = options.pop("Wrappers", "")
+    try:
+        return wrap(gym.make(name, **{key: literal(value) for key, value in options.items()}), wrappers)
+    except ModuleNotFoundError as e:
+        raise missing(e, python)
+    except gym.error.DependencyNotInstalled as e:
+        if isinstance(e.__cause__, ModuleNotFoundError):
+            raise missing(e.__cause__, python, f" (Gymnasium says: {e})")
+        raise Refusal(f"gym:{name}: {e}")
+    except TypeError as e:
+        if "unexpected keyword argument" not in str(e):
+            raise
+        raise Refusal(f"gym:{name}: [Environment]: {str(e.__cause__ or e)}")
+    except gym.error.NamespaceNotFound as e:
+        raise Refusal(f"gym:{name}: {e} What a module registers is gym:MODULE:ID")
+    except gym.error.Error as e:
+        raise Refusal(f"gym:{name}: {e}")
+
+
+BOX, DISCRETE = 3, 1
+ELEMENTS = {"float32": 1, "float64": 2, "uint8": 4}
+
+
+def space(env, name, action):
+    """(kind, element, shape, n, start, low, high) of a space that the core knows."""
+    s = env.action_space if action else env.observation_space
+    what = "action" if action else "observation"
+    if type(s) is gym.spaces.Discrete:
+        return DISCRETE, 3, (), int(s.n), int(s.start), 0.0, 0.0
+    if not isinstance(s, gym.spaces.Box):
+        hint = "" if action else "; Wrappers=FlattenObservation may make a Box of it"
+        raise Refusal(f"gym:{name}: its {what} space is {s}, and there must be a Box or a Discrete{hint}")
+    kinds = ("float32", "float64") if action else tuple(ELEMENTS)
+    if s.dtype.name not in kinds:
+        hint = "" if action else "; Wrappers=DtypeObservation(float32) makes one of it"
+        raise Refusal(f"gym:{name}: its {what} space is {s}, and a Box must be of {', '.join(kinds)}{hint}")
+    if len(s.shape) > 4:
+        raise Refusal(f"gym:{name}: its {what} space is {s}, and four dimensions are the most")
+    return BOX, ELEMENTS[s.dtype.name], tuple(map(int, s.shape)) or (1,), 0, 0, float(s.low.min()), float(s.high.max())
+
+
+def describe(env, name):
+    spec = env.spec
+    threshold = getattr(spec, "reward_threshold", None)
+    return space(env, name, False), space(env, name, True), float("nan") if threshold is None else float(threshold)
+
+
+def action_parts(env):
+    """An action of a Box as memory that the next one is written into, the call that makes an array of it, its bounds."""
+    s = env.action_space
+    array = np.zeros(s.shape, s.dtype)
+    return array, array.copy, s.low.astype(np.float64).tobytes(), s.high.astype(np.float64).tobytes()
+
+
+def as_array(env):
+    """What makes an observation of any other kind an array of the space's, or fails."""
+    s = env.observation_space
+
+    def convert(observation):
+        array = np.ascontiguousarray(observation, dtype=s.dtype)
+        if array.shape != s.shape and s.shape != ():
+            raise Refusal(f"an observation has the shape {array.shape}, and the observation space is {s}")
+        return array
+    return convert
+
+
+def seed_globals(seed):
+    """For environments that draw from the one stream that all of a process share."""
+    random.seed(seed)
+    np.random.seed(seed & 0xffffffff)
+
+
+def globals_state():
+    state = np.random.get_state(legacy=True)
+    return random.getstate(), state[1].tobytes(), state[2:]
+
+
+# Emulators save themselves, and what pickle would take of them is only how they were made.
+def has_own_state(base):
+    return hasattr(base, "clone_state") and hasattr(base, "restore_state")
+
+
+class Freezer:
+    base = None
+
+    def persistent_id(self, thing):
+        return "base" if self.base is not None and thing is self.base else None
+
+
+class PlainFreezer(Freezer, pickle.Pickler):
+    pass
+
+
+def function_freezer():
+    """Slower, and takes the functions that some wrappers hold; Gymnasium comes with it."""
+    import cloudpickle
+    return type("FunctionFreezer", (Freezer, cloudpickle.Pickler), {})
+
+
+def choose_freezer(env):
+    global freezer_class
+    for freezer_class in (PlainFreezer, function_freezer()):
+        try:
+            return freeze(env)
+        except Exception as e:
+            error = e
+    raise error
+
+
+class Thawer(pickle.Unpickler):
+    def persistent_load(self, name):
+        return self.base
+
+
+def freeze(env):
+    """All that the next step depends on, as bytes."""
+    base = env.unwrapped
+    out = io.BytesIO()
+    freezer = freezer_class(out, protocol=5)
+    freezer.base = base if has_own_state(base) else None
+    freezer.dump((env, base.clone_state(include_rng=True) if has_own_state(base) else None))
+    return out.getvalue()
+
+
+def thaw(env, data):
+    thawer = Thawer(io.BytesIO(data))
+    thawer.base = env.unwrapped
+    new, state = thawer.load()
+    if state is not None:
+        new.unwrapped.restore_state(state)
+    return new
+
+
+def trace(env, actions, seeded):
+    """What an environment shows under these actions. seeded: the shared streams are set before each step, as the bridge does it."""
+    seen = []
+    for k, a in enumerate(actions):
+        if seeded:
+            seed_globals(k)
+        observation, reward, terminated, truncated, _ = env.step(a)
+        seen.append((np.asarray(observation).tobytes(), float(reward), bool(terminated), bool(truncated)))
+        if terminated or truncated:
+            seed_globals(k)
+            seen.append(np.asarray(env.reset(seed=k)[0]).tobytes())
+    return seen
+
+
+def check(env):
+    """Steps a copy that was saved and restored beside the original. (bytes of a snapshot, 0: none that could be trusted; whether
+    steps draw from shared streams; why there is no snapshot)."""
+    env.action_space.seed(SEED_CHECKED)
+    actions = [env.action_space.sample() for _ in range(STEPS_BEFORE + STEPS_CHECKED)]
+    seed_globals(SEED_CHECKED)
+    env.reset(seed=SEED_CHECKED)
+    before = globals_state()
+    trace(env, actions[:1], False)
+    draws = globals_state() != before
+    trace(env, actions[1:STEPS_BEFORE], draws)
+    try:
+        data = choose_freezer(env)
+    except Exception as e:
+        return 0, draws, f"it cannot be pickled ({type(e).__name__}: {e})"
+    before = globals_state()
+    original = trace(env, actions[STEPS_BEFORE:], draws)
+    draws = draws or globals_state() != before
+    size = 2 * max(len(data), len(freeze(env)))
+    try:
+        if trace(thaw(env, data), actions[STEPS_BEFORE:], draws) != original:
+            return 0, draws, "a copy that was saved and restored does not step as the original does"
+    except Exception as e:
+        return 0, draws, f"a copy that was saved does not step ({type(e).__name__}: {e})"
+    if size > SNAPSHOT_BYTES_MAX:
+        return 0, draws, f"it takes {size // 2} bytes"
+    return size, draws, ""

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. This module alone links libpython; the interpreter
+ * starts, and all that a user wrote is imported, after the sandbox has closed.
+ *
+ * A step is one call of a method that was looked up before, an action that is made in place, and one copy of the observation into the
+ * slot. A seed from the episode's keyed stream goes to reset(), and to the streams that a Python process shares; environments that draw
+ * from those in their steps have them set before each step, so that who else lives in the process does not matter.
+ *
+ * A snapshot is the environment, wrappers and all, as pickle writes it, if a copy that was saved and restored steps as the original
+ * does (bridge.py, check()); otherwise the environment is sticky. */
+#include "actor/envs/gym/python.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actor/actor.h"
+#include "include/launch.h"
+#include "lib/environments.h"
+
+typedef struct GymSpace {
+        ActordSpace space;
+        long start;       /* of a Discrete's choices */
+        Py_ssize_t bytes; /* of an observation */
+        char format;      /* of its elements, as the buffer protocol writes it */
+} GymSpace;
+
+typedef struct GymInstance {
+        PyObject *env, *reset, *step; /* methods are bound once */
+        PyObject *convert;            /* what makes any observation one of the space's kind */
+        PyObject *fresh;              /* a Box: returns an array with what lies in `action` */
+        PyObject *low, *high;         /* a Box: bounds, as bytes of doubles */
+        Py_buffer action;
+} GymInstance;
+
+typedef struct GymSnapshot {
+        uint64_t n_bytes;
+        uint8_t bytes[];
+} GymSnapshot;
+
+static const JobSettings *settings;
+static const char *name; /* behind the prefix: [MODULE:]ID */
+static int venv_fd; /* the virtual environment's descriptor, where there is no root; -1: the system's Python */
+static struct {
+        GymSpace observation, action;
+        uint64_t snapshot_bytes; /* 0: sticky */
+        bool draws;              /* steps draw from streams that the process shares */
+        PyObject *seed_globals, *seed_name;
+} task;
+
+/* The way to the virtual environment: through its descriptor where there is one, else where it was mounted. */
+static int start(void) {
+        char root[64] = "";
+
+        if (venv_fd >= 0) {
+                (void) snprintf(root, sizeof(root), "/proc/self/fd/%d", venv_fd);
+                if (access(root, F_OK) < 0)
+                        (void) snprintf(root, sizeof(root), "%s", PYTHON_DIRECTORY);
+        }
+        return python_start(settings->python, root);
+}
+
+static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
+        _cleanup_(python_unrefp) PyObject *list = PyList_New(0);
+
+        for (uint32_t k = 0; list && k < n_options; k++) {
+                _cleanup_(python_unrefp) PyObject *pair =
+                                Py_BuildValue("(ss)", options[k].key, options[k].value);
+
+                if (!pair || PyList_Append(list, pair) < 0)
+                        break;
+        }
+        if (!list || PyErr_Occurred()) {
+                (void) python_tell();
+                return NULL;
+        }
+        return python_call("make", "(ssO)", name, settings->python, list);
+}
+
+static int space_read(PyObject *tuple, GymSpace *ret) {
+        GymSpace s = {};
+        PyObject *shape;
+        long n, count = 1;
+
+        if (!PyArg_ParseTuple(tuple, "IIOlldd", &s.space.kind, &s.space.element, &shape, &n, &s.start,
+                            &s.space.low, &s.space.high))
+                return python_tell();
+
+        s.space.n_dims = (uint32_t) PyTuple_GET_SIZE(shape);
+        for (uint32_t k = 0; k < s.space.n_dims && k < 4; k++) {
+                long length = PyLong_AsLong(PyTuple_GET_ITEM(shape, k));
+
+                if (length < 1 || length > INT32_MAX || __builtin_mul_overflow(count, length, &count))
+                        return -EINVAL;
+                s.space.shape[k] = (uint32_t) length;
+        }
+        if (n < 0 || n > INT32_MAX)
+                return -EINVAL;
+        s.space.n_choices = (uint32_t) n;
+        s.format = s.space.element == ACTORD_F32 ? 'f' : s.space.element == ACTORD_F64 ? 'd' : 'B';
+        s.bytes = count * (s.format == 'f' ? 4 : s.format == 'd' ? 8 : 1);
+        *ret = s;
+        return 0;
+}
+
+/* What there is to save is found out on an environment that nobody else uses. */
+static int task_check(PyObject *env) {
+        _cleanup_(python_unrefp) PyObject *found = python_call("check", "(O)", env);
+        unsigned long long bytes;
+        const char *reason;
+        int draws;
+
+        if (!found)
+                return -EIO;
+        if (!PyArg_ParseTuple(found, "Kps", &bytes, &draws, &reason))
+                return python_tell();
+        if (bytes == 0)
+                (void) fprintf(stderr,
+                                ENVIRONMENT_GYM_PREFIX "%s: episodes cannot be saved: %s; one that is cut "
+                                                       "short by a lost actor begins anew\n",
+                                name, reason);
+        task.snapshot_bytes = bytes > 0 ? sizeof(GymSnapshot) + bytes : 0;
+        task.draws = draws;
+        return 0;
+}
+
+static int task_learn(PyObject *env, double *ret_threshold) {
+        _cleanup_(python_unrefp) PyObject *described = python_call("describe", "(Os)", env, name);
+        PyObject *observation, *action;
+        int r;
+
+        if (!described)
+                return -EINVAL;
+        if (!PyArg_ParseTuple(described, "OOd", &observation, &action, ret_threshold))
+                return python_tell();
+        r = space_read(observation, &task.observation);
+        if (r >= 0)
+                r = space_read(action, &task.action);
+        if (r < 0)
+                return r;
+
+        task.action.space.element = task.action.space.kind == ACTORD_BOX ? ACTORD_F32 : ACTORD_I32;
+        if (!task.seed_name)
+                task.seed_name = Py_BuildValue("(s)", "seed");
+        task.seed_globals = python_helper("seed_globals");
+        return task.seed_name ? task_check(env) : python_tell();
+}
+
+static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        _cleanup_(python_unrefp) PyObject *env = NULL, *closed = NULL;
+        double threshold;
+        int r;
+
+        r = start();
+        if (r < 0)
+                return r;
+        env = make_env(options, n_options);
+        if (!env)
+                return -EINVAL;
+        r = task_learn(env, &threshold);
+        closed = PyObject_CallMethod(env, "close", NULL);
+        PyErr_Clear();
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .observation = task.observation.space,
+                .action = task.action.space,
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = INFINITY,
+                .solved_return = threshold,
+                .instance_bytes = sizeof(GymInstance),
+                .snapshot_bytes = task.snapshot_bytes,
+                .flags = ACTORD_ENV_TRUNCATES | (task.snapshot_bytes == 0 ? ACTORD_ENV_STICKY : 0),
+        };
+        (void) snprintf(ret->name, sizeof(ret->name), ENVIRONMENT_GYM_PREFIX "%.48s", name);
+        return 0;
+}
+
+/* The methods of an environment that is made or restored. Takes the reference, whatever happens. */
+static int instance_bind(GymInstance *i, PyObject *env) {
+        Py_XSETREF(i->env, env);
+        Py_XSETREF(i->reset, PyObject_GetAttrString(env, "reset"));
+        Py_XSETREF(i->step, PyObject_GetAttrString(env, "step"));
+        return i->reset && i->step ? 0 : python_tell();
+}
+
+static int instance_bind_action(GymInstance *i) {
+        _cleanup_(python_unrefp) PyObject *parts = NULL;
+        PyObject *array;
+
+        if (task.action.space.kind != ACTORD_BOX)
+                return 0;
+        parts = python_call("action_parts", "(O)", i->env);
+        if (!parts)
+                return -EIO;
+        if (!PyArg_ParseTuple(parts, "OOSS", &array, &i->fresh, &i->low, &i->high))
+                return python_tell();
+        Py_INCREF(i->fresh);
+        Py_INCREF(i->low);
+        Py_INCREF(i->high);
+        return PyObject_GetBuffer(array, &i->action, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0
+                               ? python_tell()
+                               : 0;
+}
+
+static void gym_close(void *instance) {
+        GymInstance *i = instance;
+
+        if (i->env) {
+                PyObject *closed = PyObject_CallMethod(i->env, "close", NULL);
+
+                Py_XDECREF(closed);
+                PyErr_Clear();
+        }
+        if (i->action.obj)
+                PyBuffer_Release(&i->action);
+        Py_CLEAR(i->env);
+        Py_CLEAR(i->reset);
+        Py_CLEAR(i->step);
+        Py_CLEAR(i->convert);
+        Py_CLEAR(i->fresh);
+        Py_CLEAR(i->low);
+        Py_CLEAR(i->high);
+}
+
+static int gym_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        GymInstance *i = instance;
+        PyObject *env;
+        int r;
+
+        env = make_env(options, n_options);
+        if (!env)
+                return -EINVAL;
+        r = instance_bind(i, env);
+        if (r >= 0)
+                r = instance_bind_action(i);
+        if (r >= 0) {
+                i->convert = python_call("as_array", "(O)", i->env);
+                r = i->convert ? 0 : -EIO;
+        }
+        if (r < 0)
+                gym_close(i);
+        return r;
+}
+
+/* 1: stored; 0: it is no such array. */
+static int store_array(PyObject *observation, void *ret) {
+        Py_buffer view;
+        bool fits;
+
+        if (PyObject_GetBuffer(observation, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) {
+                PyErr_Clear();
+                return 0;
+        }
+        fits = view.len == task.observation.bytes && view.format &&
+               view.format[0] == task.observation.format && view.format[1] == 0;
+        if (fits)
+                memcpy(ret, view.buf, (size_t) view.len);
+        PyBuffer_Release(&view);
+        return fits;
+}
+
+static int store_choice(PyObject *observation, void *ret) {
+        long number = PyLong_AsLong(observation);
+        int32_t choice;
+
+        if (number == -1 && PyErr_Occurred())
+                return python_tell();
+        if (number < task.observation.start ||
+                        number - task.observation.start >= (long) task.observation.space.n_choices)
+                return -ERANGE;
+        choice = (int32_t) (number - task.observation.start);
+        memcpy(ret, &choice, sizeof(choice));
+        return 0;
+}
+
+static int observation_store(const GymInstance *i, PyObject *observation, void *ret) {
+        _cleanup_(python_unrefp) PyObject *array = NULL;
+
+        if (task.observation.space.kind == ACTORD_DISCRETE)
+                return store_choice(observation, ret);
+        if (store_array(observation, ret))
+                return 0;
+        array = PyObject_CallOneArg(i->convert, observation);
+        if (!array)
+                return python_tell();
+        return store_array(array, ret) ? 0 : -EPROTO;
+}
+
+static int seed_globals(uint32_t seed) {
+        _cleanup_(python_unrefp) PyObject *number = PyLong_FromUnsignedLong(seed);
+        _cleanup_(python_unrefp) PyObject *done =
+                        number ? PyObject_CallOneArg(task.seed_globals, number) : NULL;
+
+        return done ? 0 : python_tell();
+}
+
+static int gym_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        GymInstance *i = instance;
+        uint32_t seed = actord_random_u32(random) >> 1; /* emulators take 31 bits */
+        _cleanup_(python_unrefp) PyObject *number = PyLong_FromUnsignedLong(seed), *result = NULL;
+        PyObject *arguments[] = { number };
+        int r;
+
+        r = number ? seed_globals(seed) : -ENOMEM;
+        if (r < 0)
+                return r;
+        result = PyObject_Vectorcall(i->reset, arguments, 0, task.seed_name);
+        if (!result)
+                return python_tell();
+        if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
+                PyErr_SetString(PyExc_TypeError, "reset() returned no pair (observation, info)");
+                return python_tell();
+        }
+        return observation_store(i, PyTuple_GET_ITEM(result, 0), ret_observation);
+}
+
+/* An array of its own for each step, since an environment may keep it. */
+static PyObject *action_make(const GymInstance *i, const void *action) {
+        Py_ssize_t n = task.action.space.kind == ACTORD_BOX ? i->action.len / i->action.itemsize : 0;
+        const double *low, *high;
+        const float *numbers = action;
+        int32_t choice;
+
+        if (task.action.space.kind == ACTORD_DISCRETE) {
+                memcpy(&choice, action, sizeof(choice));
+                return PyLong_FromLong(task.action.start + choice);
+        }
+        low = (const double *) (const void *) PyBytes_AS_STRING(i->low);
+        high = (const double *) (const void *) PyBytes_AS_STRING(i->high);
+        for (Py_ssize_t k = 0; k < n; k++) {
+                double x = fmin(fmax((double) numbers[k], low[k]), high[k]);
+
+                if (i->action.itemsize == sizeof(float))
+                        ((float *) i->action.buf)[k] = (float) x;
+                else
+                        ((double *) i->action.buf)[k] = x;
+        }
+        return PyObject_CallNoArgs(i->fresh);
+}
+
+static int step_read(const GymInstance *i, PyObject *result, void *ret_observation, ActordStep *ret) {
+        int terminated, truncated;
+        double reward;
+
+        if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 5) {
+                PyErr_SetString(PyExc_TypeError,
+                                "step() returned no (observation, reward, terminated, truncated, info)");
+                return python_tell();
+        }
+        reward = PyFloat_AsDouble(PyTuple_GET_ITEM(result, 1));
+        if (reward == -1.0 && PyErr_Occurred())
+                return python_tell();
+        terminated = PyObject_IsTrue(PyTuple_GET_ITEM(result, 2));
+        truncated = PyObject_IsTrue(PyTuple_GET_ITEM(result, 3));
+        if (terminated < 0 || truncated < 0)
+                return python_tell();
+
+        *ret = (ActordStep){
+                .reward = reward, .terminated = (uint8_t) terminated, .truncated = (uint8_t) truncated
+        };
+        return observation_store(i, PyTuple_GET_ITEM(result, 0), ret_observation);
+}
+
+static int gym_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        GymInstance *i = instance;
+        PyObject *argument, *result;
+        int r;
+
+        if (task.draws) {
+                r = seed_globals(actord_random_u32(random));
+                if (r < 0)
+                        return r;
+        }
+
+        argument = action_make(i, action);
+        result = argument ? PyObject_CallOneArg(i->step, argument) : NULL;
+        Py_XDECREF(argument);
+        if (!result)
+                return python_tell();
+        r = step_read(i, result, ret_observation, ret);
+        Py_DECREF(result);
+        return r;
+}
+
+static int gym_snapshot(const void *instance, void *ret_snapshot) {
+        const GymInstance *i = instance;
+        GymSnapshot *snapshot = ret_snapshot;
+        _cleanup_(python_unrefp) PyObject *bytes = NULL;
+        char *data;
+        Py_ssize_t n;
+
+        if (task.snapshot_bytes == 0)
+                return -ENOTSUP;
+        bytes = python_call("freeze", "(O)", i->env);
+        if (!bytes)
+                return -EIO;
+        if (PyBytes_AsStringAndSize(bytes, &data, &n) < 0)
+                return python_tell();
+        if ((uint64_t) n > task.snapshot_bytes - sizeof(GymSnapshot)) {
+                (void) fprintf(stderr,
+                                ENVIRONMENT_GYM_PREFIX
+                                "%s: an episode takes %zd bytes to save, more than twice what it took at the "
+                                "start; write Carry=reset if it grows without end\n",
+                                name, n);
+                return -EFBIG;
+        }
+        snapshot->n_bytes = (uint64_t) n;
+        memcpy(snapshot->bytes, data, (size_t) n);
+        return 0;
+}
+
+static int gym_restore(void *instance, const void *snapshot) {
+        const GymSnapshot *s = snapshot;
+        GymInstance *i = instance;
+        PyObject *env;
+
+        if (task.snapshot_bytes == 0)
+                return -ENOTSUP;
+        if (s->n_bytes > task.snapshot_bytes - sizeof(GymSnapshot))
+                return -EINVAL;
+        env = python_call("thaw", "(Oy#)", i->env, s->bytes, (Py_ssize_t) s->n_bytes);
+        return env ? instance_bind(i, env) : -EIO;
+}
+
+static const ActordEnv gym_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = gym_spec,
+        .init = gym_init,
+        .reset = gym_reset,
+        .step = gym_step,
+        .snapshot = gym_snapshot,
+        .restore = gym_restore,
+        .close = gym_close,
+};
+
+__attribute__((visibility("default"))) const ActordEnv *actord_gym_env(
+                const JobSettings *job_settings, int python_fd);
+
+/* The module's one entrance. Nothing is started: who calls it is outside of the sandbox. */
+const ActordEnv *actord_gym_env(const JobSettings *job_settings, int python_fd) {
+        if (python_expose() < 0)
+                return NULL;
+        settings = job_settings;
+        name = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
+        venv_fd = python_fd;
+        return &gym_env;
+}

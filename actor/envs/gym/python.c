@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* CPython, isolated: no user's directory, no variables, no byte code written, and one hash seed for all, since the order of a set of
+ * strings would otherwise differ from process to process and be part of what is learned. */
+#include "actor/envs/gym/python.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* bridge.py is carried as text: the actor's root has no file of ours. */
+__asm__(".pushsection .rodata\n"
+        "bridge_text:\n"
+        ".incbin \"actor/envs/gym/bridge.py\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const char bridge_text[] __attribute__((visibility("hidden")));
+
+#define VERSION_DIRECTORY \
+        PYTHON_PREFIX "/lib/python" Py_STRINGIFY(PY_MAJOR_VERSION) "." Py_STRINGIFY(PY_MINOR_VERSION)
+
+static PyObject *bridge; /* its names; NULL: not started */
+
+/* An actor is one thread, and is not allowed another. */
+static void set_variables(void) {
+        static const char *const variables[][2] = { { "OPENBLAS_NUM_THREADS", "1" },
+                { "OMP_NUM_THREADS", "1" }, { "MKL_NUM_THREADS", "1" }, { "NUMEXPR_NUM_THREADS", "1" },
+                { "HOME", "/" }, { "SDL_VIDEODRIVER", "dummy" }, { "SDL_AUDIODRIVER", "dummy" },
+                { "PYGAME_HIDE_SUPPORT_PROMPT", "1" } };
+
+        for (size_t i = 0; i < ELEMENTSOF(variables); i++)
+                (void) setenv(variables[i][0], variables[i][1], 1);
+}
+
+static PyStatus configure(PyConfig *config) {
+        static const wchar_t *const paths[] = { L"" VERSION_DIRECTORY,
+                L"" VERSION_DIRECTORY "/lib-dynload" };
+        PyStatus status;
+
+        config->site_import = 0;
+        config->write_bytecode = 0;
+        config->install_signal_handlers = 0;
+        config->buffered_stdio = 0;
+        config->use_hash_seed = 1;
+        config->hash_seed = 0;
+        config->module_search_paths_set = 1;
+
+        status = PyConfig_SetString(config, &config->home, L"" PYTHON_PREFIX);
+        if (!PyStatus_Exception(status))
+                status = PyConfig_SetString(config, &config->program_name, L"python3");
+        for (size_t i = 0; i < ELEMENTSOF(paths) && !PyStatus_Exception(status); i++)
+                status = PyWideStringList_Append(&config->module_search_paths, paths[i]);
+        return status;
+}
+
+int python_expose(void) {
+        Dl_info library;
+
+        if (dladdr((void *) Py_InitializeFromConfig, &library) == 0 ||
+                        !dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL))
+                return -ENOEXEC;
+        return 0;
+}
+
+static int initialise(void) {
+        PyConfig config;
+        PyStatus status;
+
+        set_variables();
+        PyConfig_InitIsolatedConfig(&config);
+        status = configure(&config);
+        if (!PyStatus_Exception(status))
+                status = Py_InitializeFromConfig(&config);
+        PyConfig_Clear(&config);
+        if (!PyStatus_Exception(status))
+                return 0;
+
+        (void) fprintf(stderr, "Python does not start: %s\n",
+                        status.err_msg ? status.err_msg : "no reason is given");
+        return -ENOEXEC;
+}
+
+/* The helpers become a module of their own, since what is pickled names its module. */
+static int load_bridge(void) {
+        _cleanup_(python_unrefp) PyObject *code = Py_CompileString(bridge_text, "bridge.py", Py_file_input);
+        _cleanup_(python_unrefp) PyObject *module =
+                        code ? PyImport_ExecCodeModule("actord_bridge", code) : NULL;
+
+        if (!module) {
+                PyErr_Print();
+                return -ENOEXEC;
+        }
+        bridge = PyModule_GetDict(TAKE_PTR(module));
+        return 0;
+}
+
+int python_start(const char *python, const char *root) {
+        _cleanup_(python_unrefp) PyObject *done = NULL;
+        int r;
+
+        if (bridge)
+                return 0;
+        r = initialise();
+        if (r >= 0)
+                r = load_bridge();
+        if (r < 0)
+                return r;
+
+        done = python_call("prepare", "(ss)", python, root);
+        return done ? 0 : -ENOEXEC;
+}
+
+PyObject *python_helper(const char *name) {
+        return PyDict_GetItemString(bridge, name);
+}
+
+PyObject *python_call(const char *name, const char *format, ...) {
+        _cleanup_(python_unrefp) PyObject *arguments = NULL;
+        PyObject *result = NULL;
+        va_list values;
+
+        va_start(values, format);
+        arguments = Py_VaBuildValue(format, values);
+        va_end(values);
+
+        if (arguments)
+                result = PyObject_CallObject(python_helper(name), arguments);
+        if (!result)
+                (void) python_tell();
+        return result;
+}
+
+int python_tell(void) {
+        PyObject *type, *value, *traceback;
+        _cleanup_(python_unrefp) PyObject *told = NULL;
+
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (value && traceback)
+                (void) PyException_SetTraceback(value, traceback);
+        if (value)
+                told = PyObject_CallOneArg(python_helper("tell"), value);
+        /* Out of memory, or an exception that raises another when it is printed: then nobody hears of it. */
+        PyErr_Clear();
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return -EIO;
+}
