@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Environments in Python: the same numbers as without us, the same policy whatever happens to an actor, and nothing beyond the sandbox."""
+import glob, shutil
+from story import *
+
+VENV = os.path.join(BUILD, "venv")
+PYTHON = "/usr/bin/python3"
+PACKAGES = ("gymnasium>=1.0", "numpy")
+
+# Environments of the tests' own: each is as awkward as one of somebody's may be.
+MODULE = '''
+import os, random, socket
+import gymnasium, numpy as np
+
+
+class Counter(gymnasium.Env):
+    """Pictures, actions that begin at 3, and numbers from streams that the whole process shares."""
+    observation_space = gymnasium.spaces.Box(0, 255, (2, 3, 4), np.uint8)
+    action_space = gymnasium.spaces.Discrete(3, start=3)
+
+    def picture(self):
+        return (np.arange(24) * self.k + random.randrange(100) + np.random.randint(100)).astype(np.uint8).reshape(2, 3, 4)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.k, self.noise = 0, float(self.np_random.random())
+        return self.picture(), {}
+
+    def step(self, action):
+        assert action in (3, 4, 5), action
+        self.k += 1
+        return self.picture(), action + self.noise, self.np_random.random() < 0.02, self.k >= 70, {}
+
+
+class Transposed(gymnasium.Env):
+    """Observations that are no contiguous arrays of the space's type, bounds that differ, and an action that is kept."""
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2, 3), np.float64)
+    action_space = gymnasium.spaces.Box(np.array([-1, 0]), np.array([1, 2]), dtype=np.float64)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.before, self.k = np.zeros(2), 0
+        return np.zeros((3, 2)).T, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        kept, self.before, self.k = self.before, action, self.k + 1
+        seen = [[float(kept[0]), float(kept[1]), 1 / 3], [float(action[0]), float(action[1]), float(self.np_random.random())]]
+        return seen if self.k % 2 else np.array(seen).T.copy().T, float(kept.sum()), False, self.k % 50 == 0, {}
+
+
+class Held(Counter):
+    """It cannot be saved."""
+    def __init__(self):
+        self.generator = (k for k in range(10 ** 9))
+
+
+class Failing(Counter):
+    def step(self, action):
+        if self.k == 60:
+            raise RuntimeError("the valve\\x1b[31m is stuck")
+        return super().step(action)
+
+
+class Hostile(Counter):
+    def reset(self, seed=None, options=None):
+        for name, attempt in (("passwd", lambda: open("/etc/passwd").read()), ("write", lambda: open("/usr/lib/x", "w")),
+                              ("home", lambda: os.listdir("/root")), ("socket", socket.socket), ("fork", os.fork),
+                              ("exec", lambda: os.execv("/bin/true", ["true"])), ("thread", self.thread),
+                              ("kill", lambda: os.kill(1, 9)), ("venv", lambda: open(__file__, "r+"))):
+            try:
+                attempt()
+                os.write(2, f"SUCCEEDED {name}\\n".encode())
+            except (OSError, RuntimeError) as e:
+                os.write(2, f"refused {name}: {e}\\n".encode())
+        return super().reset(seed=seed)
+
+    def thread(self):
+        import threading
+        threading.Thread(target=print).start()
+
+
+class Strange(Counter):
+    action_space = gymnasium.spaces.MultiDiscrete([2, 3])
+
+
+for kind in (Counter, Transposed, Held, Failing, Hostile, Strange):
+    gymnasium.register(f"{kind.__name__}-v0", kind)
+gymnasium.register("Needy-v0", "package_that_is_not:Needy")
+'''
+
+# Replays what `env rollout` says it did, in plain Python and with the seeds that its streams have.
+REFERENCE = '''
+import json, random, sys
+import gymnasium, numpy as np
+
+
+def first(seed, purpose, ordinal, step):
+    """The first word of a stream of slot 0: Philox4x32-10."""
+    c = [0, purpose << 24 | step, (ordinal & 255) << 24, ordinal >> 8]
+    k = [seed & 0xffffffff, seed >> 32]
+    for _ in range(10):
+        p, q = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [q >> 32 ^ c[1] ^ k[0], q & 0xffffffff, p >> 32 ^ c[3] ^ k[1], p & 0xffffffff]
+        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
+    return c[0]
+
+
+def seed_globals(n):
+    random.seed(n)
+    np.random.seed(n)
+
+
+name, seed, draws = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "draws"
+env, n = gymnasium.make(name), 0
+space, actions = env.observation_space, env.action_space
+flat = lambda o: [float(x) for x in np.asarray(o, getattr(space, "dtype", None)).ravel()]
+for line in sys.stdin:
+    row = json.loads(line)
+    if "episode" in row:
+        start = first(seed, 2, row["episode"], 0) >> 1
+        seed_globals(start)
+        assert flat(env.reset(seed=start)[0]) == [float(x) for x in np.ravel(row["observation"])], row
+        continue
+    if draws:
+        seed_globals(first(seed, 3, row["step"] >> 24, row["step"] & 0xffffff))
+    action = row["action"]
+    if isinstance(actions, gymnasium.spaces.Discrete):
+        action = int(actions.start) + int(np.ravel(action)[0])
+    else:
+        action = np.clip(np.array(action, np.float32).astype(actions.dtype).reshape(actions.shape), actions.low, actions.high)
+    observation, reward, terminated, truncated, _ = env.step(action)
+    assert flat(observation) == [float(x) for x in np.ravel(row["observation"])], (row, observation)
+    assert (float(reward), bool(terminated)) == (row["reward"], row["terminated"]), (row, reward)
+    assert bool(truncated and not terminated) == row["truncated"], row
+    n += 1
+print(n)
+'''
+
+JOB = """[Job]
+Environment={environment}
+StopSteps={steps}
+Seed=4
+[Scaling]
+Actors=3
+[Actor]
+Python={python}
+EnvsPerActor=2
+RolloutSteps=64
+[Learner]
+Epochs=2
+"""
+
+
+def venv():
+    """The virtual environment of all stories: made once, and kept in the build tree."""
+    if not os.path.exists(os.path.join(BUILD, "env-gym.so")):
+        raise Skip("env-gym.so is not built: there was no python3-dev")
+    if not os.path.exists(os.path.join(VENV, "ready")):
+        shutil.rmtree(VENV, ignore_errors=True)
+        if subprocess.run([PYTHON, "-m", "venv", VENV], capture_output=True).returncode != 0:
+            raise Skip("python3 -m venv makes no virtual environment here")
+        r = subprocess.run([VENV + "/bin/pip", "install", "-q", "--timeout=10", "--retries=1", *PACKAGES], capture_output=True, text=True)
+        if r.returncode != 0:
+            raise Skip("pip cannot install gymnasium: " + (r.stderr.strip().splitlines() or ["no reason"])[-1])
+        open(os.path.join(VENV, "ready"), "w").close()
+    with open(glob.glob(VENV + "/lib/python3*/site-packages")[0] + "/actord_awkward.py", "w") as f:
+        f.write(MODULE)
+    return VENV
+
+
+def job(environment, steps=3072, python=None):
+    path = os.path.join(STATE, "bridge.conf")
+    with open(path, "w") as f:
+        f.write(JOB.format(environment=environment, steps=steps, python=python or venv()))
+    return path
+
+
+def refused(environment, *sets, python=None):
+    r = run(job(environment, python=python), *sets, ok=False)
+    assert r.status == 2, (r.status, r.err)
+    return r.err
+
+
+@story("10,000 steps are those of the same environment in plain Python, bit for bit")
+def equal_to_python():
+    for name, draws in (("CartPole-v1", ""), ("Pendulum-v1", ""), ("FrozenLake-v1", ""), ("actord_awkward:Counter-v0", "draws"),
+                        ("actord_awkward:Transposed-v0", "")):
+        r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--seed", "12", "--steps", "10000")
+        equal(r.status, 0, f"{r.err}: status")
+        p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True)
+        equal((p.returncode, p.stdout), (0, "10000\n"), f"{name}: {p.stderr[-1500:]}: what plain Python does")
+
+
+@story("snapshots hold all that there is, wrappers and functions in them too, and what cannot be saved is said")
+def snapshots():
+    sets = ["--set", "Actor.Python=" + venv()]
+    shown = ctl("env", "show", "gym:actord_awkward:Counter-v0", *sets)
+    assert "snapshots:    yes" in shown.out, (shown.out, shown.err)
+    checked = ctl("env", "check", "gym:CartPole-v1", *sets, "--set", "Wrappers=FlattenObservation TimeLimit(30)")
+    assert checked.status == 0 and "ok 8 - what is restored from a snapshot goes on" in checked.out, checked.out
+    assert "not ok" not in checked.out and "ok 8 - what is restored from a snapshot goes on as the original does #" not in checked.out
+    shown = ctl("env", "show", "gym:actord_awkward:Held-v0", *sets)
+    assert "snapshots:    none" in shown.out and "episodes cannot be saved: it cannot be pickled" in shown.err, (shown.out, shown.err)
+
+
+@story("a job gives the same policy, however its actors die, whoever shares a container, and whatever the sandbox")
+def pure():
+    for name in ("gym:CartPole-v1", "gym:actord_awkward:Counter-v0"):
+        calm = run(job(name, 12288))
+        killer = Killer("actord-actor", low=0.25, high=0.5)
+
+        def later(p):
+            """Not the one that is asked what the environment is, which is alone."""
+            wait_for("actors", lambda: len(descendants(p.pid, "actord-actor")) >= 3)
+            killer(p)
+        again = run(job(name, 12288), during=later)
+        assert killer.killed, again.json
+        equal(again.policy_sha256, calm.policy_sha256, f"{name}: policies")
+        equal(run(job(name, 12288), "Actor.Processes=1").policy_sha256, calm.policy_sha256, f"{name}: policies of one process")
+    for level in ("userns", "process"):
+        equal(run(job(name, 12288), "Actor.Sandbox=" + level).policy_sha256, calm.policy_sha256, f"policies at {level}")
+
+
+@story("wrappers stand in the job file, with their arguments; one that there is not is told")
+def wrappers():
+    sets = ["--set", "Actor.Python=" + venv()]
+    r = ctl("env", "show", "gym:CartPole-v1", *sets, "--set", "Wrappers=TimeLimit(20) FrameStackObservation(stack_size=4)")
+    assert "4x4 numbers (float32)" in r.out, r.out
+    r = ctl("env", "rollout", "gym:CartPole-v1", *sets, "--set", "Wrappers=TimeLimit(7)", "--steps", "50")
+    assert '"step": 6,' in r.out and [json.loads(x)["truncated"] for x in r.out.splitlines() if '"step": 6,' in x] == [True], r.out
+    assert "did you mean TimeLimit?" in refused("gym:CartPole-v1", "Environment.Wrappers=TimeLimits(3)")
+    assert "a bracket or a quote is not closed" in refused("gym:CartPole-v1", "Environment.Wrappers=TimeLimit(3")
+    assert "unexpected keyword argument 'gravity'" in refused("gym:CartPole-v1", "Environment.gravity=3")
+
+
+@story("an exception is told with its traceback, bounded and printable, and fails the job with its reason")
+def exception():
+    r = run(job("gym:actord_awkward:Failing-v0"), "Actor.Retries=1", ok=False)
+    assert r.status not in (0, 2) and r.state == "failed", (r.status, r.out)
+    assert "RuntimeError: the valve?[31m is stuck" in r.err and "in step" in r.err, r.err
+    assert "environment" in r.fault, r.fault
+
+
+@story("what is missing is named: a package and where it was looked for, Gymnasium itself, a virtual environment")
+def missing():
+    text = refused("gym:actord_awkward:Needy-v0")
+    assert "no package package_that_is_not" in text and venv() in text, text
+    assert "no package nowhere" in refused("gym:nowhere:X-v0")
+    empty = os.path.join(STATE, "empty")
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", empty], check=True)
+    text = refused("gym:CartPole-v1", python=empty)
+    assert f"Python={empty}: this virtual environment has no package numpy" in text, text
+    assert "it has no pyvenv.cfg" in refused("gym:CartPole-v1", python=STATE)
+    assert "cannot be opened: No such file" in refused("gym:CartPole-v1", python=STATE + "/none")
+    os.rename(glob.glob(empty + "/lib/python3*")[0], empty + "/lib/python3.1")
+    text = refused("gym:CartPole-v1", python=empty)
+    assert "is of python3.1, and this actord has python3." in text, text
+    assert "MultiDiscrete([2 3]), and there must be a Box or a Discrete" in refused("gym:actord_awkward:Strange-v0")
+
+
+@story("what a script tries beyond its sandbox is refused, and the script hears of it")
+def hostile():
+    for level in ("auto", "process"):
+        r = run(job("gym:actord_awkward:Hostile-v0", 768), "Actor.Sandbox=" + level)
+        equal(r.state, "finished", "states")
+        tried = set(re.findall(r"refused (\w+):", r.err))
+        assert "SUCCEEDED" not in r.err, [x for x in r.err.splitlines() if "SUCCEEDED" in x]
+        equal(tried, {"passwd", "write", "home", "socket", "fork", "exec", "thread", "kill", "venv"}, "what was refused")
+
+
+tell()
