@@ -58,8 +58,8 @@ static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
  * again from step 0, and as actions depend on (slot, ordinal, step) alone, it gets the same ones. */
 typedef struct Exchange {
         _Atomic uint32_t asked;                 /* number of the newest request */
-        uint32_t step;
-        uint64_t ordinal;
+        _Atomic uint32_t step;                  /* atomic, as it may be written while it is read, against all rules */
+        _Atomic uint64_t ordinal;
         _Atomic uint32_t parked;                /* the actor: I sleep on `answered`, wake me */
         uint8_t pad0[44];
         _Atomic uint32_t answered;              /* = asked */

@@ -42,8 +42,8 @@ void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t 
         assert(exchange);
 
         number = atomic_load_explicit(&exchange->asked, memory_order_relaxed) + 1;
-        exchange->ordinal = ordinal;
-        exchange->step = step;
+        atomic_store_explicit(&exchange->ordinal, ordinal, memory_order_relaxed);
+        atomic_store_explicit(&exchange->step, step, memory_order_relaxed);
         /* seq_cst: publishes observations and request, and comes before the look at `asleep`. */
         atomic_store_explicit(&exchange->asked, number, memory_order_seq_cst);
         if (atomic_load_explicit(&exchange->asleep, memory_order_seq_cst))
@@ -67,8 +67,8 @@ bool exchange_asked(const Exchange *exchange, uint32_t answered_last, Ask *ret) 
         ask.number = atomic_load_explicit(&exchange->asked, memory_order_seq_cst);
         if (ask.number == answered_last)
                 return false;
-        ask.ordinal = *(const volatile uint64_t *) &exchange->ordinal;
-        ask.step = *(const volatile uint32_t *) &exchange->step;
+        ask.ordinal = atomic_load_explicit(&exchange->ordinal, memory_order_relaxed);
+        ask.step = atomic_load_explicit(&exchange->step, memory_order_relaxed);
         *ret = ask;
         return true;
 }
