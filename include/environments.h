@@ -20,27 +20,68 @@
                         "TerminateWhenUnhealthy HealthyStateMin HealthyStateMax HealthyZMin "              \
                         "HealthyZMax HealthyAngleMin HealthyAngleMax ResetNoiseScale "                     \
                         "ExcludeCurrentPositions")                                                         \
+        X("Hopper-v5", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
+                        "TerminateWhenUnhealthy HealthyStateMin HealthyStateMax HealthyZMin "              \
+                        "HealthyZMax HealthyAngleMin HealthyAngleMax ResetNoiseScale "                     \
+                        "ExcludeCurrentPositions")                                                         \
         X("Walker2d-v4", "mujoco", "make a two-legged robot walk forward", NAN,                            \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
+                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax HealthyAngleMin "                  \
+                        "HealthyAngleMax ResetNoiseScale ExcludeCurrentPositions")                         \
+        X("Walker2d-v5", "mujoco", "make a two-legged robot walk forward", NAN,                            \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
                         "TerminateWhenUnhealthy HealthyZMin HealthyZMax HealthyAngleMin "                  \
                         "HealthyAngleMax ResetNoiseScale ExcludeCurrentPositions")                         \
         X("HalfCheetah-v4", "mujoco", "make half a cheetah run forward", 4800.0,                           \
                         "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                       \
                         "ExcludeCurrentPositions")                                                         \
+        X("HalfCheetah-v5", "mujoco", "make half a cheetah run forward", 4800.0,                           \
+                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                       \
+                        "ExcludeCurrentPositions")                                                         \
         X("Swimmer-v4", "mujoco", "make three links swim forward", 360.0,                                  \
                         "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                       \
                         "ExcludeCurrentPositions")                                                         \
-        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")       \
-        X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0, "Engine") \
-        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine")                     \
-        X("Ant-v4", "mujoco", "make a four-legged robot walk forward", 6000.0,                             \
-                        "Engine CtrlCostWeight HealthyReward TerminateWhenUnhealthy "                      \
-                        "HealthyZMin HealthyZMax ResetNoiseScale "                                         \
+        X("Swimmer-v5", "mujoco", "make three links swim forward", 360.0,                                  \
+                        "Engine ForwardRewardWeight CtrlCostWeight ResetNoiseScale "                       \
                         "ExcludeCurrentPositions")                                                         \
+        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, "Engine")       \
+        X("InvertedPendulum-v5", "mujoco", "balance a pole on a motor-driven cart", 950.0,                 \
+                        "Engine ResetNoiseScale")                                                          \
+        X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0, "Engine") \
+        X("InvertedDoublePendulum-v5", "mujoco", "balance two poles in a row on a cart", 9100.0,           \
+                        "Engine HealthyReward ResetNoiseScale")                                            \
+        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine")                     \
+        X("Reacher-v5", "mujoco", "bring a two-link arm to a target", -3.75,                               \
+                        "Engine RewardDistWeight RewardControlWeight")                                     \
+        X("Pusher-v4", "mujoco", "push an object to a goal with a seven-joint arm", 0.0, "Engine")         \
+        X("Pusher-v5", "mujoco", "push an object to a goal with a seven-joint arm", 0.0,                   \
+                        "Engine RewardNearWeight RewardDistWeight RewardControlWeight")                    \
+        X("Ant-v4", "mujoco", "make a four-legged robot walk forward", 6000.0,                             \
+                        "Engine UseContactForces CtrlCostWeight ContactCostWeight ContactForceMin "        \
+                        "ContactForceMax HealthyReward TerminateWhenUnhealthy HealthyZMin "                \
+                        "HealthyZMax ResetNoiseScale ExcludeCurrentPositions")                             \
+        X("Ant-v5", "mujoco", "make a four-legged robot walk forward", 6000.0,                             \
+                        "Engine CtrlCostWeight ContactCostWeight ContactForceMin ContactForceMax "         \
+                        "HealthyReward TerminateWhenUnhealthy HealthyZMin HealthyZMax "                    \
+                        "ResetNoiseScale ExcludeCurrentPositions ForwardRewardWeight "                     \
+                        "IncludeCfrcExt")                                                                  \
         X("Humanoid-v4", "mujoco", "make a humanoid walk forward", NAN,                                    \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
-                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale")                  \
+                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale "                  \
+                        "ExcludeCurrentPositions")                                                         \
+        X("Humanoid-v5", "mujoco", "make a humanoid walk forward", NAN,                                    \
+                        "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
+                        "TerminateWhenUnhealthy HealthyZMin HealthyZMax ResetNoiseScale "                  \
+                        "ExcludeCurrentPositions ContactCostWeight ContactCostMin ContactCostMax "         \
+                        "IncludeCinert IncludeCvel "                                                       \
+                        "IncludeQfrcActuator IncludeCfrcExt")                                              \
         X("HumanoidStandup-v4", "mujoco", "make a humanoid get up from lying", NAN, "Engine")              \
+        X("HumanoidStandup-v5", "mujoco", "make a humanoid get up from lying", NAN,                        \
+                        "Engine UphCostWeight CtrlCostWeight ImpactCostWeight ImpactCostMin "              \
+                        "ImpactCostMax ResetNoiseScale ExcludeCurrentPositions "                           \
+                        "IncludeCinert IncludeCvel "                                                       \
+                        "IncludeQfrcActuator IncludeCfrcExt")                                              \
         X("LunarLander-v3", "box2d", "land a craft on a pad with four engines", 200.0,                     \
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
         X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,                 \

@@ -13,8 +13,9 @@ gymnasium.logger.min_level = 50
 BUILD = os.environ["ACTORD_BUILD"]
 ENGINE = os.environ.get("PARITY_ENGINE")
 EPISODES = int(os.environ.get("PARITY_EPISODES", "1000"))
-MUJOCO = ("Hopper", "Walker2d", "HalfCheetah", "Swimmer", "InvertedPendulum", "InvertedDoublePendulum", "Reacher", "Ant", "Humanoid",
+MUJOCO = ("Hopper", "Walker2d", "HalfCheetah", "Swimmer", "InvertedPendulum", "InvertedDoublePendulum", "Reacher", "Pusher", "Ant", "Humanoid",
           "HumanoidStandup")
+VERSIONS = ("v4", "v5")
 CLASSIC = {"CartPole-v0": 200, "CartPole-v1": 500, "Pendulum-v1": 200, "Acrobot-v1": 500, "MountainCar-v0": 200, "MountainCarContinuous-v0": 999}
 MOTION, SHAPE = ("body_", "jnt_", "dof_", "actuator_", "qpos0", "qpos_spring"), ("geom_",)
 # Looks, and where in other arrays something begins; a quaternion of a body or shape that is round about that axis says nothing.
@@ -146,7 +147,7 @@ def distribution(name):
     env = gymnasium.make(name)
     horizon, wanted = env.spec.max_episode_steps, max(EPISODES // 10, 20)
     ours, theirs = [], []
-    for _, rows in rollout(name, wanted * horizon // (10 if name in ("Hopper-v4", "Walker2d-v4", "Ant-v4", "Humanoid-v4") else 1)):
+    for _, rows in rollout(name, wanted * horizon // (10 if name[:-3] in ("Hopper", "Walker2d", "Ant", "Humanoid") else 1)):
         if rows[-1]["terminated"] or rows[-1]["truncated"]:
             ours.append((sum(r["reward"] for r in rows), len(rows)))
     ours = ours[:wanted]
@@ -169,7 +170,9 @@ def distribution(name):
 def model(name):
     """Our MJCF and Gymnasium's, compiled by one engine: masses, joints, motors, options; and shapes, where none is left out."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    ours = mujoco.MjModel.from_xml_path(os.path.join(root, "actor/envs/mujoco", name[:-3].lower() + ".xml"))
+    task, version = name.lower().split("-")
+    own = os.path.join(root, "actor/envs/mujoco", f"{task}_{version}.xml")  # where the versions' models differ
+    ours = mujoco.MjModel.from_xml_path(own if os.path.exists(own) else os.path.join(root, "actor/envs/mujoco", task + ".xml"))
     theirs = gymnasium.make(name).unwrapped.model
     fields = [f for f in dir(ours) if f.startswith(MOTION + (SHAPE if ours.ngeom == theirs.ngeom else ())) and f not in IRRELEVANT]
     pairs = [(f, getattr(ours, f), getattr(theirs, f)) for f in fields]
@@ -194,8 +197,8 @@ def model(name):
 
 def tell():
     tests = [(f"{name}: step for step as Gymnasium {gymnasium.__version__}", classic, name) for name in CLASSIC]
-    for task in MUJOCO:
-        name = task + "-v4"
+    for task, version in itertools.product(MUJOCO, VERSIONS):
+        name = f"{task}-{version}"
         tests.append((f"{name}: the compiled model is Gymnasium's", model, name))
         if ENGINE:
             tests.append((f"{name}: step for step on one engine", same_engine, name))

@@ -54,24 +54,27 @@ static inline void *env_module(const char *name) {
                 module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
                 if (!module)
                         g_error("%s", dlerror());
-                g_hash_table_insert(modules, (char *) name, module);
+                g_hash_table_insert(modules, g_strdup(name), module);
         }
         return module;
 }
 
-static inline const ActordEnv *env_find(const char *name) {
-        const EnvironmentRow *row = environment_find(name);
+/* NULL: the module is not built here, or has no such environment. */
+static inline const ActordEnv *env_find_in(const char *module, const char *name) {
         const ActordEnv *(*find)(const char *name);
 
-        g_assert_nonnull(row);
-        if (!row->module[0])
-                return builtin_env_find(name);
-
-        if (!env_module(row->module))
+        if (!env_module(module))
                 return NULL;
-        find = (const ActordEnv *(*) (const char *) ) dlsym(env_module(row->module), "actord_env_find");
+        find = (const ActordEnv *(*) (const char *) ) dlsym(env_module(module), "actord_env_find");
         g_assert_nonnull(find);
         return find(name);
+}
+
+static inline const ActordEnv *env_find(const char *name) {
+        const EnvironmentRow *row = environment_find(name);
+
+        g_assert_nonnull(row);
+        return row->module[0] ? env_find_in(row->module, name) : builtin_env_find(name);
 }
 
 static inline uint8_t *guarded_new(size_t n_bytes) {
@@ -98,12 +101,12 @@ static inline ActordOption env_option(const char *key, const char *value) {
         return option;
 }
 
-static inline Env *env_new_with(const char *name, const ActordOption *options, uint32_t n_options) {
+static inline Env *env_new_of(const ActordEnv *abi, const ActordOption *options, uint32_t n_options) {
         Env *env = g_new0(Env, 1);
         size_t n = 1;
 
-        env->abi = env_find(name);
-        g_assert_nonnull(env->abi);
+        g_assert_nonnull(abi);
+        env->abi = abi;
         g_assert_cmpint(env->abi->spec(options, n_options, &env->spec), ==, 0);
 
         for (uint32_t i = 0; i < env->spec.observation.n_dims; i++)
@@ -115,6 +118,10 @@ static inline Env *env_new_with(const char *name, const ActordOption *options, u
         env->snapshot = guarded_new(env->spec.snapshot_bytes);
         g_assert_cmpint(env->abi->init(env->instance, options, n_options), ==, 0);
         return env;
+}
+
+static inline Env *env_new_with(const char *name, const ActordOption *options, uint32_t n_options) {
+        return env_new_of(env_find(name), options, n_options);
 }
 
 static inline Env *env_new(const char *name) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ant-v4: walk forward on four legs without jumping or rolling over. */
+/* Ant: walk forward on four legs without jumping or rolling over. */
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
@@ -12,15 +12,26 @@ MUJOCO_MODEL(ant);
 
 static mjModel *ant_model;
 
+/* v4 takes all but the last ones, v5 all but the first: its contacts always cost. */
 static const EnvOption ant_options[] = {
+        BOOL("UseContactForces", include_cfrc_ext),
+
         NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ContactCostWeight", contact_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ContactForceMin", contact_force_min, -INFINITY, INFINITY),
+        NUMBER("ContactForceMax", contact_force_max, -INFINITY, INFINITY),
         NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
         BOOL("TerminateWhenUnhealthy", terminate_when_unhealthy),
         NUMBER("HealthyZMin", healthy_z_min, -INFINITY, INFINITY),
         NUMBER("HealthyZMax", healthy_z_max, -INFINITY, INFINITY),
         NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
         BOOL("ExcludeCurrentPositions", exclude_current_positions),
+
+        NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        BOOL("IncludeCfrcExt", include_cfrc_ext),
 };
+
+enum { ANT_N_OPTIONS = sizeof(ant_options) / sizeof(ant_options[0]), ANT_N_V4 = 1, ANT_N_V5 = 2 };
 
 static void ant_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         memcpy(ret, m->data->xpos + 3 * BODY_TORSO, MUJOCO_N_PLACE * sizeof(ret[0]));
@@ -33,18 +44,33 @@ static bool ant_is_healthy(const MujocoInstance *m) {
         return m->options.healthy_z_min <= z && z <= m->options.healthy_z_max;
 }
 
+/* The clipped forces from outside on each body, squared. */
+static double contact_cost(const MujocoInstance *m) {
+        const MujocoOptions *o = &m->options;
+        double squares = 0;
+
+        for (int i = 0; i < 6 * m->model->nbody; i++) {
+                double x = mujoco_clip(m->data->cfrc_ext[i], o->contact_force_min, o->contact_force_max);
+
+                squares += x * x;
+        }
+        return o->contact_cost_weight * squares;
+}
+
 static void ant_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;
         bool healthy = ant_is_healthy(m);
+        double cost = o->ctrl_cost_weight * ctrl_squares;
 
-        /* Whoever ends an episode at a fall is paid for that last step, too (Gymnasium's v4). */
-        ret->reward = velocity + (healthy || o->terminate_when_unhealthy ? o->healthy_reward : 0) -
-                      o->ctrl_cost_weight * ctrl_squares;
+        if (m->version >= 5 || o->include_cfrc_ext)
+                cost += contact_cost(m);
+
+        ret->reward = o->forward_reward_weight * velocity + mujoco_healthy_reward(m, healthy) - cost;
         ret->terminated = o->terminate_when_unhealthy && !healthy;
 }
 
-static const MujocoTask ant_task = {
-        .name = "Ant-v4",
+static const MujocoTask ant_v4_task = {
+        .name = "Ant",
         .xml = ant_xml,
         .xml_end = ant_xml_end,
         .model = &ant_model,
@@ -54,9 +80,14 @@ static const MujocoTask ant_task = {
         .velocity_limit = INFINITY,
         .velocity_noise_normal = true,
         .options = ant_options,
-        .n_options = sizeof(ant_options) / sizeof(ant_options[0]),
+        .n_options = ANT_N_OPTIONS,
+        .n_v5_options = ANT_N_V5,
         .defaults = {
+                .forward_reward_weight = 1,
                 .ctrl_cost_weight = 0.5,
+                .contact_cost_weight = 5e-4,
+                .contact_force_min = -1,
+                .contact_force_max = 1,
                 .healthy_reward = 1,
                 .terminate_when_unhealthy = true,
                 .healthy_z_min = 0.2,
@@ -69,4 +100,38 @@ static const MujocoTask ant_task = {
         .judge = ant_judge,
 };
 
-MUJOCO_ENV(ant);
+/* Contacts cost, and are observed. */
+static const MujocoTask ant_v5_task = {
+        .name = "Ant",
+        .xml = ant_xml,
+        .xml_end = ant_xml_end,
+        .model = &ant_model,
+        .frame_skip = 5,
+        .horizon_steps = 1000,
+        .solved_return = 6000,
+        .velocity_limit = INFINITY,
+        .velocity_noise_normal = true,
+        .options = ant_options + ANT_N_V4,
+        .n_options = ANT_N_OPTIONS - ANT_N_V4,
+        .defaults = {
+                .forward_reward_weight = 1,
+                .ctrl_cost_weight = 0.5,
+                .contact_cost_weight = 5e-4,
+                .contact_force_min = -1,
+                .contact_force_max = 1,
+                .include_cfrc_ext = true,
+                .healthy_reward = 1,
+                .terminate_when_unhealthy = true,
+                .healthy_z_min = 0.2,
+                .healthy_z_max = 1,
+                .reset_noise_scale = 0.1,
+                .exclude_current_positions = true,
+        },
+        .n_excluded = 2,
+        .reads_forces = true,
+        .place = ant_place,
+        .judge = ant_judge,
+};
+
+MUJOCO_ENV(ant, 4, ant_v4_task);
+MUJOCO_ENV(ant, 5, ant_v5_task);

@@ -7,11 +7,15 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "actor/envs/mujoco/release.h"
 #include "lib/cleanup.h"
 
 /* The controls that a step may carry; actions are copied to a local array of this length. */
 #define CONTROLS_MAX    32
 #define OBSERVATION_MAX 512
+
+/* Numbers of a body's inertia, and of a velocity or force with its rotation. */
+enum { N_CINERT = 10, N_SPATIAL = 6 };
 
 /* Model */
 
@@ -21,20 +25,15 @@ static mjModel *model_parse(const MujocoTask *task) {
         _cleanup_free_ mjVFS *vfs = NULL;
         char error[256] = "";
         mjModel *model;
-        int i;
 
-        vfs = malloc(sizeof(*vfs)); /* 2 MB of file names: too large for the stack */
+        vfs = malloc(sizeof(*vfs)); /* up to 2 MB of file names: too large for the stack */
         if (!vfs)
                 return NULL;
 
         mj_defaultVFS(vfs);
-        if (mj_makeEmptyFileVFS(vfs, "model.xml", (int) n) != 0)
-                return NULL;
-        i = mj_findFileVFS(vfs, "model.xml");
-        assert(i >= 0);
-        memcpy(vfs->filedata[i], task->xml, n);
-
-        model = mj_loadXML("model.xml", vfs, error, sizeof(error));
+        model = release_vfs_add(vfs, "model.xml", task->xml, n)
+                                ? mj_loadXML("model.xml", vfs, error, sizeof(error))
+                                : NULL;
         mj_deleteVFS(vfs);
         return model;
 }
@@ -64,8 +63,10 @@ static int model_acquire(const MujocoTask *task, const mjModel **ret) {
 
 /* Options */
 
-static int mujoco_parse(const MujocoTask *task, const ActordOption *options, uint32_t n_options,
+static int mujoco_parse(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
                 MujocoOptions *ret) {
+        size_t n = task->n_options - (version < 5 ? task->n_v5_options : 0);
+
         *ret = task->defaults;
 
         for (uint32_t i = 0; i < n_options; i++) {
@@ -80,7 +81,7 @@ static int mujoco_parse(const MujocoTask *task, const ActordOption *options, uin
                         continue;
                 }
 
-                r = env_option_apply(task->options, task->n_options, option, ret);
+                r = env_option_apply(task->options, n, option, ret);
                 if (r < 0)
                         return r;
         }
@@ -93,10 +94,28 @@ static int n_excluded(const MujocoTask *task, const MujocoOptions *options) {
         return options->exclude_current_positions ? task->n_excluded : 0;
 }
 
-static uint32_t n_observation(const MujocoTask *task, const mjModel *model, const MujocoOptions *options) {
+/* v5 leaves out what is always zero: of the world's body, and of the motors that a free joint does not have. */
+static int first_body(int version) {
+        return version < 5 ? 0 : 1;
+}
+
+static int first_motor(int version) {
+        return version < 5 ? 0 : 6;
+}
+
+static uint32_t n_observation(
+                const MujocoTask *task, int version, const mjModel *model, const MujocoOptions *options) {
+        int n, n_bodies = model->nbody - first_body(version);
+
         if (task->observe)
-                return task->n_observation;
-        return (uint32_t) (model->nq + model->nv - n_excluded(task, options));
+                return task->n_observation - (version < 5 ? 0 : task->n_v5_dropped);
+
+        n = model->nq + model->nv - n_excluded(task, options);
+        n += options->include_cinert ? N_CINERT * n_bodies : 0;
+        n += options->include_cvel ? N_SPATIAL * n_bodies : 0;
+        n += options->include_qfrc_actuator ? model->nv - first_motor(version) : 0;
+        n += options->include_cfrc_ext ? N_SPATIAL * n_bodies : 0;
+        return (uint32_t) n;
 }
 
 static size_t n_state(const MujocoTask *task, const mjModel *model) {
@@ -104,7 +123,7 @@ static size_t n_state(const MujocoTask *task, const mjModel *model) {
                (task->place ? MUJOCO_N_PLACE : 0);
 }
 
-int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_options,
+int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
                 ActordEnvSpec *ret) {
         const mjModel *model;
         MujocoOptions parsed;
@@ -113,7 +132,7 @@ int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_
         assert(task);
         assert(ret);
 
-        r = mujoco_parse(task, options, n_options, &parsed);
+        r = mujoco_parse(task, version, options, n_options, &parsed);
         if (r < 0)
                 return r;
 
@@ -126,7 +145,7 @@ int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_
                         .kind = ACTORD_BOX,
                         .element = ACTORD_F32,
                         .n_dims = 1,
-                        .shape = { n_observation(task, model, &parsed) },
+                        .shape = { n_observation(task, version, model, &parsed) },
                         .low = -INFINITY,
                         .high = INFINITY,
                 },
@@ -146,7 +165,7 @@ int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_
                 .instance_bytes = sizeof(MujocoInstance),
                 .snapshot_bytes = n_state(task, model) * sizeof(double),
         };
-        (void) snprintf(ret->name, sizeof(ret->name), "%s", task->name);
+        (void) snprintf(ret->name, sizeof(ret->name), "%s-v%d", task->name, version);
         return 0;
 }
 
@@ -158,15 +177,16 @@ static void data_make(void *userdata) {
         m->data = mj_makeData(m->model);
 }
 
-int mujoco_init(const MujocoTask *task, MujocoInstance *m, const ActordOption *options, uint32_t n_options) {
+int mujoco_init(const MujocoTask *task, int version, MujocoInstance *m, const ActordOption *options,
+                uint32_t n_options) {
         int r;
 
         assert(task);
         assert(m);
 
-        *m = (MujocoInstance){ .task = task };
+        *m = (MujocoInstance){ .task = task, .version = version };
 
-        r = mujoco_parse(task, options, n_options, &m->options);
+        r = mujoco_parse(task, version, options, n_options, &m->options);
         if (r < 0)
                 return r;
 
@@ -187,15 +207,36 @@ void mujoco_close(void *instance) {
                 mj_deleteData(TAKE_PTR(m->data));
 }
 
-uint32_t mujoco_observe_state(const MujocoInstance *m, float *ret, uint32_t n) {
-        double limit = m->task->velocity_limit;
-        uint32_t i = 0;
+static uint32_t append(float *ret, const mjtNum *x, int n, double low, double high) {
+        for (int i = 0; i < n; i++)
+                ret[i] = (float) mujoco_clip(x[i], low, high);
+        return (uint32_t) n;
+}
 
-        for (int k = n_excluded(m->task, &m->options); k < m->model->nq && i < n; k++)
-                ret[i++] = (float) m->data->qpos[k];
-        for (int k = 0; k < m->model->nv && i < n; k++)
-                ret[i++] = (float) mujoco_clip(m->data->qvel[k], limit);
-        return i;
+static uint32_t observe_usual(const MujocoInstance *m, float *ret, uint32_t n) {
+        const MujocoOptions *o = &m->options;
+        const mjModel *model = m->model;
+        const mjData *d = m->data;
+        double limit = m->task->velocity_limit;
+        int skipped = n_excluded(m->task, o), body = first_body(m->version), motor = first_motor(m->version);
+        uint32_t k = 0;
+
+        assert(n >= n_observation(m->task, m->version, model, o));
+
+        k += append(ret + k, d->qpos + skipped, model->nq - skipped, -INFINITY, INFINITY);
+        k += append(ret + k, d->qvel, model->nv, -limit, limit);
+        if (o->include_cinert)
+                k += append(ret + k, d->cinert + N_CINERT * body, N_CINERT * (model->nbody - body),
+                                -INFINITY, INFINITY);
+        if (o->include_cvel)
+                k += append(ret + k, d->cvel + N_SPATIAL * body, N_SPATIAL * (model->nbody - body),
+                                -INFINITY, INFINITY);
+        if (o->include_qfrc_actuator)
+                k += append(ret + k, d->qfrc_actuator + motor, model->nv - motor, -INFINITY, INFINITY);
+        if (o->include_cfrc_ext)
+                k += append(ret + k, d->cfrc_ext + N_SPATIAL * body, N_SPATIAL * (model->nbody - body),
+                                o->contact_force_min, o->contact_force_max);
+        return k;
 }
 
 /* Shared by reset and step. */
@@ -203,8 +244,8 @@ static void mujoco_observe(const MujocoInstance *m, void *ret_observation) {
         float observation[OBSERVATION_MAX];
         uint32_t n;
 
-        n = (m->task->observe ?: mujoco_observe_state)(m, observation, OBSERVATION_MAX);
-        assert(n == n_observation(m->task, m->model, &m->options));
+        (void) (m->task->observe ?: observe_usual)(m, observation, OBSERVATION_MAX);
+        n = n_observation(m->task, m->version, m->model, &m->options);
         memcpy(ret_observation, observation, n * sizeof(float));
 }
 
@@ -251,7 +292,8 @@ static void data_step(void *userdata) {
 
         for (int i = 0; i < m->task->frame_skip; i++)
                 mj_step(m->model, m->data);
-        if (m->task->reads_forces)
+        /* Forces from outside on each body: mj_step() does not compute them. */
+        if (m->task->reads_forces || m->options.include_cfrc_ext)
                 mj_rnePostConstraint(m->model, m->data);
 }
 

@@ -30,10 +30,16 @@ struct MujocoOptions {
         double healthy_angle_min, healthy_angle_max;
         double reset_noise_scale;
         bool exclude_current_positions; /* leave out of the observation where in the plane the robot is */
+
+        /* What is observed of each body or motor besides the usual. */
+        bool include_cinert, include_cvel, include_qfrc_actuator, include_cfrc_ext;
+        double contact_force_min, contact_force_max; /* forces from outside are clipped to these */
+        double contact_cost_weight, contact_cost_min, contact_cost_max;
+        double reward_near_weight, reward_dist_weight, reward_control_weight, uph_cost_weight;
 };
 
 struct MujocoTask {
-        const char *name;
+        const char *name;          /* without the version */
         const char *xml, *xml_end; /* the model's text, see MUJOCO_MODEL() */
         mjModel **model;           /* where the task keeps it once it is loaded */
         int frame_skip;
@@ -43,13 +49,16 @@ struct MujocoTask {
         bool velocity_noise_normal; /* at reset: normal, instead of uniform like the positions */
         const EnvOption *options;   /* the keys it takes, besides Engine */
         size_t n_options;
+        size_t n_v5_options; /* of them, the last ones that v4 does not take */
         MujocoOptions defaults;
         int n_excluded; /* positions that exclude_current_positions is about: the first ones */
 
-        /* All that is observed, at most n numbers, and how many these are. NULL: qpos and qvel. */
+        /* All that is observed, at most n numbers, and how many these are. NULL: qpos and qvel, then what
+         * the options include. */
         uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
         uint32_t n_observation; /* of observe() */
-        bool reads_forces;      /* the forces from outside on each body, which mj_step() does not compute */
+        uint32_t n_v5_dropped;  /* of them, the last ones that v5 leaves out */
+        bool reads_forces;      /* judge() does, of the forces from outside on each body */
 
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
         void (*reset)(MujocoInstance *m, ActordRandom *random);
@@ -65,15 +74,18 @@ struct MujocoTask {
 
 struct MujocoInstance {
         const MujocoTask *task;
+        int version; /* of Gymnasium's definition: 4 or 5 */
         const mjModel *model;
         mjData *data; /* its own; NULL once closed */
         MujocoOptions options;
         double place[MUJOCO_N_PLACE]; /* where the last step, or the reset, led to */
 };
 
-/* The functions of the ABI; spec and init get the task from MUJOCO_ENV(). */
-int mujoco_spec(const MujocoTask *task, const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
-int mujoco_init(const MujocoTask *task, MujocoInstance *m, const ActordOption *options, uint32_t n_options);
+/* The functions of the ABI; spec and init get task and version from MUJOCO_ENV(). */
+int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
+                ActordEnvSpec *ret);
+int mujoco_init(const MujocoTask *task, int version, MujocoInstance *m, const ActordOption *options,
+                uint32_t n_options);
 int mujoco_reset(void *instance, ActordRandom *random, void *ret_observation);
 int mujoco_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret);
@@ -84,12 +96,22 @@ int mujoco_state_parts(const void *instance, ActordStatePart *ret);
 int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 
-/* The usual observation, for tasks that observe more than it. */
-uint32_t mujoco_observe_state(const MujocoInstance *m, float *ret, uint32_t n);
+/* What is paid for not having fallen: under v4 whoever ends an episode at a fall pays for that last step,
+ * too; under v5 it is paid while healthy. */
+static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
+        bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 
-/* x within -limit and limit. */
-static inline double mujoco_clip(double x, double limit) {
-        return x < -limit ? -limit : x > limit ? limit : x;
+        return paid ? m->options.healthy_reward : 0;
+}
+
+/* Defaults of MujocoOptions: everything there is, as it is. */
+#define MUJOCO_INCLUDE_ALL                                                           \
+        .include_cinert = true, .include_cvel = true, .include_qfrc_actuator = true, \
+        .include_cfrc_ext = true, .contact_force_min = -INFINITY, .contact_force_max = INFINITY
+
+/* x within low and high; a NaN stays one. */
+static inline double mujoco_clip(double x, double low, double high) {
+        return x < low ? low : x > high ? high : x;
 }
 
 /* Runs f(userdata); -EIO when MuJoCo reports an error in it, which would otherwise end the process. What
@@ -106,25 +128,27 @@ int mujoco_guard(void (*f)(void *userdata), void *userdata);
         extern const char name##_xml[] __attribute__((visibility("hidden"))); \
         extern const char name##_xml_end[] __attribute__((visibility("hidden")))
 
-/* The environment `name_env` of the task `name_task`. */
-#define MUJOCO_ENV(name)                                                                              \
-        static int name##_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
-                return mujoco_spec(&name##_task, options, n_options, ret);                            \
-        }                                                                                             \
-        static int name##_init(void *instance, const ActordOption *options, uint32_t n_options) {     \
-                return mujoco_init(&name##_task, instance, options, n_options);                       \
-        }                                                                                             \
-        const ActordEnv name##_env = {                                                                \
-                .abi = ACTORD_ENV_ABI,                                                                \
-                .struct_bytes = sizeof(ActordEnv),                                                    \
-                .spec = name##_spec,                                                                  \
-                .init = name##_init,                                                                  \
-                .reset = mujoco_reset,                                                                \
-                .step = mujoco_step,                                                                  \
-                .snapshot = mujoco_snapshot,                                                          \
-                .restore = mujoco_restore,                                                            \
-                .close = mujoco_close,                                                                \
-                .state_parts = mujoco_state_parts,                                                    \
-                .get_state = mujoco_get_state,                                                        \
-                .set_state = mujoco_set_state,                                                        \
+/* The environment `name_vN_env`: version N of the definition, by this row. */
+#define MUJOCO_ENV(name, number, row)                                                          \
+        static int name##_v##number##_spec(                                                    \
+                        const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
+                return mujoco_spec(&row, number, options, n_options, ret);                     \
+        }                                                                                      \
+        static int name##_v##number##_init(                                                    \
+                        void *instance, const ActordOption *options, uint32_t n_options) {     \
+                return mujoco_init(&row, number, instance, options, n_options);                \
+        }                                                                                      \
+        const ActordEnv name##_v##number##_env = {                                             \
+                .abi = ACTORD_ENV_ABI,                                                         \
+                .struct_bytes = sizeof(ActordEnv),                                             \
+                .spec = name##_v##number##_spec,                                               \
+                .init = name##_v##number##_init,                                               \
+                .reset = mujoco_reset,                                                         \
+                .step = mujoco_step,                                                           \
+                .snapshot = mujoco_snapshot,                                                   \
+                .restore = mujoco_restore,                                                     \
+                .close = mujoco_close,                                                         \
+                .state_parts = mujoco_state_parts,                                             \
+                .get_state = mujoco_get_state,                                                 \
+                .set_state = mujoco_set_state,                                                 \
         }

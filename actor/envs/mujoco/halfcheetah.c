@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* HalfCheetah-v4: run forward on two legs in a plane. It may roll over, but no episode ends by it. */
+/* HalfCheetah: run forward on two legs in a plane. It may roll over, but no episode ends by it. */
 #include <math.h>
 
 #include "actor/envs/mujoco/locomotion.h"
@@ -10,7 +10,7 @@ MUJOCO_MODEL(halfcheetah);
 static mjModel *halfcheetah_model;
 
 static const MujocoTask halfcheetah_task = {
-        .name = "HalfCheetah-v4",
+        .name = "HalfCheetah",
         .xml = halfcheetah_xml,
         .xml_end = halfcheetah_xml_end,
         .model = &halfcheetah_model,
@@ -31,4 +31,5 @@ static const MujocoTask halfcheetah_task = {
         .judge = locomotion_judge,
 };
 
-MUJOCO_ENV(halfcheetah);
+MUJOCO_ENV(halfcheetah, 4, halfcheetah_task);
+MUJOCO_ENV(halfcheetah, 5, halfcheetah_task);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Hopper-v4: hop forward on one leg without falling. */
+/* Hopper: hop forward on one leg without falling. */
 #include <math.h>
 
 #include "actor/envs/mujoco/locomotion.h"
@@ -10,7 +10,7 @@ MUJOCO_MODEL(hopper);
 static mjModel *hopper_model;
 
 static const MujocoTask hopper_task = {
-        .name = "Hopper-v4",
+        .name = "Hopper",
         .xml = hopper_xml,
         .xml_end = hopper_xml_end,
         .model = &hopper_model,
@@ -38,4 +38,5 @@ static const MujocoTask hopper_task = {
         .judge = locomotion_judge,
 };
 
-MUJOCO_ENV(hopper);
+MUJOCO_ENV(hopper, 4, hopper_task);
+MUJOCO_ENV(hopper, 5, hopper_task);

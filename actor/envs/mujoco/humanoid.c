@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Humanoid-v4: walk forward on two legs without falling. */
-#include <assert.h>
+/* Humanoid: walk forward on two legs without falling. */
 #include <math.h>
 
-#include "actor/envs/mujoco/humanoid.h"
+#include "actor/envs/mujoco/engine.h"
 #include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
@@ -19,7 +18,19 @@ static const EnvOption humanoid_options[] = {
         NUMBER("HealthyZMin", healthy_z_min, -INFINITY, INFINITY),
         NUMBER("HealthyZMax", healthy_z_max, -INFINITY, INFINITY),
         NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
+        BOOL("ExcludeCurrentPositions", exclude_current_positions),
+
+        /* v5 only. */
+        NUMBER("ContactCostWeight", contact_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ContactCostMin", contact_cost_min, -INFINITY, INFINITY),
+        NUMBER("ContactCostMax", contact_cost_max, -INFINITY, INFINITY),
+        BOOL("IncludeCinert", include_cinert),
+        BOOL("IncludeCvel", include_cvel),
+        BOOL("IncludeQfrcActuator", include_qfrc_actuator),
+        BOOL("IncludeCfrcExt", include_cfrc_ext),
 };
+
+enum { N_V5_OPTIONS = 7 };
 
 /* The centre of all mass. */
 static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
@@ -35,41 +46,30 @@ static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) 
                 ret[k] /= mass;
 }
 
-static uint32_t append(float *ret, const mjtNum *x, int n) {
-        for (int i = 0; i < n; i++)
-                ret[i] = (float) x[i];
-        return (uint32_t) n;
-}
+/* Of the forces from outside on each body, squared. */
+static double contact_cost(const MujocoInstance *m) {
+        const MujocoOptions *o = &m->options;
+        double squares = 0;
 
-uint32_t humanoid_observe(const MujocoInstance *m, float *ret, uint32_t n) {
-        const mjModel *model = m->model;
-        const mjData *d = m->data;
-        uint32_t k;
-
-        assert(n >= m->task->n_observation);
-
-        k = mujoco_observe_state(m, ret, n);
-        k += append(ret + k, d->cinert, 10 * model->nbody);
-        k += append(ret + k, d->cvel, 6 * model->nbody);
-        k += append(ret + k, d->qfrc_actuator, model->nv);
-        k += append(ret + k, d->cfrc_ext, 6 * model->nbody);
-        return k;
+        for (int i = 0; i < 6 * m->model->nbody; i++)
+                squares += m->data->cfrc_ext[i] * m->data->cfrc_ext[i];
+        return mujoco_clip(o->contact_cost_weight * squares, o->contact_cost_min, o->contact_cost_max);
 }
 
 static void humanoid_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;
-        double z = m->data->qpos[2];
+        double z = m->data->qpos[2], cost = o->ctrl_cost_weight * ctrl_squares;
         bool healthy = o->healthy_z_min < z && z < o->healthy_z_max;
 
-        /* Whoever ends an episode at a fall is paid for that last step, too (Gymnasium's v4). */
-        ret->reward = o->forward_reward_weight * velocity +
-                      (healthy || o->terminate_when_unhealthy ? o->healthy_reward : 0) -
-                      o->ctrl_cost_weight * ctrl_squares;
+        if (m->version >= 5)
+                cost += contact_cost(m);
+
+        ret->reward = o->forward_reward_weight * velocity + mujoco_healthy_reward(m, healthy) - cost;
         ret->terminated = o->terminate_when_unhealthy && !healthy;
 }
 
 static const MujocoTask humanoid_task = {
-        .name = "Humanoid-v4",
+        .name = "Humanoid",
         .xml = humanoid_xml,
         .xml_end = humanoid_xml_end,
         .model = &humanoid_model,
@@ -79,22 +79,26 @@ static const MujocoTask humanoid_task = {
         .velocity_limit = INFINITY,
         .options = humanoid_options,
         .n_options = sizeof(humanoid_options) / sizeof(humanoid_options[0]),
+        .n_v5_options = N_V5_OPTIONS,
         .defaults = {
                 .forward_reward_weight = 1.25,
                 .ctrl_cost_weight = 0.1,
+                .contact_cost_weight = 5e-7,
+                .contact_cost_min = -INFINITY,
+                .contact_cost_max = 10,
                 .healthy_reward = 5,
                 .terminate_when_unhealthy = true,
                 .healthy_z_min = 1,
                 .healthy_z_max = 2,
                 .reset_noise_scale = 1e-2,
                 .exclude_current_positions = true,
+                MUJOCO_INCLUDE_ALL,
         },
         .n_excluded = 2,
-        .observe = humanoid_observe,
-        .n_observation = HUMANOID_N_OBSERVATION,
         .reads_forces = true,
         .place = humanoid_place,
         .judge = humanoid_judge,
 };
 
-MUJOCO_ENV(humanoid);
+MUJOCO_ENV(humanoid, 4, humanoid_task);
+MUJOCO_ENV(humanoid, 5, humanoid_task);

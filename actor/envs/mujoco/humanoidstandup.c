@@ -1,32 +1,48 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* HumanoidStandup-v4: get up from lying on the back. No episode ends early. */
+/* HumanoidStandup: get up from lying on the back. No episode ends early. */
 #include <math.h>
 
-#include "actor/envs/mujoco/humanoid.h"
+#include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
-
-#define CTRL_COST_WEIGHT   0.1
-#define IMPACT_COST_WEIGHT 0.5e-6
-#define IMPACT_COST_MAX    10.0
 
 MUJOCO_MODEL(humanoidstandup);
 
 static mjModel *humanoidstandup_model;
 
+/* v4 has the same constants without names. */
+static const EnvOption humanoidstandup_options[] = {
+        NUMBER("UphCostWeight", uph_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ImpactCostWeight", contact_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ImpactCostMin", contact_cost_min, -INFINITY, INFINITY),
+        NUMBER("ImpactCostMax", contact_cost_max, -INFINITY, INFINITY),
+        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
+        BOOL("ExcludeCurrentPositions", exclude_current_positions),
+        BOOL("IncludeCinert", include_cinert),
+        BOOL("IncludeCvel", include_cvel),
+        BOOL("IncludeQfrcActuator", include_qfrc_actuator),
+        BOOL("IncludeCfrcExt", include_cfrc_ext),
+};
+
+enum { N_OPTIONS = sizeof(humanoidstandup_options) / sizeof(humanoidstandup_options[0]) };
+
 /* Paid for the height itself, over a frame's time (as if it had begun at zero), not for having risen. */
 static void humanoidstandup_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
+        const MujocoOptions *o = &m->options;
         double impact = 0;
 
         for (int i = 0; i < 6 * m->model->nbody; i++)
                 impact += m->data->cfrc_ext[i] * m->data->cfrc_ext[i];
+        impact = mujoco_clip(o->contact_cost_weight * impact, o->contact_cost_min, o->contact_cost_max);
 
-        ret->reward = m->data->qpos[2] / m->model->opt.timestep - CTRL_COST_WEIGHT * ctrl_squares -
-                      fmin(IMPACT_COST_WEIGHT * impact, IMPACT_COST_MAX) + 1;
+        ret->reward = o->uph_cost_weight * (m->data->qpos[2] / m->model->opt.timestep) -
+                      o->ctrl_cost_weight * ctrl_squares - impact + 1;
 }
 
 static const MujocoTask humanoidstandup_task = {
-        .name = "HumanoidStandup-v4",
+        .name = "HumanoidStandup",
         .xml = humanoidstandup_xml,
         .xml_end = humanoidstandup_xml_end,
         .model = &humanoidstandup_model,
@@ -34,12 +50,23 @@ static const MujocoTask humanoidstandup_task = {
         .horizon_steps = 1000,
         .solved_return = NAN,
         .velocity_limit = INFINITY,
-        .defaults = { .reset_noise_scale = 1e-2, .exclude_current_positions = true },
+        .options = humanoidstandup_options,
+        .n_options = N_OPTIONS,
+        .n_v5_options = N_OPTIONS,
+        .defaults = {
+                .uph_cost_weight = 1,
+                .ctrl_cost_weight = 0.1,
+                .contact_cost_weight = 5e-7,
+                .contact_cost_min = -INFINITY,
+                .contact_cost_max = 10,
+                .reset_noise_scale = 1e-2,
+                .exclude_current_positions = true,
+                MUJOCO_INCLUDE_ALL,
+        },
         .n_excluded = 2,
-        .observe = humanoid_observe,
-        .n_observation = HUMANOID_N_OBSERVATION,
         .reads_forces = true,
         .judge = humanoidstandup_judge,
 };
 
-MUJOCO_ENV(humanoidstandup);
+MUJOCO_ENV(humanoidstandup, 4, humanoidstandup_task);
+MUJOCO_ENV(humanoidstandup, 5, humanoidstandup_task);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* InvertedDoublePendulum-v4: keep a pole on a pole on a cart up by pushing the cart along its rail. */
+/* InvertedDoublePendulum: keep a pole on a pole on a cart up by pushing the cart along its rail. */
 #include <assert.h>
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 #define OBSERVED_LIMIT 10.0
@@ -14,7 +15,16 @@ MUJOCO_MODEL(inverteddoublependulum);
 
 static mjModel *inverteddoublependulum_model;
 
-/* Position of the cart; sines, then cosines of both angles; velocities; constraint forces. */
+/* v4 has the same constants without names. */
+static const EnvOption inverteddoublependulum_options[] = {
+        NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
+};
+
+enum { N_OPTIONS = sizeof(inverteddoublependulum_options) / sizeof(inverteddoublependulum_options[0]) };
+
+/* Position of the cart; sines, then cosines of both angles; velocities; constraint forces, of which
+ * v5 keeps the cart's. */
 static uint32_t inverteddoublependulum_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         uint32_t k = 0;
@@ -27,9 +37,9 @@ static uint32_t inverteddoublependulum_observe(const MujocoInstance *m, float *r
         for (int i = 1; i < m->model->nq; i++)
                 ret[k++] = (float) cos(d->qpos[i]);
         for (int i = 0; i < m->model->nv; i++)
-                ret[k++] = (float) mujoco_clip(d->qvel[i], OBSERVED_LIMIT);
+                ret[k++] = (float) mujoco_clip(d->qvel[i], -OBSERVED_LIMIT, OBSERVED_LIMIT);
         for (int i = 0; i < m->model->nv; i++)
-                ret[k++] = (float) mujoco_clip(d->qfrc_constraint[i], OBSERVED_LIMIT);
+                ret[k++] = (float) mujoco_clip(d->qfrc_constraint[i], -OBSERVED_LIMIT, OBSERVED_LIMIT);
         return k;
 }
 
@@ -38,12 +48,17 @@ static void inverteddoublependulum_judge(
         const mjtNum *tip = m->data->site_xpos, *v = m->data->qvel;
         double x = tip[0], below = tip[2] - HEIGHT_GOAL;
 
-        ret->reward = 10 - (0.01 * x * x + below * below) - (1e-3 * v[1] * v[1] + 5e-3 * v[2] * v[2]);
+        double healthy_reward = m->options.healthy_reward;
+
         ret->terminated = !(tip[2] > HEIGHT_MIN); /* a NaN ends it, too */
+        if (m->version >= 5 && ret->terminated)
+                healthy_reward = 0;
+        ret->reward = healthy_reward - (0.01 * x * x + below * below) -
+                      (1e-3 * v[1] * v[1] + 5e-3 * v[2] * v[2]);
 }
 
 static const MujocoTask inverteddoublependulum_task = {
-        .name = "InvertedDoublePendulum-v4",
+        .name = "InvertedDoublePendulum",
         .xml = inverteddoublependulum_xml,
         .xml_end = inverteddoublependulum_xml_end,
         .model = &inverteddoublependulum_model,
@@ -52,10 +67,15 @@ static const MujocoTask inverteddoublependulum_task = {
         .solved_return = 9100,
         .velocity_limit = INFINITY,
         .velocity_noise_normal = true,
-        .defaults = { .reset_noise_scale = 0.1 },
+        .options = inverteddoublependulum_options,
+        .n_options = N_OPTIONS,
+        .n_v5_options = N_OPTIONS,
+        .defaults = { .healthy_reward = 10, .reset_noise_scale = 0.1 },
         .observe = inverteddoublependulum_observe,
         .n_observation = 11,
+        .n_v5_dropped = 2,
         .judge = inverteddoublependulum_judge,
 };
 
-MUJOCO_ENV(inverteddoublependulum);
+MUJOCO_ENV(inverteddoublependulum, 4, inverteddoublependulum_task);
+MUJOCO_ENV(inverteddoublependulum, 5, inverteddoublependulum_task);

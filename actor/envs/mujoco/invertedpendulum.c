@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* InvertedPendulum-v4: keep the pole on a cart up by pushing the cart along its rail. */
+/* InvertedPendulum: keep the pole on a cart up by pushing the cart along its rail. */
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 #define ANGLE_LIMIT 0.2
@@ -11,16 +12,21 @@ MUJOCO_MODEL(invertedpendulum);
 
 static mjModel *invertedpendulum_model;
 
+/* v4 has the same constant without a name. */
+static const EnvOption invertedpendulum_options[] = {
+        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
+};
+
 static void invertedpendulum_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         double angle = m->data->qpos[1];
 
-        ret->reward = 1;
         ret->terminated = !(fabs(angle) <= ANGLE_LIMIT); /* a NaN ends it, too */
+        ret->reward = m->version >= 5 && ret->terminated ? 0 : 1;
 }
 
 static const MujocoTask invertedpendulum_task = {
-        .name = "InvertedPendulum-v4",
+        .name = "InvertedPendulum",
         .xml = invertedpendulum_xml,
         .xml_end = invertedpendulum_xml_end,
         .model = &invertedpendulum_model,
@@ -28,8 +34,12 @@ static const MujocoTask invertedpendulum_task = {
         .horizon_steps = 1000,
         .solved_return = 950,
         .velocity_limit = INFINITY,
+        .options = invertedpendulum_options,
+        .n_options = 1,
+        .n_v5_options = 1,
         .defaults = { .reset_noise_scale = 0.01 },
         .judge = invertedpendulum_judge,
 };
 
-MUJOCO_ENV(invertedpendulum);
+MUJOCO_ENV(invertedpendulum, 4, invertedpendulum_task);
+MUJOCO_ENV(invertedpendulum, 5, invertedpendulum_task);

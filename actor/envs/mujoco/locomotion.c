@@ -48,9 +48,7 @@ void locomotion_judge(const MujocoInstance *m, double velocity, double ctrl_squa
         const MujocoOptions *o = &m->options;
         bool healthy = is_healthy(m);
 
-        /* Whoever ends an episode at a fall is paid for that last step, too (Gymnasium's v4). */
-        ret->reward = o->forward_reward_weight * velocity +
-                      (healthy || o->terminate_when_unhealthy ? o->healthy_reward : 0) -
+        ret->reward = o->forward_reward_weight * velocity + mujoco_healthy_reward(m, healthy) -
                       o->ctrl_cost_weight * ctrl_squares;
         ret->terminated = o->terminate_when_unhealthy && !healthy;
 }

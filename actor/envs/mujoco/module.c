@@ -10,16 +10,28 @@ static const struct {
         const char *name;
         const ActordEnv *env;
 } tasks[] = {
-        { "Ant-v4", &ant_env },
-        { "HalfCheetah-v4", &halfcheetah_env },
-        { "Hopper-v4", &hopper_env },
-        { "Humanoid-v4", &humanoid_env },
-        { "HumanoidStandup-v4", &humanoidstandup_env },
-        { "InvertedDoublePendulum-v4", &inverteddoublependulum_env },
-        { "InvertedPendulum-v4", &invertedpendulum_env },
-        { "Reacher-v4", &reacher_env },
-        { "Swimmer-v4", &swimmer_env },
-        { "Walker2d-v4", &walker2d_env },
+        { "Ant-v4", &ant_v4_env },
+        { "Ant-v5", &ant_v5_env },
+        { "HalfCheetah-v4", &halfcheetah_v4_env },
+        { "HalfCheetah-v5", &halfcheetah_v5_env },
+        { "Hopper-v4", &hopper_v4_env },
+        { "Hopper-v5", &hopper_v5_env },
+        { "Humanoid-v4", &humanoid_v4_env },
+        { "Humanoid-v5", &humanoid_v5_env },
+        { "HumanoidStandup-v4", &humanoidstandup_v4_env },
+        { "HumanoidStandup-v5", &humanoidstandup_v5_env },
+        { "InvertedDoublePendulum-v4", &inverteddoublependulum_v4_env },
+        { "InvertedDoublePendulum-v5", &inverteddoublependulum_v5_env },
+        { "InvertedPendulum-v4", &invertedpendulum_v4_env },
+        { "InvertedPendulum-v5", &invertedpendulum_v5_env },
+        { "Pusher-v4", &pusher_v4_env },
+        { "Pusher-v5", &pusher_v5_env },
+        { "Reacher-v4", &reacher_v4_env },
+        { "Reacher-v5", &reacher_v5_env },
+        { "Swimmer-v4", &swimmer_v4_env },
+        { "Swimmer-v5", &swimmer_v5_env },
+        { "Walker2d-v4", &walker2d_v4_env },
+        { "Walker2d-v5", &walker2d_v5_env },
 };
 
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reacher-v4: bring the fingertip of an arm of two links to a target in the plane. */
+/* Reacher: bring the fingertip of an arm of two links to a target in the plane. */
 #include <assert.h>
 #include <math.h>
 
 #include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 #define VELOCITY_NOISE 0.005
@@ -16,6 +17,14 @@ enum { N_ARM = 2, N_TARGET = 2 };
 MUJOCO_MODEL(reacher);
 
 static mjModel *reacher_model;
+
+/* v4 has the same constants without names. */
+static const EnvOption reacher_options[] = {
+        NUMBER("RewardDistWeight", reward_dist_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("RewardControlWeight", reward_control_weight, -WEIGHT_MAX, WEIGHT_MAX),
+};
+
+enum { N_OPTIONS = sizeof(reacher_options) / sizeof(reacher_options[0]) };
 
 /* From the target to the fingertip. */
 static void reacher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
@@ -38,7 +47,8 @@ static void reacher_reset(MujocoInstance *m, ActordRandom *random) {
                 m->data->qvel[N_ARM + i] = 0;
 }
 
-/* Cosines, then sines of the arm's angles; the target; the arm's velocities; the way from the target. */
+/* Cosines, then sines of the arm's angles; the target; the arm's velocities; the way from the target, which
+ * is flat (v5 leaves out its last number). */
 static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         double way[MUJOCO_N_PLACE];
@@ -60,15 +70,22 @@ static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n)
         return k;
 }
 
-/* The distance is that before the step (Gymnasium's v4). */
+/* The distance is that before the step under v4, after it under v5. */
 static void reacher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
-        const double *way = m->place;
+        double way[MUJOCO_N_PLACE];
 
-        ret->reward = -sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]) - ctrl_squares;
+        if (m->version >= 5)
+                reacher_place(m, way);
+        else
+                memcpy(way, m->place, sizeof(way));
+
+        ret->reward = -sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]) *
+                                      m->options.reward_dist_weight -
+                      ctrl_squares * m->options.reward_control_weight;
 }
 
 static const MujocoTask reacher_task = {
-        .name = "Reacher-v4",
+        .name = "Reacher",
         .xml = reacher_xml,
         .xml_end = reacher_xml_end,
         .model = &reacher_model,
@@ -76,12 +93,17 @@ static const MujocoTask reacher_task = {
         .horizon_steps = 50,
         .solved_return = -3.75,
         .velocity_limit = INFINITY,
-        .defaults = { .reset_noise_scale = 0.1 },
+        .options = reacher_options,
+        .n_options = N_OPTIONS,
+        .n_v5_options = N_OPTIONS,
+        .defaults = { .reset_noise_scale = 0.1, .reward_dist_weight = 1, .reward_control_weight = 1 },
         .observe = reacher_observe,
         .n_observation = 11,
+        .n_v5_dropped = 1,
         .reset = reacher_reset,
         .place = reacher_place,
         .judge = reacher_judge,
 };
 
-MUJOCO_ENV(reacher);
+MUJOCO_ENV(reacher, 4, reacher_task);
+MUJOCO_ENV(reacher, 5, reacher_task);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Swimmer-v4: a chain of three links swims in a plane by bending its two joints. No episode ends early. */
+/* Swimmer: a chain of three links swims in a plane by bending its two joints. No episode ends early. */
 #include <math.h>
 
 #include "actor/envs/mujoco/locomotion.h"
@@ -10,7 +10,7 @@ MUJOCO_MODEL(swimmer);
 static mjModel *swimmer_model;
 
 static const MujocoTask swimmer_task = {
-        .name = "Swimmer-v4",
+        .name = "Swimmer",
         .xml = swimmer_xml,
         .xml_end = swimmer_xml_end,
         .model = &swimmer_model,
@@ -30,4 +30,5 @@ static const MujocoTask swimmer_task = {
         .judge = locomotion_judge,
 };
 
-MUJOCO_ENV(swimmer);
+MUJOCO_ENV(swimmer, 4, swimmer_task);
+MUJOCO_ENV(swimmer, 5, swimmer_task);

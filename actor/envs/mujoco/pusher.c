@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pusher: push an object on a table to a goal with an arm of seven joints. No episode ends early. */
+#include <assert.h>
+#include <math.h>
+
+#include "actor/envs/mujoco/engine.h"
+#include "actor/envs/mujoco/options.h"
+#include "actor/envs/mujoco/tasks.h"
+
+#define VELOCITY_NOISE 0.005
+#define OBJECT_AWAY    0.17 /* from the goal, at least */
+
+/* Bodies and joints in the order of the model's text. */
+enum { BODY_FINGERTIPS = 10, BODY_OBJECT = 11, BODY_GOAL = 12 };
+enum { N_ARM = 7, N_OBJECT = 2, N_GOAL = 2 };
+
+MUJOCO_MODEL(pusher);
+MUJOCO_MODEL(pusher_v5);
+
+static mjModel *pusher_model, *pusher_v5_model;
+
+/* v4 has the same constants without names. */
+static const EnvOption pusher_options[] = {
+        NUMBER("RewardNearWeight", reward_near_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("RewardDistWeight", reward_dist_weight, -WEIGHT_MAX, WEIGHT_MAX),
+        NUMBER("RewardControlWeight", reward_control_weight, -WEIGHT_MAX, WEIGHT_MAX),
+};
+
+enum { N_OPTIONS = sizeof(pusher_options) / sizeof(pusher_options[0]) };
+
+static double distance(const MujocoInstance *m, int body, int other) {
+        const mjtNum *a = m->data->xpos + 3 * body, *b = m->data->xpos + 3 * other;
+        double squares = 0;
+
+        for (int i = 0; i < 3; i++)
+                squares += (a[i] - b[i]) * (a[i] - b[i]);
+        return sqrt(squares);
+}
+
+/* The object's distances from the hand and from the goal. */
+static void pusher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
+        ret[0] = distance(m, BODY_OBJECT, BODY_FINGERTIPS);
+        ret[1] = distance(m, BODY_OBJECT, BODY_GOAL);
+        ret[2] = 0;
+}
+
+/* The arm and the goal where the model has them, the object anywhere in a rectangle that is not too near. */
+static void pusher_reset(MujocoInstance *m, ActordRandom *random) {
+        double *object = m->data->qpos + N_ARM;
+
+        do {
+                object[0] = actord_random_uniform(random, -0.3, 0);
+                object[1] = actord_random_uniform(random, -0.2, 0.2);
+        } while (!(hypot(object[0], object[1]) > OBJECT_AWAY));
+
+        for (int i = 0; i < N_ARM; i++)
+                m->data->qvel[i] = actord_random_uniform(random, -VELOCITY_NOISE, VELOCITY_NOISE);
+        for (int i = N_ARM; i < m->model->nv; i++)
+                m->data->qvel[i] = 0;
+}
+
+/* Angles and velocities of the arm; where the hand, the object and the goal are. */
+static uint32_t pusher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
+        static const int bodies[] = { BODY_FINGERTIPS, BODY_OBJECT, BODY_GOAL };
+        const mjData *d = m->data;
+        uint32_t k = 0;
+
+        assert(n >= m->task->n_observation);
+
+        for (int i = 0; i < N_ARM; i++)
+                ret[k++] = (float) d->qpos[i];
+        for (int i = 0; i < N_ARM; i++)
+                ret[k++] = (float) d->qvel[i];
+        for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
+                for (int axis = 0; axis < 3; axis++)
+                        ret[k++] = (float) d->xpos[3 * bodies[i] + axis];
+        return k;
+}
+
+/* The distances are those before the step under v4, after it under v5. */
+static void pusher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
+        const MujocoOptions *o = &m->options;
+        double place[MUJOCO_N_PLACE];
+
+        if (m->version >= 5)
+                pusher_place(m, place);
+        else
+                memcpy(place, m->place, sizeof(place));
+
+        ret->reward = -place[1] * o->reward_dist_weight - ctrl_squares * o->reward_control_weight -
+                      place[0] * o->reward_near_weight;
+}
+
+static const MujocoTask pusher_v4_task = {
+        .name = "Pusher",
+        .xml = pusher_xml,
+        .xml_end = pusher_xml_end,
+        .model = &pusher_model,
+        .frame_skip = 5,
+        .horizon_steps = 100,
+        .solved_return = 0,
+        .velocity_limit = INFINITY,
+        .defaults = { .reward_near_weight = 0.5, .reward_dist_weight = 1, .reward_control_weight = 0.1 },
+        .observe = pusher_observe,
+        .n_observation = 23,
+        .reset = pusher_reset,
+        .place = pusher_place,
+        .judge = pusher_judge,
+};
+
+/* The object is a thousand times as heavy: newer engines make the lighter one fly. */
+static const MujocoTask pusher_v5_task = {
+        .name = "Pusher",
+        .xml = pusher_v5_xml,
+        .xml_end = pusher_v5_xml_end,
+        .model = &pusher_v5_model,
+        .frame_skip = 5,
+        .horizon_steps = 100,
+        .solved_return = 0,
+        .velocity_limit = INFINITY,
+        .options = pusher_options,
+        .n_options = N_OPTIONS,
+        .defaults = { .reward_near_weight = 0.5, .reward_dist_weight = 1, .reward_control_weight = 0.1 },
+        .observe = pusher_observe,
+        .n_observation = 23,
+        .reset = pusher_reset,
+        .place = pusher_place,
+        .judge = pusher_judge,
+};
+
+MUJOCO_ENV(pusher, 4, pusher_v4_task);
+MUJOCO_ENV(pusher, 5, pusher_v5_task);
