@@ -28,6 +28,7 @@ static const Scheduler *const schedulers[_SCHEDULER_MAX] = {
         [SCHEDULER_NOISE] = &scheduler_noise,
         [SCHEDULER_REPLAY] = &scheduler_replay,
         [SCHEDULER_MINIONS] = &scheduler_minions,
+        [SCHEDULER_AUTO] = &scheduler_auto,
 };
 
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {

@@ -61,7 +61,7 @@ typedef struct Scheduler {
 extern const Scheduler scheduler_fixed, scheduler_schedule, scheduler_max, scheduler_adapt, scheduler_nitro,
                 scheduler_nitro_code, scheduler_kungfu, scheduler_hydrozoa, scheduler_random,
                 scheduler_permuted, scheduler_decay_only, scheduler_noise, scheduler_replay,
-                scheduler_minions;
+                scheduler_minions, scheduler_auto;
 
 /* To be asked before a job is accepted: 0, or -EINVAL with a sentence (g_free()). */
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);

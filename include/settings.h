@@ -31,7 +31,8 @@
 #define SCHEDULERS(X)                                                                                   \
         X(FIXED, "fixed") X(SCHEDULE, "schedule") X(MAX, "max") X(ADAPT, "adapt") X(NITRO, "nitro")     \
         X(NITRO_CODE, "nitro-code") X(KUNGFU, "kungfu") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")     \
-        X(PERMUTED, "permuted") X(DECAY_ONLY, "decay-only") X(NOISE, "noise") X(REPLAY, "replay") X(MINIONS, "minions")
+        X(PERMUTED, "permuted") X(DECAY_ONLY, "decay-only") X(NOISE, "noise") X(REPLAY, "replay") X(MINIONS, "minions") \
+        X(AUTO, "auto")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
@@ -158,6 +159,7 @@ enum KernelClass_ {
         X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300, "Policy=adapt: where MaxActors is due; unset: StopReturn") \
         X(Scaling, Window, u32, window, "6", 1, 64, "Policy=nitro and its like: values that one is compared with")           \
         X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round")                  \
+        X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6, "Policy=auto: what a second of time is worth, in prices of the learner's") \
         X(Scaling, WarmActors, u32, n_actors_warm, "", 0, 1000, "frozen actors kept for later rounds; unset: all started")   \
         X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, 4096, "environments (slots) of an actor")                        \
         X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, 1048576, "steps of each environment in one invocation")         \
@@ -288,7 +290,7 @@ static inline uint32_t settings_curvature(const JobSettings *s) {
 }
 
 static inline bool settings_noise_scale(const JobSettings *s) {
-        return s->noise_scale || s->scheduler.kind == SCHEDULER_KUNGFU;
+        return s->noise_scale || s->scheduler.kind == SCHEDULER_KUNGFU || s->scheduler.kind == SCHEDULER_AUTO;
 }
 
 /* Where a scheduler wants to arrive; NaN: nowhere in particular. */

@@ -178,6 +178,11 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
         if (settings->scheduler.kind == SCHEDULER_ADAPT && isnan(settings_target_return(settings)))
                 reader_complain(reader, "Scaling", "Policy", "adapt",
                                 "it needs TargetReturn=, or StopReturn= in [Job], to know where it is going");
+        if (settings->scheduler.kind == SCHEDULER_AUTO &&
+                        !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale))
+                reader_complain(reader, "Scaling", "Policy", "auto",
+                                "it goes by the gradient's noise scale, which Algorithm=%s does not measure",
+                                choice_algorithm_to_string(settings->algorithm));
         if (settings->scheduler.kind != SCHEDULER_SCHEDULE)
                 return;
         if (!settings_present(settings, SETTING_Scaling_Schedule))

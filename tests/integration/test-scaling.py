@@ -104,6 +104,35 @@ def replayed():
         refused(bus, text=JOB_TEXT, overrides=[*sets, ("Scaling.Policy", f"replay:{job}")])
 
 
+AUTO = [("Job.StopReturn", ""), ("Job.StopSteps", "20000"), ("Scaling.Policy", "auto"), ("Scaling.MaxActors", "12"), ("Scaling.TimePrice", "20"),
+        ("Actor.RolloutSteps", "16"), ("Learner.ValueWeight", "0")]
+
+
+@story("auto measures noise and moves; by a model's times it is the same again, by metered ones it is when its decisions are repeated")
+def automatic():
+    with Bus() as bus:
+        conf = bus.dir + "/job.conf"
+        open(conf, "w").write(JOB_TEXT)
+
+        def submit(*more):
+            sets = [w for k, v in dict([*AUTO, *more]).items() for w in ("--set", f"{k}={v}")]
+            job = int(told(bus, "submit", conf, *sets).stdout)
+            assert bus.ended(job) == "finished", job
+            return job
+        model, again = submit(("Billing.Clock", "model")), submit(("Billing.Clock", "model"))
+        rows = decisions(bus, model)
+        assert rows[0]["actors"] == 2 and len({d["actors"] for d in rows}) > 1 and rows[1]["noise_scale"] is not None, rows
+        equal([d["actors"] for d in decisions(bus, again)], [d["actors"] for d in rows], "actors")
+        equal(bus.get(again, "PolicySHA256"), bus.get(model, "PolicySHA256"), "policies")
+
+        metered = submit(("Billing.Clock", "metered"))
+        assert len({d["actors"] for d in decisions(bus, metered)}) > 1, decisions(bus, metered)
+        equal(bus.call(f"/org/actord1/job/{metered}", JOB, "CheckDecisions")[1], 0, "decisions that do not follow")
+        replayed = submit(("Billing.Clock", "metered"), ("Scaling.Policy", f"replay:{metered}"))
+        equal([d["actors"] for d in decisions(bus, replayed)], [d["actors"] for d in decisions(bus, metered)], "actors")
+        equal(bus.get(replayed, "PolicySHA256"), bus.get(metered, "PolicySHA256"), "policies")
+
+
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
     print("1..0 # SKIP dbus-daemon and busctl are needed")
     sys.exit(0)

@@ -387,6 +387,7 @@ static void test_restored(void) {
                         continue;
                 settings.scheduler.kind = kind;
                 settings.schedule = (setting_counts){ 2, 0, { { 4, 20 }, { 8, 20 } } };
+                settings.time_price = 1;
                 settings.stop_return = 60;
                 settings.present[SETTING_Job_StopReturn / 64] |= 1ull << (SETTING_Job_StopReturn % 64);
                 if (!scheduler_takes_job(kind))

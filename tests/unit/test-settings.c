@@ -263,6 +263,10 @@ static void test_scaling(void) {
         g_assert_cmpstr(s.scheduler.argument, ==, "./a:b.json");
 
         refuse(CARTPOLE "[Scaling]\nPolicy=adapt\nMaxActors=4\n", NULL, "needs TargetReturn=", NULL);
+        refuse(CARTPOLE "Algorithm=dqn\n[Scaling]\nPolicy=auto\nMaxActors=4\n", NULL,
+                        "which Algorithm=dqn does not measure", NULL);
+        accept(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\n", NULL, &s);
+        g_assert_cmpfloat(s.time_price, ==, 1);
         accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\n", NULL, &s);
         g_assert_cmpfloat(settings_target_return(&s), ==, 3);
         accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\nTargetReturn=-2\n", NULL, &s);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy=auto: as many actors as make time and money together least, from the gradient's noise scale and what rounds took. Nobody's paper; the parts are.
+ *
+ * "An Empirical Model of Large-Batch Training" (McCandlish et al. 2018, equation 2.11): where a batch of B rows is used, a result takes Smin (1 + s/B) steps, s being the noise
+ * scale in rows. Taken for rounds, whose A actors bring n rows each: a result takes K (1 + b/A) rounds, with b = s/n. A round takes Ta + A tl on the emulated clock: its slowest
+ * actor, then an update as long as its rows are many. It costs, by MinionsRL's equation 2 (Yu et al., AAAI 2024), dl A tl + da A Tm: allocation times time, of the learner and of
+ * actors, Tm being their mean with start-up. With w = TimePrice= dl for a second of anybody's time, a round costs c0 + c1 A in all,
+ *
+ *         c0 = w Ta,   c1 = (w + dl) tl + da Tm,
+ *
+ * and the result K (1 + b/A) (c0 + c1 A) = K (c0 + b c1 + c1 A + b c0 / A), which is least at A = sqrt(b c0 / c1). K is not needed, nor is a currency: money of a round would
+ * bring idle time in, which is wall time, and equal jobs would not decide alike under Clock=model any more. Under Convention=server a fleet is paid by time, whoever works:
+ * c0 = Ta, c1 = tl.
+ *
+ * The noise scale of one round is a ratio of two estimates, with heavy tails, and no number where noise hides the gradient. So the median of the newest ones is taken, in which no number
+ * is a large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken: what a round takes that nothing disturbed, and the same
+ * under Clock=model whether or not an actor was killed and started cold once more. An actor's share alone shows no noise, so there are two at least. */
+#include <math.h>
+#include <string.h>
+
+#include "daemon/scheduler.h"
+
+#define NEWEST      15u
+#define WORTH_IT    1.05 /* the best count is at least 5 % better, or nothing is thawed and frozen for it */
+#define STEP        2.0  /* nothing grows or shrinks by more in one round */
+#define BEYOND      1e9  /* a noise scale, in actors, at which any number of them is few */
+#define ACTORS_SEEN 2u   /* the fewest that show noise */
+
+typedef struct Newest {
+        uint64_t n; /* values seen; the newest lie at i % NEWEST */
+        double values[NEWEST];
+} Newest;
+
+typedef struct Auto {
+        Newest noise;                  /* in actors: s/n */
+        Newest slowest, mean, learner; /* Ta, Tm, tl in nanoseconds */
+} Auto;
+static_assert(sizeof(Auto) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
+
+static void newest_add(Newest *newest, double value) {
+        newest->values[newest->n % NEWEST] = value;
+        newest->n++;
+}
+
+/* The upper one of two. */
+static double newest_median(const Newest *newest) {
+        uint64_t n = newest->n < NEWEST ? newest->n : NEWEST;
+        double sorted[NEWEST];
+
+        for (uint64_t i = 0; i < n; i++) {
+                uint64_t at = i;
+
+                for (; at > 0 && sorted[at - 1] > newest->values[i]; at--)
+                        sorted[at] = sorted[at - 1];
+                sorted[at] = newest->values[i];
+        }
+        return sorted[n / 2];
+}
+
+static double newest_least(const Newest *newest) {
+        uint64_t n = newest->n < NEWEST ? newest->n : NEWEST;
+        double least = INFINITY;
+
+        for (uint64_t i = 0; i < n; i++)
+                least = fmin(least, newest->values[i]);
+        return least;
+}
+
+static void auto_look(Auto *a, const SchedulerView *view) {
+        const RoundFacts *f = view->facts;
+        double rows = (double) view->settings->envs_per_actor * view->settings->rollout_steps;
+        double noise = view->statistics->noise_scale;
+
+        if (f->n_actors == 0)
+                return;
+        newest_add(&a->slowest, (double) f->actor_slowest_nsec);
+        newest_add(&a->mean, (double) f->actor_mean_nsec);
+        newest_add(&a->learner, (double) f->learner_nsec / (double) f->n_actors);
+        if (f->n_actors >= ACTORS_SEEN)
+                newest_add(&a->noise,
+                                isfinite(noise) && rows > 0 ? fmin(fmax(noise / rows, 0), BEYOND) : BEYOND);
+}
+
+typedef struct Trade {
+        double b, c0, c1; /* as above */
+} Trade;
+
+static Trade trade_make(const Auto *a, const JobSettings *s) {
+        double slowest = newest_least(&a->slowest), learner = newest_least(&a->learner);
+        double time, allocated = (double) s->learner_memory_max_bytes;
+        Trade t = { .b = newest_median(&a->noise), .c0 = slowest, .c1 = learner };
+
+        if (s->convention == CONVENTION_SERVER)
+                return t;
+        time = s->time_price * allocated;
+        t.c0 = time * slowest;
+        t.c1 = (time + allocated) * learner + (double) s->memory_max_bytes * newest_least(&a->mean);
+        return t;
+}
+
+static double trade_cost(const Trade *t, double n_actors) {
+        return (1 + t->b / n_actors) * (t->c0 + t->c1 * n_actors);
+}
+
+/* Of whole numbers within limits. The cost has one valley, so the best one is beside its bottom. */
+static double trade_best(const Trade *t, double lowest, double highest) {
+        double bottom = sqrt(t->b * t->c0 / t->c1), below;
+
+        if (!(bottom > lowest))
+                return lowest;
+        if (!(bottom < highest))
+                return highest;
+        below = floor(bottom);
+        return trade_cost(t, below) <= trade_cost(t, below + 1) ? below : below + 1;
+}
+
+static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
+        double lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
+        double first = fmin(fmax(lowest, ACTORS_SEEN), highest), now, best;
+        Trade trade;
+        Auto a;
+
+        memcpy(&a, state->own, sizeof(a));
+        if (view->facts)
+                auto_look(&a, view);
+        memcpy(state->own, &a, sizeof(a));
+        if (a.noise.n == 0)
+                return (uint32_t) first;
+
+        trade = trade_make(&a, view->settings);
+        now = (double) view->facts->n_actors;
+        if (!(trade.c0 + trade.c1 > 0)) /* nothing takes time or costs anything */
+                return (uint32_t) now;
+        best = trade_best(&trade, trade.c0 > 0 ? first : lowest, highest);
+        if (trade_cost(&trade, now) <= WORTH_IT * trade_cost(&trade, best))
+                return (uint32_t) now;
+        return (uint32_t) fmin(fmax(best, ceil(now / STEP)), now * STEP);
+}
+
+const Scheduler scheduler_auto = { .decides = true, .count = auto_count };
