@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a boosted round is worth: at chosen rounds of a job the process forks into twins, of which one gets more actors for one round, and
+ * both go on with the usual number. Since a job is a function of its settings the twins differ in nothing else. One line of
+ * CSV for each pair: what could have foretold the gain, and the mean return of the same evaluation episodes 1, 5 and 10 rounds later.
+ *
+ *     twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]... */
+#include <glib.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "actor/actor.h"
+#include "learner/fused.h"
+#include "lib/settings.h"
+#include "lib/sibling.h"
+
+enum { SLOPE_ROUNDS = 5, ROUNDS_MAX = 10000 };
+
+static const unsigned looks[] = { 1, 5, 10 };
+enum { N_LOOKS = G_N_ELEMENTS(looks) };
+
+static void read_settings(int argc, char *argv[], JobSettings *ret) {
+        g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
+        g_autofree char *text = NULL, *message = NULL;
+
+        if (!g_file_get_contents(argv[1], &text, NULL, NULL))
+                g_error("%s: cannot be read", argv[1]);
+        for (int i = 7; i < argc; i++) {
+                char *value = strchr(argv[i], '=');
+
+                if (!value)
+                        g_error("%s is not Section.Key=VALUE", argv[i]);
+                *value = '\0';
+                overrides[i - 7] = (SettingOverride){ argv[i], value + 1 };
+        }
+        if (settings_parse(text, argv[1], overrides, argc - 7, NULL, ret, &message) < 0)
+                g_error("%s", message);
+}
+
+static Fused *job_new(const JobSettings *settings) {
+        char directory[SIBLING_DIRECTORY_MAX];
+        const ActordEnv *env;
+        Fused *fused;
+
+        g_assert_cmpint(sibling_directory(directory), >=, 0);
+        if (environment_load(settings->environment, directory, &env) < 0)
+                g_error("%s does not load", settings->environment);
+        g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
+        return fused;
+}
+
+static void job_round(Fused *fused, uint32_t n_actors, Statistics *ret) {
+        FusedTimes times;
+
+        g_assert_cmpint(fused_round(fused, n_actors, ret, &times), ==, 0);
+}
+
+static double job_evaluate(Fused *fused, uint32_t n_episodes) {
+        double mean;
+
+        g_assert_cmpint(fused_evaluate(fused, 0, n_episodes, &mean), ==, 0);
+        return mean;
+}
+
+/* In a child, so that the parent stays where it was. */
+static void twin(
+                Fused *fused, uint32_t n_first, uint32_t n_usual, uint32_t n_episodes, double ret[N_LOOKS]) {
+        int ends[2], status;
+        pid_t child;
+
+        g_assert_cmpint(pipe(ends), ==, 0);
+        (void) fflush(stdout);
+        child = fork();
+        g_assert_cmpint(child, >=, 0);
+        if (child == 0) {
+                double means[N_LOOKS];
+                Statistics statistics;
+
+                for (unsigned i = 0, n = 0; i < N_LOOKS; i++) {
+                        for (; n < looks[i]; n++)
+                                job_round(fused, n == 0 ? n_first : n_usual, &statistics);
+                        means[i] = job_evaluate(fused, n_episodes);
+                }
+                _exit(write(ends[1], means, sizeof(means)) == sizeof(means) ? 0 : 1);
+        }
+        (void) close(ends[1]);
+        g_assert_cmpint(read(ends[0], ret, N_LOOKS * sizeof(double)), ==, N_LOOKS * sizeof(double));
+        (void) close(ends[0]);
+        g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+}
+
+/* Of the last SLOPE_ROUNDS returns, by least squares. */
+static double slope(const double *returns, unsigned n) {
+        double above = 0, below = 0;
+
+        if (n < SLOPE_ROUNDS)
+                return NAN;
+        for (int i = 0; i < SLOPE_ROUNDS; i++) {
+                double x = i - (SLOPE_ROUNDS - 1) / 2.0;
+
+                above += x * returns[n - SLOPE_ROUNDS + (unsigned) i];
+                below += x * x;
+        }
+        return above / below;
+}
+
+int main(int argc, char *argv[]) {
+        uint32_t n_boost, first, last, every, n_episodes;
+        static double returns[ROUNDS_MAX];
+        JobSettings settings;
+        Fused *fused;
+
+        if (argc < 7) {
+                (void) fprintf(stderr,
+                                "usage: twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]...\n");
+                return 2;
+        }
+        n_boost = (uint32_t) atoi(argv[2]);
+        first = (uint32_t) atoi(argv[3]);
+        last = (uint32_t) atoi(argv[4]);
+        every = (uint32_t) atoi(argv[5]);
+        n_episodes = (uint32_t) atoi(argv[6]);
+        read_settings(argc, argv, &settings);
+        g_assert_cmpuint(n_boost, <=, settings_actors_max(&settings));
+        g_assert_true(every > 0 && n_episodes > 0 && last <= ROUNDS_MAX);
+        fused = job_new(&settings);
+
+        for (uint32_t round = 1; round <= last; round++) {
+                double usual[N_LOOKS], boosted[N_LOOKS], now;
+                Statistics s;
+
+                job_round(fused, settings.n_actors, &s);
+                returns[round - 1] = s.return_round;
+                if (round < first || (round - first) % every != 0)
+                        continue;
+
+                now = job_evaluate(fused, n_episodes);
+                twin(fused, settings.n_actors, settings.n_actors, n_episodes, usual);
+                twin(fused, n_boost, settings.n_actors, n_episodes, boosted);
+                printf("%" PRIu64 ",%u,%.9g,%.9g,%.9g,%.9g,%.9g", settings.seed, round, s.curvature_ratio,
+                                s.curvature_loss, s.noise_scale, slope(returns, round), now);
+                for (unsigned i = 0; i < N_LOOKS; i++)
+                        printf(",%.9g,%.9g", usual[i], boosted[i]);
+                printf("\n");
+                (void) fflush(stdout);
+        }
+        (void) fused_free(fused);
+        return 0;
+}
