@@ -29,6 +29,18 @@ Metric metric_from_string(const char *word) {
         return _METRIC_INVALID;
 }
 
+void series_complete(Series *series) {
+        const double *full = series_column(series, "cost_full"),
+                     *evaluation = series_column(series, "cost_evaluation");
+        double *training;
+
+        if (!full || series_column(series, "cost_training"))
+                return;
+        training = series_add(series, "cost_training");
+        for (size_t i = 0; i < series->n_rounds; i++)
+                training[i] = full[i] - (evaluation ? evaluation[i] : 0);
+}
+
 /* Mean of the column's last n finite values. */
 static double last(const Series *series, const char *name, size_t n) {
         const double *column = series_column(series, name);
@@ -93,7 +105,6 @@ static double member(const Outcome *outcome, const char *name) {
         return node && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : NAN;
 }
 
-/* The bill is whole, the last round's figures are not: start-up and shutdown are in it. */
 static double cost(const Outcome *outcome, const char *name) {
         JsonObject *object = json_node_get_object(outcome->result);
         JsonNode *node = json_object_get_member(object, "cost");
@@ -101,6 +112,14 @@ static double cost(const Outcome *outcome, const char *name) {
         return node && JSON_NODE_HOLDS_OBJECT(node) ? json_object_get_double_member_with_default(
                                                                       json_node_get_object(node), name, NAN)
                                                     : NAN;
+}
+
+/* Without evaluations, which are there because somebody measures. The bill is whole, the last round's figures are not: start-up and
+ * shutdown are in it. */
+static double training_cost(const Outcome *outcome) {
+        double evaluation = last(&outcome->series, "cost_evaluation", 1);
+
+        return cost(outcome, "full") - (isfinite(evaluation) ? evaluation : 0);
 }
 
 double outcome_metric(const Outcome *outcome, Metric metric, double target) {
@@ -113,10 +132,10 @@ double outcome_metric(const Outcome *outcome, Metric metric, double target) {
         case METRIC_RETURN_LAST: return last(series, "return_round", 1);
         case METRIC_RETURN_LAST5: return last(series, "return_round", 5);
         case METRIC_RETURN_AREA: return area(series, "return_round");
-        case METRIC_COST: return cost(outcome, "full");
+        case METRIC_COST: return training_cost(outcome);
         case METRIC_COST_PAPER: return cost(outcome, "paper");
         case METRIC_TIME: return member(outcome, "emulated_s");
-        case METRIC_COST_TO_TARGET: return at_target(series, "cost_full", target);
+        case METRIC_COST_TO_TARGET: return at_target(series, "cost_training", target);
         case METRIC_TIME_TO_TARGET: return at_target(series, "emulated_s", target);
         case METRIC_ACTOR_ROUNDS: return sum(series, "actors");
         case _METRIC_MAX:

@@ -171,7 +171,10 @@ static Outcome *outcome_from_json(JsonNode *root, const Cell *cell) {
                                         cell->definition) != 0)
                 return NULL;
         outcome->result = json_node_copy(json_object_get_member(object, "result"));
-        return series_from_json(rounds, &outcome->series) ? g_steal_pointer(&outcome) : NULL;
+        if (!series_from_json(rounds, &outcome->series))
+                return NULL;
+        series_complete(&outcome->series);
+        return g_steal_pointer(&outcome);
 }
 
 bool outcome_read(Cell *cell, const char *directory) {

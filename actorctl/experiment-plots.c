@@ -232,14 +232,14 @@ static int write_pareto(const Experiment *experiment, const GPtrArray *cells, co
 
 int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         bool evaluated = any_evaluation(cells);
-        g_autofree char *cost = g_strdup_printf("cost so far in %s", cells_currency(cells));
+        g_autofree char *cost = g_strdup_printf("cost of training so far in %s", cells_currency(cells));
         const struct {
                 const char *file, *column, *label;
         } rows[] = {
                 { "return.svg", evaluated ? "evaluation_mean" : "return_round",
                                 evaluated ? "evaluation return" : "training return" },
                 { "actors.svg", "actors", "actors" },
-                { "cost.svg", "cost_full", cost },
+                { "cost.svg", "cost_training", cost },
                 { "curvature.svg", "curvature_ratio", "curvature ratio R" },
         };
 

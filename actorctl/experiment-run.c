@@ -155,6 +155,7 @@ static int keep_outcome(Runner *r, const Run *run, const JobStatus *status) {
         k = fetch_series(r->connection, run->path, &outcome->series);
         if (k < 0)
                 return k;
+        series_complete(&outcome->series);
         outcome->result = job_result_to_json(status, bill, NULL);
         run->cell->outcome = g_steal_pointer(&outcome);
         return outcome_write(r->experiment, run->cell, r->directory);

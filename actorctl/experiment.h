@@ -72,10 +72,10 @@ typedef struct Cell {
         X(RETURN_LAST, "return_last", "Training return, last round")                         \
         X(RETURN_LAST5, "return_last5", "Training return, last 5 rounds")                    \
         X(RETURN_AREA, "return_area", "Training return, area under the curve")               \
-        X(COST, "cost", "Cost, full total")                                                  \
+        X(COST, "cost", "Cost of training, full total")                                      \
         X(COST_PAPER, "cost_paper", "Cost, paper total")                                     \
         X(TIME, "time", "Emulated time in seconds")                                          \
-        X(COST_TO_TARGET, "cost_to_target", "Cost to the target, full total")                \
+        X(COST_TO_TARGET, "cost_to_target", "Cost of training to the target, full total")    \
         X(TIME_TO_TARGET, "time_to_target", "Emulated time to the target in seconds")        \
         X(ACTOR_ROUNDS, "actor_rounds", "Actor-rounds")
 /* clang-format on */
@@ -123,6 +123,8 @@ Outcome *outcome_free(Outcome *outcome);
 /* A column, n_rounds long; NULL: not measured. */
 const double *series_column(const Series *series, const char *name);
 /* Adds a column of NaNs and returns it. */
+/* Adds what follows from the columns: cost_training, the full total without evaluations. */
+void series_complete(Series *series);
 double *series_add(Series *series, const char *name);
 void series_done(Series *series);
 

@@ -111,8 +111,8 @@ static double slope(const double *returns, unsigned n) {
 int main(int argc, char *argv[]) {
         uint32_t n_boost, first, last, every, n_episodes;
         static double returns[ROUNDS_MAX];
-        JobSettings settings;
-        Fused *fused;
+        JobSettings settings, plain;
+        Fused *measured, *fused;
 
         if (argc < 7) {
                 (void) fprintf(stderr,
@@ -127,13 +127,20 @@ int main(int argc, char *argv[]) {
         read_settings(argc, argv, &settings);
         g_assert_cmpuint(n_boost, <=, settings_actors_max(&settings));
         g_assert_true(every > 0 && n_episodes > 0 && last <= ROUNDS_MAX);
-        fused = job_new(&settings);
+        measured = job_new(&settings);
+        /* Measuring changes no policy: the twins go without, and are the faster for it. */
+        plain = settings;
+        plain.curvature = CURVATURE_NONE;
+        plain.noise_scale = false;
+        fused = job_new(&plain);
 
         for (uint32_t round = 1; round <= last; round++) {
                 double usual[N_LOOKS], boosted[N_LOOKS], now;
                 Statistics s;
 
                 job_round(fused, settings.n_actors, &s);
+                job_round(measured, settings.n_actors, &s);
+                g_assert_cmpmem(fused_policy_sha256(fused), 32, fused_policy_sha256(measured), 32);
                 returns[round - 1] = s.return_round;
                 if (round < first || (round - first) % every != 0)
                         continue;
@@ -149,5 +156,6 @@ int main(int argc, char *argv[]) {
                 (void) fflush(stdout);
         }
         (void) fused_free(fused);
+        (void) fused_free(measured);
         return 0;
 }

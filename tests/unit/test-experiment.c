@@ -210,7 +210,7 @@ static void fill(Series *series, const char *name, const double *values) {
 static Outcome *example_outcome(void) {
         static const double rounds[] = { 1, 2, 3, 4 }, steps[] = { 100, 200, 400, 800 },
                             actors[] = { 1, 1, 2, 4 }, returns[] = { NAN, 10, 20, 40 },
-                            costs[] = { 0.1, 0.2, 0.4, 0.8 };
+                            costs[] = { 0.1, 0.2, 0.4, 0.8 }, evaluations[] = { 0, 0.05, 0.1, 0.3 };
         Outcome *outcome = g_new0(Outcome, 1);
 
         outcome->result = json_from_string("{\"cost\":{\"full\":1.5,\"paper\":0.5},\"emulated_s\":7}", NULL);
@@ -220,6 +220,9 @@ static Outcome *example_outcome(void) {
         fill(&outcome->series, "actors", actors);
         fill(&outcome->series, "evaluation_mean", returns);
         fill(&outcome->series, "cost_full", costs);
+        fill(&outcome->series, "cost_evaluation", evaluations);
+        series_complete(&outcome->series);
+        series_complete(&outcome->series); /* once is enough */
         return outcome;
 }
 
@@ -231,9 +234,9 @@ static void test_metrics(void) {
         /* 200 steps at a mean of 15 and 400 at 30. */
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_AREA, NAN), ==, 25);
         g_assert_true(isnan(outcome_metric(outcome, METRIC_RETURN_LAST, NAN)));
-        g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST, NAN), ==, 1.5);
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST, NAN), ==, 1.5 - 0.3);
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_TIME, NAN), ==, 7);
-        g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST_TO_TARGET, 15), ==, 0.4);
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST_TO_TARGET, 15), ==, 0.4 - 0.1);
         g_assert_true(isnan(outcome_metric(outcome, METRIC_COST_TO_TARGET, 50)));
         g_assert_cmpfloat(outcome_metric(outcome, METRIC_ACTOR_ROUNDS, NAN), ==, 8);
         for (Metric i = 0; i < _METRIC_MAX; i++)
