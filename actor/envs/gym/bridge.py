@@ -166,10 +166,19 @@ def space(env, name, action):
     return BOX, ELEMENTS[s.dtype.name], tuple(map(int, s.shape)) or (1,), 0, 0, float(s.low.min()), float(s.high.max())
 
 
+def horizon(env):
+    """The least of its time limits; 0: it has none. They truncate by themselves, this is told to people."""
+    limits = []
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.wrappers.TimeLimit):
+            limits.append(int(env._max_episode_steps))
+        env = env.env
+    return min(limits, default=0)
+
+
 def describe(env, name):
-    spec = env.spec
-    threshold = getattr(spec, "reward_threshold", None)
-    return space(env, name, False), space(env, name, True), float("nan") if threshold is None else float(threshold)
+    threshold = getattr(env.spec, "reward_threshold", None)
+    return space(env, name, False), space(env, name, True), horizon(env), float("nan") if threshold is None else float(threshold)
 
 
 def action_parts(env):
@@ -259,17 +268,20 @@ def thaw(env, data):
 
 
 def trace(env, actions, seeded):
-    """What an environment shows under these actions. seeded: the shared streams are set before each step, as the bridge does it."""
-    seen = []
+    """What an environment shows under these actions, and whether its steps draw from shared streams. seeded: these are set before each
+    step, as the bridge does it then."""
+    seen, draws = [], False
     for k, a in enumerate(actions):
         if seeded:
             seed_globals(k)
+        before = globals_state()
         observation, reward, terminated, truncated, _ = env.step(a)
+        draws = draws or globals_state() != before
         seen.append((np.asarray(observation).tobytes(), float(reward), bool(terminated), bool(truncated)))
         if terminated or truncated:
             seed_globals(k)
             seen.append(np.asarray(env.reset(seed=k)[0]).tobytes())
-    return seen
+    return seen, draws
 
 
 def check(env):
@@ -279,17 +291,14 @@ def check(env):
     actions = [env.action_space.sample() for _ in range(STEPS_BEFORE + STEPS_CHECKED)]
     seed_globals(SEED_CHECKED)
     env.reset(seed=SEED_CHECKED)
-    before = globals_state()
-    trace(env, actions[:1], False)
-    draws = globals_state() != before
-    trace(env, actions[1:STEPS_BEFORE], draws)
+    _, draws = trace(env, actions, False)
+    env.reset(seed=SEED_CHECKED)
+    trace(env, actions[:STEPS_BEFORE], draws)
     try:
         data = choose_freezer(env)
     except Exception as e:
         return 0, draws, f"it cannot be pickled ({type(e).__name__}: {e})"
-    before = globals_state()
     original = trace(env, actions[STEPS_BEFORE:], draws)
-    draws = draws or globals_state() != before
     size = 2 * max(len(data), len(freeze(env)))
     try:
         if trace(thaw(env, data), actions[STEPS_BEFORE:], draws) != original:

@@ -128,14 +128,14 @@ static int task_check(PyObject *env) {
         return 0;
 }
 
-static int task_learn(PyObject *env, double *ret_threshold) {
+static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshold) {
         _cleanup_(python_unrefp) PyObject *described = python_call("describe", "(Os)", env, name);
         PyObject *observation, *action;
         int r;
 
         if (!described)
                 return -EINVAL;
-        if (!PyArg_ParseTuple(described, "OOd", &observation, &action, ret_threshold))
+        if (!PyArg_ParseTuple(described, "OOId", &observation, &action, ret_horizon, ret_threshold))
                 return python_tell();
         r = space_read(observation, &task.observation);
         if (r >= 0)
@@ -152,6 +152,7 @@ static int task_learn(PyObject *env, double *ret_threshold) {
 
 static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
         _cleanup_(python_unrefp) PyObject *env = NULL, *closed = NULL;
+        uint32_t horizon;
         double threshold;
         int r;
 
@@ -161,7 +162,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         env = make_env(options, n_options);
         if (!env)
                 return -EINVAL;
-        r = task_learn(env, &threshold);
+        r = task_learn(env, &horizon, &threshold);
         closed = PyObject_CallMethod(env, "close", NULL);
         PyErr_Clear();
         if (r < 0)
@@ -170,6 +171,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         *ret = (ActordEnvSpec){
                 .observation = task.observation.space,
                 .action = task.action.space,
+                .horizon_steps = horizon,
                 .n_agents = 1,
                 .reward_low = -INFINITY,
                 .reward_high = INFINITY,
