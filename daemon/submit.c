@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -80,6 +82,24 @@ static int check_sheet(Submission *s, sd_bus_error *error) {
         return r < 0 ? sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s: %s", s->file_name, message) : 0;
 }
 
+/* Whether the units of the system's daemon and spawner hide a place from them (ProtectHome=, PrivateTmp=): a directory that the spawner does not
+ * find cannot become a mount. Only the name is looked at. */
+static bool directory_is_hidden(int fd) {
+        static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
+        char link[32], path[PATH_MAX];
+        ssize_t n;
+
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n < 0)
+                return true;
+        path[n] = 0;
+        for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
+                if (strncmp(path, hidden[i], strlen(hidden[i])) == 0)
+                        return true;
+        return false;
+}
+
 static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_bus_error *error) {
         bool plugin = environment_is_file(s->settings.environment);
 
@@ -105,6 +125,13 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
         if (s->python_fd >= 0 && (!s->settings.python[0] || job_directory_check(s->python_fd) < 0))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "The python must be a directory, for Python=, on a file system that no user serves.");
+
+        if (s->python_fd >= 0 && manager->mode == DAEMON_SYSTEM && directory_is_hidden(s->python_fd))
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                                "%s:%u: [Actor] Python=%s: the system's daemon sees no home directories and no /tmp: "
+                                "move it, to /opt for one, or submit the job to your own daemon (--user).",
+                                s->file_name, settings_locate(s->text, "Actor", "Python"),
+                                s->settings.python);
 
         if (s->purpose == LAUNCH_EVALUATE && s->checkpoint_fd < 0)
                 return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "To evaluate takes a checkpoint.");

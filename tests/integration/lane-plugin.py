@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A user's own environment in system mode: from a home directory that nobody else may enter, through three programs, into a sandbox."""
-import json, os, re, subprocess, sys
+import json, os, re, shutil, subprocess, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from story import *
@@ -45,8 +45,8 @@ def state(mode, job):
     return as_tester("busctl", mode, "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", "State").stdout
 
 
-def train(mode):
-    job = re.search(r"\d+", as_tester("actorctl", mode, "submit", "line.conf").stdout).group()
+def train(mode, conf="line.conf"):
+    job = re.search(r"\d+", as_tester("actorctl", mode, "submit", conf).stdout).group()
     wait_for("the end", lambda: "ended" in state(mode, job), 40)
     return {p: as_tester("busctl", mode, "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", p).stdout.split()[1].strip('"')
             for p in ("Result", "SandboxLevel", "PolicySHA256")} | {
@@ -66,6 +66,26 @@ def user():
     found = train("--user")
     assert found["Result"] == "finished" and found["SandboxLevel"] == "userns", found
     assert found["PolicySHA256"] == system.policy, (found, system.policy)
+
+
+@story("an environment in Python trains in the full sandbox from where the system's daemon sees it; from a home directory with one's own daemon")
+def python():
+    source = os.path.join(BUILD, "venv")
+    if not os.path.exists(source + "/ready"):
+        raise Skip("test-bridge.py has made no virtual environment")
+    shutil.copytree(source, "/opt/venv", symlinks=True)
+    shutil.copytree(source, HOME + "/venv", symlinks=True)
+    subprocess.run(["chown", "-R", "tester:", HOME + "/venv"], check=True)
+    for name, place in (("opt", "/opt/venv"), ("home", "venv")):
+        with open(f"{HOME}/{name}.conf", "w") as f:
+            f.write(f"[Job]\nEnvironment=gym:CartPole-v1\nStopSteps=4096\n[Scaling]\nActors=2\n[Actor]\nPython={place}\n")
+    found = train("--system", "opt.conf")
+    assert found["Result"] == "finished" and found["SandboxLevel"] == "full", found
+    own = train("--user", "home.conf")
+    assert own["Result"] == "finished" and own["SandboxLevel"] == "userns", own
+    equal(own["PolicySHA256"], found["PolicySHA256"], "policies")
+    refused = as_tester("actorctl", "--system", "submit", "home.conf", check=False)
+    assert refused.returncode != 0 and "sees no home directories and no /tmp" in refused.stderr, refused.stderr
 
 
 @story("an actor that talks without end uses up its own share of the journal, and the daemon goes on being heard")
