@@ -44,10 +44,11 @@ SRC_spawner  := $(wildcard spawner/*.c)
 SRC_sandbox  := $(wildcard sandbox/*.c)
 SRC_actor    := $(wildcard actor/*.c actor/envs/*.c)
 SRC_invoker  := $(wildcard invoker/*.c)
-# The fused loop calls actors: only who links both takes it.
+# These call actors: only who links both takes them.
 SRC_fused    := learner/fused.c
 SRC_trial    := $(wildcard trial/*.c)
-SRC_learner  := $(filter-out $(SRC_fused),$(wildcard learner/*.c))
+SRC_acting   := learner/acting.c
+SRC_learner  := $(filter-out $(SRC_fused) $(SRC_acting),$(wildcard learner/*.c))
 SRC_job      := $(wildcard learner/job/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
@@ -69,7 +70,7 @@ LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
-MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-job.so
+MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-job.so $(B)/fused.so
 # The bridge to Python is the one part that a build may lack.
 PYTHON_VERSION := $(shell $(PKG) --modversion python3-embed 2>/dev/null)
 ifneq ($(PYTHON_VERSION),)
@@ -119,6 +120,9 @@ $(B)/pic/%.o: %.c
 	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
+# A job's learner that acts, too: what Policy=fused forks instead of actord-learner.
+$(B)/fused.so: $(call module_objects,$(SRC_acting) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
+	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # Embeds CPython; the interpreter starts in an actor's sandbox.
 $(B)/env-gym.so: $(SRC_gym) $(wildcard actor/envs/gym/*)
 	@mkdir -p $(@D)
@@ -140,7 +144,7 @@ $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_job) $(SRC_actorctl) $(SRC_lib)))
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_lib)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsP $@ $^
 $(B)/tests/%.o: tests/unit/%.c

@@ -17,11 +17,13 @@
 #include <stdint.h>
 #include "include/record.h"
 #include "include/settings.h"
+#include "include/slot.h"
 
 typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
-        ORDER_ROLLOUT,          /* actor: act and step, or step and ask for actions */
+        ORDER_ROLLOUT,          /* actor: act and step, or step and ask for actions; a learner that acts: for each actor that its page names,
+                                   and take what comes of it */
         ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams */
         ORDER_SERVE,            /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
         ORDER_TAKE,             /* learner: check and copy one actor's rollout; the answer is the verdict */
@@ -67,12 +69,19 @@ typedef struct Turn {
 } Turn;
 static_assert(offsetof(Turn, done) == 64, "one cache line each");
 
+typedef struct Acted {          /* by a learner that acts: one actor's invocation, taken or not */
+        uint64_t cpu_nsec;                      /* of the thread that acted */
+        uint32_t fault;                         /* Fault */
+        int32_t detail;
+} Acted;
+
 typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody else maps it */
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
         uint64_t ordinals[ACTORS_MAX];          /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted;
-                                                   SERVE (in): the invocation of each, ORDINAL_NONE: has rolled already */
-        uint32_t banks[ACTORS_MAX];             /* CHECKPOINT (in): the bank that holds each actor's current snapshots */
+                                                   SERVE, ROLLOUT (in): the invocation of each, ORDINAL_NONE: has rolled already */
+        uint32_t banks[ACTORS_MAX];             /* CHECKPOINT, ROLLOUT (in): the bank that holds each actor's current snapshots */
+        Acted acted[ACTORS_MAX];                /* ROLLOUT (out), where the learner acts itself */
         uint32_t learner;                       /* which of the learners this is; 0 publishes and keeps checkpoints */
         _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
 } WorkerPage;
@@ -92,3 +101,18 @@ typedef enum LearnerFd {
         LEARNER_FD_REDUCE,      /* lib/reduce.h; there when there are several learners */
         LEARNER_FD_SEGMENTS = 16,
 } LearnerFd;
+
+/* Where one process acts and learns, it is forked like an actor, with the environment loaded, and its program is a module: fused.so, which
+ * brings OpenBLAS and is there for such jobs alone. Everything is mapped already. */
+typedef struct FusedStart {
+        const JobSettings *settings;
+        const JobPage *page;
+        WorkerPage *worker;
+        void *policy;                           /* for writing */
+        void *const *segments;                  /* of all actors */
+        const ActordEnv *env;
+        int state_fd, checkpoint_fd, bell_fd;
+} FusedStart;
+typedef int (*FusedRun)(const FusedStart *start);      /* returns at ORDER_END, 0; or what it could not start for */
+#define FUSED_MODULE "fused.so"
+#define FUSED_ENTRANCE "actord_fused_run"

@@ -60,7 +60,7 @@ static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
 static void serve(Invoker *i, Container *c) {
         uint32_t actor;
 
-        if (i->phase != PHASE_ROLLING || c->index >= i->n_containers)
+        if (i->phase != PHASE_ROLLING || c->index >= i->n_containers || i->fused)
                 return;
         actor = round_waiting(i->round, c->index);
         if (actor == ACTOR_NONE)
@@ -82,6 +82,10 @@ static void serve(Invoker *i, Container *c) {
 static void feed(Invoker *i) {
         uint32_t actor;
 
+        if (i->fused) {
+                fused_feed(i);
+                return;
+        }
         if (i->phase != PHASE_ROLLING)
                 return;
         if (i->asks_fd >= 0 && round_rolls(i->round)) {
@@ -119,6 +123,10 @@ static void begin_round(Invoker *i) {
         i->phase = PHASE_ROLLING;
         round_begin(i->round, i->number + 1, i->decision.n_actors);
 
+        if (i->fused) {
+                fused_begin(i);
+                return;
+        }
         n_needed = containers_needed(i, i->decision.n_actors);
         pool_arrange(i, n_needed);
         feed(i);
@@ -126,8 +134,7 @@ static void begin_round(Invoker *i) {
                 serve(i, &i->containers[k]);
 }
 
-/* An attempt came to nothing: its use is waste, and the same order goes out again, from the bank that was not written to. */
-static void attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail) {
+void conduct_attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail) {
         uint32_t attempt = i->round->seats[actor].attempts.n;
 
         report_rollout(i, actor, fault, detail, true);
@@ -195,7 +202,7 @@ static void order_failed(Invoker *i, Container *c, uint32_t fault, int32_t detai
                 evaluate_failed(i, c, pool_take(c), fault, detail);
         else if (doing == ORDER_ROLLOUT && i->phase == PHASE_ROLLING) {
                 i->round->seats[actor].metered.end_nsec = clock_boottime();
-                attempt_failed(i, actor, fault, detail);
+                conduct_attempt_failed(i, actor, fault, detail);
         }
 }
 
@@ -288,7 +295,8 @@ static void verdict(Invoker *i, uint32_t actor, const Answer *answer) {
 
         if (c->unread == actor)
                 pool_read(i, c);
-        attempt_failed(i, actor, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+        conduct_attempt_failed(
+                        i, actor, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
         if (c->state == CONTAINER_READY && c->doing == ORDER_NONE)
                 pool_end(c, FAULT_NONE, 0); /* and a new one begins when it is reaped */
         serve(i, c);
@@ -358,7 +366,9 @@ void conduct_learner_answered(Invoker *i, const Answer *answer) {
                 verdict(i, i->learner.order.actor, answer);
         else if (kind == ORDER_LEARN)
                 learned(i, answer);
-        else if (answer->fault != FAULT_NONE) /* SERVE: its actors would wait in vain */
+        else if (kind == ORDER_ROLLOUT && answer->fault == FAULT_NONE)
+                fused_answered(i);
+        else if (answer->fault != FAULT_NONE) /* SERVE, ROLLOUT: actors would wait in vain */
                 finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
                                 answer->detail, ACTOR_LEARNER);
         feed(i);
@@ -395,7 +405,7 @@ static void start_early(Invoker *i) {
                 n = i->invoked->launch.n_episodes < i->n_containers
                                     ? (uint32_t) i->invoked->launch.n_episodes
                                     : i->n_containers;
-        if (i->policy_read_fd < 0)
+        if (i->policy_read_fd < 0 || i->fused)
                 return;
         for (uint32_t k = 0; k < n && i->phase == PHASE_STARTING; k++)
                 if (i->containers[k].state == CONTAINER_ABSENT && i->containers[k].starts.n == 0)

@@ -4,6 +4,7 @@
  *   setup.c     takes over what the spawner left     prepare.c  makes what is made once
  *   probe.c     environment → spec → the job page    invoker.c  the loop
  *   pool.c      containers: fork, park, end         learner.c  the learner's process
+ *   fused.c     the same, where it also acts
  *   conduct.c   rounds, and verifications            evaluate.c evaluations, by the rules of evaluation.c
  *   report.c    records                             finish.c   how a job ends
  */
@@ -49,6 +50,7 @@ typedef struct Container {
         uint32_t index, state;
         bool has_worker; /* pages and leaf are made when it is first needed */
         bool fresh;      /* has carried out nothing yet: the next invocation is a cold one */
+        bool imagined;   /* there is no process, and a fleet would have one: fused.c */
         uint32_t doing; /* OrderKind that is not over: until it has succeeded, or the process that failed is reaped */
         Attempts starts;
         uint32_t unread; /* the actor whose last invocation's use was not read yet; ACTOR_NONE */
@@ -97,6 +99,9 @@ typedef struct Invoker {
         int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */
         int *segment_fds;
         const Distribution *distribution;
+        bool fused;          /* the learner's process acts, too: no container trains */
+        FusedRun fused_run;  /* its program */
+        uint64_t fused_nsec; /* that it was seen to use, and no record has yet */
         int asks_fd, stop_fd; /* epoll of the actors' bells, and ours beside them; -EBADF: actors act by themselves */
 
         Container *containers;
@@ -192,6 +197,7 @@ void pool_read(Invoker *i, Container *c); /* into the record of its last invocat
 int learner_start(Invoker *i);
 /* "OPENBLAS_CORETYPE=...", for who loads the library: a literal. */
 const char *learner_kernel_class(const JobSettings *settings);
+uint64_t learner_memory_bytes(const Invoker *i); /* that its process may use */
 void learner_order(Invoker *i, uint32_t kind, uint32_t actor);
 int learner_make_bells(Invoker *i); /* that actors ring, if it is to act for them */
 int learner_watch_bell(Invoker *i, Container *c);
@@ -202,12 +208,23 @@ void learner_forsake(Invoker *i); /* one has ended: the others would wait for it
 bool learners_busy(const Invoker *i);
 void learner_end(Invoker *i); /* kills and reaps whatever there is of them */
 
+/* fused.c */
+int fused_load(Invoker *i); /* what it brings is shared by nobody else: before any fork */
+_Noreturn void fused_child(const Invoker *i, const Worker *learner);
+void fused_begin(Invoker *i);
+void fused_feed(Invoker *i);
+uint64_t fused_timeout_nsec(const Invoker *i);
+void fused_meter(Invoker *i, uint32_t actor); /* what its invocation used, into its record */
+void fused_answered(Invoker *i);
+
 /* conduct.c */
 void conduct_advance(Invoker *i); /* whatever can be done without waiting */
 void conduct_container_answered(Invoker *i, Container *c, const Answer *answer);
 void conduct_container_ended(Invoker *i, Container *c, const Ended *ended);
 void conduct_learner_answered(Invoker *i, const Answer *answer);
 void conduct_checkpoint(Invoker *i);
+/* Its use is waste, and the same order goes out again, from the bank that was not written to. */
+void conduct_attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail);
 void conduct_close_round(Invoker *i); /* that was evaluated, or will not be */
 
 /* evaluate.c */

@@ -99,6 +99,8 @@ static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
         size_t n;
         int r;
 
+        if (i->fused)
+                fused_child(i, learner);
         r = child_descriptors(i, learner, sources, targets, &n);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its descriptors cannot be placed: %s\n",
@@ -117,9 +119,21 @@ static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
         _exit(EXIT_LEARNER_SETUP);
 }
 
+/* Where it also acts, what its actors may use comes on top. */
+uint64_t learner_memory_bytes(const Invoker *i) {
+        uint64_t bytes;
+
+        if (!i->fused)
+                return i->settings->learner_memory_max_bytes;
+        if (__builtin_mul_overflow(i->settings->memory_max_bytes, (uint64_t) i->n_actors, &bytes) ||
+                        __builtin_add_overflow(bytes, i->settings->learner_memory_max_bytes, &bytes))
+                return UINT64_MAX / 2;
+        return bytes;
+}
+
 static int start(Invoker *i, uint32_t k) {
         const LeafLimits limits = {
-                .memory_bytes = i->settings->learner_memory_max_bytes,
+                .memory_bytes = learner_memory_bytes(i),
                 .n_tasks = i->settings->n_threads + TASKS_SPARE,
         };
         Worker *learner = learner_at(i, k);
@@ -205,20 +219,30 @@ void learner_stop_serving(Invoker *i) {
         invoker_want_timer(i, i->learner.deadline_nsec);
 }
 
-/* For whom it acts: who has rolled already is none of its clients. */
+/* For whom it acts: who has rolled already is none of its clients. Banks matter where it also steps. */
 static void name_clients(Invoker *i) {
         WorkerPage *page = i->learner.page;
 
         for (uint32_t a = 0; a < i->round->n_actors; a++)
                 page->ordinals[a] =
                                 seat_rolls(&i->round->seats[a]) ? i->round->seats[a].ordinal : ORDINAL_NONE;
+        for (uint32_t a = 0; a < i->round->n_actors; a++)
+                page->banks[a] = i->round->seats[a].bank;
         atomic_store_explicit(&page->serve_stop, 0, memory_order_seq_cst);
+}
+
+static uint64_t order_timeout_nsec(const Invoker *i, uint32_t kind) {
+        if (kind == ORDER_SERVE)
+                return UINT64_MAX;
+        return kind == ORDER_ROLLOUT ? fused_timeout_nsec(i) : LEARNER_TIMEOUT_NSEC;
 }
 
 void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
         Order order = {
                 .kind = kind,
-                .round = kind == ORDER_SERVE || kind == ORDER_TAKE || kind == ORDER_LEARN ? i->round->number
+                .round = kind == ORDER_SERVE || kind == ORDER_ROLLOUT || kind == ORDER_TAKE ||
+                                                         kind == ORDER_LEARN
+                                         ? i->round->number
                          : kind == ORDER_RESTORE ? i->invoked->launch.resume_round
                                                  : i->number,
                 .policy_version = i->policy_version,
@@ -235,7 +259,7 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                 order.n_actors = i->round->n_actors;
         }
 
-        if (kind == ORDER_SERVE) {
+        if (kind == ORDER_SERVE || kind == ORDER_ROLLOUT) {
                 order.n_actors = i->round->n_actors;
                 name_clients(i);
         }
@@ -246,7 +270,7 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                         k++) {
                 Worker *learner = learner_at(i, k);
 
-                worker_order(learner, &order, kind == ORDER_SERVE ? UINT64_MAX : LEARNER_TIMEOUT_NSEC);
+                worker_order(learner, &order, order_timeout_nsec(i, kind));
                 invoker_want_timer(i, learner->deadline_nsec);
         }
 }

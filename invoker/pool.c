@@ -45,6 +45,7 @@ int pool_make_sandboxes(Invoker *i) {
                 .n_mounts = l->n_mounts,
                 .libraries = invoker_runs_foreign_code(i),
                 .interpreter = environment_is_gym(i->settings->environment),
+                .memory_max_bytes = i->settings->memory_max_bytes,
                 .memory_limited = i->cgroup.controllers & CONTROLLER_MEMORY,
                 .fd_floor = LEARNER_FD_SEGMENTS + (int) i->n_actors,
                 .executable_fd = -EBADF,
@@ -59,6 +60,7 @@ int pool_make_sandboxes(Invoker *i) {
         i->missing |= missing;
 
         spec.kind = SANDBOX_LEARNER;
+        spec.memory_max_bytes = learner_memory_bytes(i);
         spec.n_mounts = 0;
         spec.libraries = true;
         spec.executable_fd = INVOKER_FD_LEARNER;

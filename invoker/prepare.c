@@ -127,6 +127,12 @@ int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         r = probe_load(i, ret_fault, ret_detail);
         if (r < 0)
                 return r;
+        r = i->fused ? fused_load(i) : 0;
+        if (r < 0) {
+                *ret_fault = FAULT_INTERNAL;
+                *ret_detail = -r;
+                return r;
+        }
 
         *ret_fault = FAULT_SANDBOX;
         *ret_detail = SANDBOX_STEP_root;

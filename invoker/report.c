@@ -151,7 +151,8 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
 static uint64_t report_update(Invoker *i, uint32_t k) {
         const SegmentLayout *l = &i->page->segment;
         Worker *learner = learner_at(i, k);
-        uint64_t cpu_nsec = meter_take(&learner->meter), slowest_nsec = i->learner_slowest_nsec[k];
+        uint64_t cpu_nsec = meter_take(&learner->meter) + i->fused_nsec;
+        uint64_t slowest_nsec = i->learner_slowest_nsec[k];
         uint64_t *credit_nsec = &i->learner_credit_nsec[k];
         Record record = {
                 .kind = RECORD_UPDATE,
@@ -167,6 +168,7 @@ static uint64_t report_update(Invoker *i, uint32_t k) {
                 },
         };
 
+        i->fused_nsec = 0;
         /* The learner's word, within what it was seen to use: over all updates, since a single reading may lag by a tick. */
         *credit_nsec += cpu_nsec;
         if (slowest_nsec > *credit_nsec || slowest_nsec == 0)
@@ -181,6 +183,8 @@ static uint64_t report_update(Invoker *i, uint32_t k) {
 void report_learned(Invoker *i) {
         uint64_t update_nsec = 0;
 
+        for (uint32_t a = 0; a < i->round->n_actors && i->fused; a++)
+                fused_meter(i, a);
         for (uint32_t a = 0; a < i->round->n_actors; a++)
                 report_rollout(i, a, FAULT_NONE, 0, false);
         for (uint32_t k = i->n_learners; k-- > 0;) {

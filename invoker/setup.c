@@ -83,6 +83,7 @@ int setup_contracts(Invoker *i) {
                 return invoker_complain(-ERANGE, "the job's number of learners is impossible");
         i->n_actors = settings_actors_max(i->settings);
         i->n_containers = settings_processes(i->settings);
+        i->fused = distribution_fuses(i->distribution) && i->invoked->launch.purpose == LAUNCH_TRAIN;
         i->n_episodes = i->invoked->launch.n_episodes;
         if (i->invoked->launch.purpose == LAUNCH_TRAIN) {
                 i->n_episodes = i->settings->evaluation_episodes;

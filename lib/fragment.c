@@ -51,6 +51,16 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "actors act by themselves, learners share each gradient out",
         },
+        [DISTRIBUTION_FUSED] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_FUSED,     [FRAGMENT_INFERENCE] = HOST_FUSED,
+                        [FRAGMENT_STORE] = HOST_FUSED,    [FRAGMENT_ADVANTAGE] = HOST_FUSED,
+                        [FRAGMENT_GRADIENT] = HOST_FUSED, [FRAGMENT_UPDATE] = HOST_FUSED,
+                        [FRAGMENT_PUBLISH] = HOST_FUSED,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
+                .help = "one process acts and learns, its threads share the actors",
+        },
 };
 
 /* Dims of the table below: T steps of E environments are an actor's rollout, A actors are a round. */
@@ -116,6 +126,12 @@ bool distribution_serves(const Distribution *row) {
         assert(row);
 
         return row->host[FRAGMENT_INFERENCE] != row->host[FRAGMENT_STEP];
+}
+
+bool distribution_fuses(const Distribution *row) {
+        assert(row);
+
+        return row->host[FRAGMENT_STEP] == row->host[FRAGMENT_GRADIENT];
 }
 
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings) {

@@ -12,6 +12,7 @@ const Distribution *distribution_find(uint32_t distribution);
 
 /* What follows from a row. */
 bool distribution_serves(const Distribution *row); /* the learner acts while a round rolls */
+bool distribution_fuses(const Distribution *row);  /* environments step where gradients are computed */
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings); /* processes */
 uint32_t distribution_orders(
                 const Distribution *row, FragmentHost side); /* of a round: bits 1 << OrderKind */

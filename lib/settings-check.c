@@ -323,12 +323,36 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                                 settings->n_processes, settings_actors_max(settings));
 }
 
+/* Whatever runs in the learner's process could write the learner's memory, and what would limit an actor's process limits nobody's. */
+static void check_fused(SettingsReader *reader, const JobSettings *settings) {
+        const char *word = choice_distribution_to_string(settings->distribution);
+        const char *why = NULL;
+
+        if (!distribution_fuses(distribution_find(settings->distribution)))
+                return;
+        if (environment_is_file(settings->environment))
+                why = "a plugin would share the learner's memory, and only what an administrator installed may";
+        else if (environment_is_gym(settings->environment))
+                why = "an environment in Python would share the learner's memory, and only what an administrator installed may";
+        else if (environment_is_job(settings->environment))
+                why = "a job as an environment brings a learner of its own into the process";
+        else if (settings_present(settings, SETTING_Actor_CPUQuota) ||
+                        settings_present(settings, SETTING_Actor_AllowedCPUs))
+                why = "no actor has a process that CPUQuota= or AllowedCPUs= could hold: leave them unset";
+        else if (settings->actor_scope == ACTOR_SCOPE_EACH)
+                why = "no actor has a process that a scope of its own could hold: write ActorScope=job";
+        if (why)
+                reader_complain(reader, "Distribution", "Policy", word,
+                                "%s; single-learner-coarse ends with the same policy", why);
+}
+
 void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
         g_assert(reader);
         g_assert(settings);
 
         check_actors(reader, settings);
         check_distribution(reader, settings);
+        check_fused(reader, settings);
         check_algorithm(reader, settings);
         check_policy(reader, settings);
         check_minibatch(reader, settings);

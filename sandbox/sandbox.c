@@ -76,8 +76,7 @@ int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing) {
         sandbox->parent = getpid();
         sandbox->n_threads = spec->settings->n_threads;
         sandbox->n_actors = settings_actors_max(spec->settings);
-        sandbox->memory_max_bytes = spec->kind == SANDBOX_ACTOR ? spec->settings->memory_max_bytes
-                                                                : spec->settings->learner_memory_max_bytes;
+        sandbox->memory_max_bytes = spec->memory_max_bytes;
         sandbox->allowed_cpus = spec->settings->allowed_cpus;
         sandbox->has_cpus = spec->kind == SANDBOX_ACTOR && cpuset_is_set(&sandbox->allowed_cpus);
 

@@ -21,8 +21,9 @@ typedef struct SandboxSpec {
         const LaunchMount *mounts; /* what the job brought: descriptors from INVOKER_FD_MOUNTS on */
         uint32_t n_mounts;
         bool libraries; /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
-        bool interpreter;    /* of those: what is not allowed is refused, and does not end the process */
-        bool memory_limited; /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
+        bool interpreter; /* of those: what is not allowed is refused, and does not end the process */
+        uint64_t memory_max_bytes; /* of the process */
+        bool memory_limited;       /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
         int fd_floor; /* descriptors of the sandbox's own are not below this number: a child may put others there */
         int executable_fd; /* the learner's binary, the only program it may become; -EBADF: none */
         int state_fd;      /* the directory it may write in; -EBADF: none */

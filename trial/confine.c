@@ -121,6 +121,7 @@ static int prepare_sandbox(Trial *trial) {
                 .n_mounts = brings(trial),
                 .libraries = trial_runs_foreign_code(trial),
                 .interpreter = gym,
+                .memory_max_bytes = trial->settings->memory_max_bytes,
                 .fd_floor = FD_FLOOR,
                 .executable_fd = -EBADF,
                 .state_fd = -EBADF,

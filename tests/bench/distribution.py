@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What where fragments run costs: coarse against fine and in step, by the size of the network; one learner against several. Medians; the
+"""What where fragments run costs: coarse against fine and in step, by the size of the network; one learner against several; one process that does
+both against coarse. Medians; the
 distributions alternate. Prints a table; never fails.
 
-distribution.py [acting] [learners] [--runs N]
+distribution.py [acting] [learners] [fused] [--runs N]
 
 Two clocks: wall time, which whatever else the machine does enters, and emulated time, which is metered CPU: of a round, the learner's plus
 the slowest actor's. Equal policies are asserted on the way."""
@@ -51,7 +52,15 @@ def learners():
                 {f"{n} learner{'s' if n > 1 else ''}": (*base, f"Learner.HiddenLayers={layers}", f"Distribution.Learners={n}") for n in (1, 2, 4)})
 
 
-chosen = [f for f in (acting, learners) if f.__name__ in sys.argv[1:]] or [acting, learners]
+def fused():
+    for actors, steps in (1, 128), (2, 256), (8, 64):
+        base = (f"Scaling.Actors={actors}", f"Actor.RolloutSteps={steps}", "Learner.Epochs=1", "Job.StopReturn=", "Job.StopSteps=60000", "Billing.ColdStartSec=0")
+        compare(f"CartPole-v1, {actors} actors, rollouts of {steps} steps, one epoch", "cartpole",
+                {"coarse": (*base,), "fused": (*base, "Distribution.Policy=fused"),
+                 "fused, 2 threads": (*base, "Distribution.Policy=fused", "Learner.Threads=2")})
+
+
+chosen = [f for f in (acting, learners, fused) if f.__name__ in sys.argv[1:]] or [acting, learners, fused]
 print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs", flush=True)
 for f in chosen:
     f()

@@ -51,6 +51,30 @@ def learners():
         assert r.cpu_s["learner"] > 0 and abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
 
 
+@story("one process that acts and learns ends with the same policy, with any number of threads, and keeps every record")
+def fused():
+    for job in JOBS:
+        for threads in 1, 2, 4:
+            r = policy(job, "fused", f"Learner.Threads={threads}")
+            want = coarse(job)
+            equal((r.policy_sha256, r.env_steps, r.rounds), (want.policy_sha256, want.env_steps, want.rounds), f"{job} with {threads} threads")
+            equal((r.invocations["total"], r.invocations["cold"]), (want.invocations["total"], want.invocations["cold"]), "invocations")
+            assert r.cpu_s["learner"] > 0 and r.cpu_s["actors"] > 0, r.cpu_s
+            assert r.cpu_s["actors"] + r.cpu_s["learner"] <= r.cpu_s["scope"] + 0.05 or r.cpu_s["scope"] == 0, r.cpu_s
+            assert abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
+
+
+@story("a fused process that is killed starts the next life, evaluations change nothing, and the emulated clock is that of a fleet")
+def fused_lives():
+    sets = ("Job.StopSteps=16000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2", "Billing.Clock=model")
+    want = policy("hopper", "single-learner-coarse", *sets)
+    killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
+    r = policy("hopper", "fused", *sets, "Evaluation.Episodes=2", "Evaluation.EveryRounds=2", during=killer)
+    equal((r.policy_sha256, len(killer.killed)), (want.policy_sha256, 1), "policies and processes killed")
+    r = policy("hopper", "fused", *sets)
+    equal((r.policy_sha256, r.emulated_s), (want.policy_sha256, want.emulated_s), "policy and emulated time")
+
+
 @story("every algorithm of the examples gives the same policy when the learner acts, and when there are several")
 def algorithms():
     jobs = sorted(f.removesuffix(".conf") for f in os.listdir(EXAMPLES) if f.startswith("cartpole-") and f.endswith(".conf"))
@@ -60,7 +84,7 @@ def algorithms():
         if job == "cartpole-dqn":
             sets += ("Learner.ReplayMin=500",)  # it learns before the end
         want = run(job, *sets, seed=7).policy_sha256
-        for distribution in (("Policy=single-learner-fine",), ("Policy=multi-learner", "Learners=2")):
+        for distribution in (("Policy=single-learner-fine",), ("Policy=multi-learner", "Learners=2"), ("Policy=fused",)):
             equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
 
 
@@ -86,7 +110,7 @@ def killed_learners():
 def elastic():
     sets = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=5", "Billing.Clock=model")
     want = policy("cartpole", "single-learner-coarse", *sets).policy_sha256
-    for distribution in SERVED:
+    for distribution in (*SERVED, "fused"):
         equal(policy("cartpole", distribution, *sets).policy_sha256, want, f"policies under {distribution}")
 
 
@@ -144,6 +168,11 @@ def refused():
     for sets, want in ((("Policy=multi-learner", "Learners=3"), "divides"), (("Learners=2",), "multi-learner")):
         r = ctl("verify", path, *(word for s in sets for word in ("--set", f"Distribution.{s}")))
         assert r.status == 2 and want in r.err and len(r.err.splitlines()) == 1, r
+    plugin = os.path.join(STATE, "plugin.conf")
+    open(plugin, "w").write("[Job]\nEnvironment=/nowhere/mine.so\nStopSteps=1000\n")
+    for conf, sets, want in ((plugin, (), "memory"), (path, ("Actor.CPUQuota=50%",), "CPUQuota"), (path, ("Actor.ActorScope=each",), "scope")):
+        r = ctl("verify", conf, "--set", "Distribution.Policy=fused", *(word for s in sets for word in ("--set", s)))
+        assert r.status == 2 and want in r.err and "single-learner-coarse" in r.err and len(r.err.splitlines()) == 1, r
     r = ctl("verify", path, "--set", "Distribution.Policy=environments", "--set", "Scaling.Actors=4", "--set", "Actor.Processes=2")
     assert "Processes=2" in r.err and "single-learner-fine" in r.err and len(r.err.splitlines()) == 1, r.err
 

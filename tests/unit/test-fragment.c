@@ -47,6 +47,19 @@ static void test_rows(void) {
         }
 }
 
+static void test_fused(void) {
+        const Distribution *row = distribution_find(DISTRIBUTION_FUSED);
+        Graph graph = graph_of(DISTRIBUTION_FUSED);
+
+        g_assert_true(distribution_fuses(row));
+        g_assert_false(distribution_fuses(distribution_find(DISTRIBUTION_COARSE)));
+        g_assert_false(distribution_fuses(distribution_find(DISTRIBUTION_MULTI)));
+        g_assert_cmpuint(distribution_orders(row, HOST_FUSED), ==, 1u << ORDER_ROLLOUT | 1u << ORDER_LEARN);
+        /* Only a policy to be evaluated leaves the process. */
+        g_assert_cmpuint(graph.n_channels, ==, 1);
+        g_assert_cmpuint(graph.edges[graph.channels[0].edge].to, ==, FRAGMENT_EVALUATE);
+}
+
 static void test_coarse(void) {
         const Distribution *row = distribution_find(DISTRIBUTION_COARSE);
         Graph graph = graph_of(DISTRIBUTION_COARSE);
@@ -81,18 +94,6 @@ static void test_served(void) {
         g_assert_cmpuint(graph.edges[e].n_a_round, ==, 4 * 32);
         e = find_edge(&graph, FRAGMENT_PUBLISH, FRAGMENT_INFERENCE, "policy");
         g_assert_false(graph_crosses(&graph, &graph.edges[e]));
-}
-
-static void test_fused(void) {
-        Distribution row = { .round_barrier = BARRIER_ALL };
-        char reason[256];
-        Graph graph;
-
-        for (uint32_t f = 0; f < _FRAGMENT_MAX; f++)
-                row.host[f] = HOST_FUSED;
-        graph_make(&row, &settings, &graph);
-        g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
-        g_assert_cmpuint(graph.n_channels, ==, 0);
 }
 
 static void test_channels(void) {

@@ -25,6 +25,10 @@ static const Case cases[] = {
         { "cartpole/schedule", CARTPOLE, { 1, 4, 2, 1, 3, 4 } },
         { "cartpole/shared", CARTPOLE "[Actor]\nProcesses=2\n", { 3, 1, 4, 2 } },
         { "cartpole/cold", CARTPOLE "[Scaling]\nWarmActors=1\n", { 4, 1, 3, 4, 1 } },
+        { "cartpole/one-process", CARTPOLE "[Distribution]\nPolicy=fused\n[Learner]\nThreads=2\n",
+                        { 1, 4, 2, 3 } },
+        { "cartpole/one-process-cold", CARTPOLE "[Distribution]\nPolicy=fused\n[Scaling]\nWarmActors=1\n",
+                        { 4, 1, 3, 4, 1 } },
         { "pendulum/fixed", PENDULUM, { 3, 3, 3, 3 } },
         { "pendulum/schedule", PENDULUM, { 4, 1, 1, 3, 2, 4 } },
 };

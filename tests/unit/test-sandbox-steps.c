@@ -92,6 +92,7 @@ static void test_landlock(void) {
                         .n_uids = 1,
                         .settings = &settings,
                         .libraries = libraries,
+                        .memory_max_bytes = settings.memory_max_bytes,
                         .fd_floor = FD_FLOOR,
                         .executable_fd = -EBADF,
                         .state_fd = -EBADF };

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* fused.so: the learner's process where it also acts (Distribution.Policy=fused). The orders are a learner's and one more: ROLLOUT, for
+ * all actors that the page names. Each of them belongs to one thread, which steps its environments and acts for it exactly as its own
+ * process would; then its rollout is taken, with the same checks. What an invocation used is the CPU time of its thread: a word that the
+ * invoker believes as far as it saw the process use as much. */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "actor/host.h"
+#include "learner/learner.h"
+#include "learner/threads.h"
+#include "lib/cleanup.h"
+#include "lib/turn.h"
+
+enum { SPIN_NSEC = 50000 };
+
+typedef struct Acting {
+        WorkerPage *worker;
+        LearnerContext learner_context;
+        Learner *learner;
+        ActorContext actor_context;
+        Threads *threads; /* the learner's: it does not learn while it acts */
+        uint32_t n_hosts;
+        Host **hosts; /* one a thread */
+        const Order *order;
+} Acting;
+
+DEFINE_CLEANUP(Learner *, learner_free)
+
+static void acting_done(Acting *x) {
+        for (uint32_t k = 0; x->hosts && k < x->n_hosts; k++)
+                (void) host_free(x->hosts[k]);
+        free(x->hosts);
+        x->learner = learner_free(x->learner);
+}
+
+static int acting_init(const FusedStart *start, Acting *x) {
+        int r;
+
+        x->worker = start->worker;
+        x->learner_context = (LearnerContext){
+                .settings = start->settings,
+                .page = start->page,
+                .worker = start->worker,
+                .policy = start->policy,
+                .segments = start->segments,
+                .state_fd = start->state_fd,
+                .checkpoint_fd = start->checkpoint_fd,
+        };
+        r = learner_new(&x->learner_context, &x->learner);
+        if (r < 0)
+                return r;
+
+        x->threads = x->learner->runtime->threads;
+        x->n_hosts = threads_count(x->threads);
+        /* To a host the threads are what containers are elsewhere: actor a lives in the one that is a modulo their number. */
+        x->actor_context = (ActorContext){
+                .settings = start->settings,
+                .page = start->page,
+                .worker = start->worker,
+                .env = start->env,
+                .n_containers = x->n_hosts,
+                .segments = start->segments,
+                .policy = start->policy,
+                .bell_fd = -EBADF,
+                .ask_fd = -EBADF,
+        };
+        x->hosts = calloc(x->n_hosts, sizeof(Host *));
+        if (!x->hosts)
+                return -ENOMEM;
+        for (uint32_t k = 0; k < x->n_hosts && r >= 0; k++)
+                r = host_new(&x->actor_context, start->env, &x->hosts[k]);
+        return r;
+}
+
+static uint64_t thread_cpu_nsec(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+static bool is_asked_for(const Acting *x, uint32_t actor) {
+        return x->worker->ordinals[actor] != ORDINAL_NONE;
+}
+
+static Order order_of(const Acting *x, uint32_t kind, uint32_t actor) {
+        Order order = *x->order;
+
+        order.kind = kind;
+        order.actor = actor;
+        order.ordinal = x->worker->ordinals[actor];
+        order.snapshot_bank = x->worker->banks[actor];
+        return order;
+}
+
+static void act(void *arg, uint32_t task, uint32_t thread) {
+        Acting *x = arg;
+
+        for (uint32_t a = task; a < x->order->n_actors; a += x->n_hosts) {
+                const Order order = order_of(x, ORDER_ROLLOUT, a);
+                uint64_t start_nsec = thread_cpu_nsec();
+                Answer answer = {};
+
+                if (!is_asked_for(x, a))
+                        continue;
+                invocation_run(x->hosts[thread], &order, &answer);
+                x->worker->acted[a] = (Acted){
+                        .cpu_nsec = thread_cpu_nsec() - start_nsec,
+                        .fault = answer.fault,
+                        .detail = answer.detail,
+                };
+        }
+}
+
+static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
+        *ret = (Answer){};
+        if (order->n_actors > settings_actors_max(x->learner_context.settings)) {
+                ret->fault = FAULT_INTERNAL;
+                ret->detail = ENXIO;
+                return;
+        }
+
+        x->order = order;
+        threads_run(x->threads, act, x, x->n_hosts);
+        for (uint32_t a = 0; a < order->n_actors; a++) {
+                const Order take = order_of(x, ORDER_TAKE, a);
+                Acted *acted = &x->worker->acted[a];
+                Answer answer;
+
+                if (!is_asked_for(x, a) || acted->fault != FAULT_NONE)
+                        continue;
+                learner_obey(x->learner, &take, &answer);
+                acted->fault = answer.fault;
+                acted->detail = answer.detail;
+        }
+}
+
+static int acting_run(const FusedStart *start, Acting *x) {
+        int r;
+
+        r = acting_init(start, x);
+        if (r < 0) {
+                (void) fprintf(stderr,
+                                "actord-learner: this job's actors, batch and network do not fit: %s\n",
+                                strerror(-r));
+                return r;
+        }
+
+        for (;;) {
+                Answer answer;
+                Order order;
+
+                turn_wait(&x->worker->turn, SPIN_NSEC, &order);
+                if (order.kind == ORDER_END)
+                        return 0;
+                if (order.kind == ORDER_ROLLOUT)
+                        obey_rollout(x, &order, &answer);
+                else
+                        learner_obey(x->learner, &order, &answer);
+                turn_reply(&x->worker->turn, &answer, start->bell_fd);
+        }
+}
+
+__attribute__((visibility("default"))) int actord_fused_run(const FusedStart *start);
+
+/* The module's one entrance. */
+int actord_fused_run(const FusedStart *start) {
+        Acting x = {};
+        int r;
+
+        assert(start && start->settings && start->page && start->worker && start->env);
+
+        r = acting_run(start, &x);
+        acting_done(&x);
+        return r;
+}
