@@ -4,6 +4,7 @@
 #include "daemon/ledger-private.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include "lib/words.h"
 
 #define STRINGIFY_(x) #x
@@ -76,7 +77,18 @@ static const char schema_checkpoints[] =
         "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
         " WHERE c.job = r.job AND c.life = r.life), 0))"
 
+/* Made anew whenever the statistics have grown. */
 #define X(name, unit) ", s." #name
+static const char schema_rounds[] =
+                "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
+                "SELECT r.job, r.life, r.seq, r.round, r.decision_n_actors AS n_actors,\n"
+                "  r.emulated_round_nsec / 1e9 AS emulated_s, r.end_nsec, s.n_env_steps, s.n_episodes,\n"
+                "  s.policy_version" STATISTICS(
+                                X) "\n"
+                                   "FROM records r JOIN jobs j ON j.id = r.job LEFT JOIN statistics s USING (job, life, seq)\n"
+                                   "WHERE r.kind = 6 AND NOT " REPEATED;
+#undef X
+
 static const char *const schema_rest[] = {
         "CREATE INDEX records_rounds ON records (job, round) WHERE kind = 6 -- curves without a look at each invocation\n",
         "CREATE TABLE kinds ( -- words for records.kind\n"
@@ -96,15 +108,7 @@ static const char *const schema_rest[] = {
         "  r.memory_reserved_bytes / 1048576.0 AS memory_reserved_mib\n"
         "FROM records r JOIN jobs j ON j.id = r.job JOIN kinds k ON k.kind = r.kind\n"
         "  LEFT JOIN faults f ON f.fault = r.fault WHERE r.kind IN (2, 3, 4)",
-        "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
-        "SELECT r.job, r.life, r.seq, r.round, r.decision_n_actors AS n_actors,\n"
-        "  r.emulated_round_nsec / 1e9 AS emulated_s, r.end_nsec, s.n_env_steps, s.n_episodes,\n"
-        "  s.policy_version" STATISTICS(
-                        X) "\n"
-                           "FROM records r JOIN jobs j ON j.id = r.job LEFT JOIN statistics s USING (job, life, seq)\n"
-                           "WHERE r.kind = 6 AND NOT " REPEATED,
 };
-#undef X
 
 /* Schema 2 (after 0.1.0): what schedulers decided, and what they were handed. */
 #define X(name, comment) "  " #name " INTEGER NOT NULL, -- " comment "\n"
@@ -130,6 +134,61 @@ static int schema_step_2(Ledger *ledger) {
         return r;
 }
 
+static int integer_query(Ledger *ledger, const char *sql, int64_t *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
+        *ret = sqlite3_column_int64(statement, 0);
+        return 0;
+}
+
+/* Statistics are added now and then, within a schema: what an older program's rounds lack was not measured, and is NULL. An older program of the same schema names
+ * the columns that it writes, and leaves the others. */
+static int statistics_add_missing(Ledger *ledger) {
+        static const char *const names[] = {
+#define X(name, unit) #name,
+                STATISTICS(X)
+#undef X
+        };
+        static const char *const units[] = {
+#define X(name, unit) unit,
+                STATISTICS(X)
+#undef X
+        };
+        bool missing = false;
+        int r;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                char sql[160];
+                int64_t n;
+
+                (void) snprintf(sql, sizeof(sql),
+                                "SELECT count(*) FROM pragma_table_info('statistics') WHERE name = '%s'",
+                                names[i]);
+                r = integer_query(ledger, sql, &n);
+                if (r < 0)
+                        return r;
+                if (n > 0)
+                        continue;
+                (void) snprintf(sql, sizeof(sql), "ALTER TABLE statistics ADD COLUMN %s REAL /* in %s */",
+                                names[i], units[i]);
+                r = ledger_exec(ledger, sql);
+                if (r < 0)
+                        return r;
+                missing = true;
+        }
+        if (!missing)
+                return 0;
+        r = ledger_exec(ledger, "DROP VIEW IF EXISTS rounds");
+        return r < 0 ? r : ledger_exec(ledger, schema_rounds);
+}
+
 static int schema_create(Ledger *ledger) {
         static const char *const tables[] = { schema_jobs, schema_records, schema_statistics,
                 schema_checkpoints };
@@ -146,6 +205,9 @@ static int schema_create(Ledger *ledger) {
                         return r;
         }
 
+        r = ledger_exec(ledger, schema_rounds);
+        if (r < 0)
+                return r;
         return ledger_exec(ledger, "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID));
 }
 
@@ -176,20 +238,6 @@ static int words_refresh(Ledger *ledger) {
                         ledger, "INSERT OR IGNORE INTO faults VALUES (?, ?)", _FAULT_MAX, fault_to_string);
 }
 
-static int integer_query(Ledger *ledger, const char *sql, int64_t *ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r, rc;
-
-        r = ledger_prepare(ledger, sql, &statement);
-        if (r < 0)
-                return r;
-        rc = sqlite3_step(statement);
-        if (rc != SQLITE_ROW)
-                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
-        *ret = sqlite3_column_int64(statement, 0);
-        return 0;
-}
-
 int ledger_schema_apply(Ledger *ledger) {
         int64_t application_id, version, n_objects;
         int r;
@@ -217,6 +265,8 @@ int ledger_schema_apply(Ledger *ledger) {
                 r = schema_create(ledger);
         if (r >= 0 && version < 2)
                 r = schema_step_2(ledger);
+        if (r >= 0 && n_objects > 0)
+                r = statistics_add_missing(ledger);
         if (r >= 0)
                 r = ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
         if (r >= 0)
