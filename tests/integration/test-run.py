@@ -37,6 +37,24 @@ def pendulum():
     assert not r.target_reached and r.json["target_env_steps"] is None
 
 
+@story("frozen actors cost what they reserve, in the full total alone; without them each comes cold again")
+def warm_pool():
+    rounds = ["Scaling.Policy=schedule", "Scaling.MaxActors=4", "Scaling.Schedule=4*2 1*4 4*2 1*4", "Job.StopSteps=7168", "Job.StopReturn=",
+              "Billing.Clock=model", "Learner.MinibatchSize=", "Learner.Threads=1"]
+    kept, ended = run("cartpole", *rounds), run("cartpole", *rounds, "Scaling.WarmActors=0")
+    equal(ended.policy_sha256, kept.policy_sha256, "policies")
+
+    def amounts(r, kind):
+        return [line for line in r.cost["lines"] if line["kind"] == kind]
+    assert kept.invocations["cold"] == 4 < ended.invocations["cold"], (kept.invocations, ended.invocations)
+    idle, = amounts(kept, "provisioned")
+    assert idle["amount"] > 0 and not idle["paper"] and not amounts(ended, "provisioned"), (kept.cost, ended.cost)
+    for r in kept, ended:
+        start, = amounts(r, "initialisation")
+        assert not start["paper"] and start["quantity"] > 0.3 * r.invocations["cold"], r.cost
+        bill_adds_up(r)
+
+
 @story("a budget ends the job within one round of it: status 3")
 def budget():
     r = run("hopper", "Job.Budget=0.0000001", ok=False)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Leases: what is decided and payable, as a function of settings and records. */
 #include <glib.h>
+#include <math.h>
 #include <string.h>
 
 #include "daemon/lease.h"
@@ -119,17 +120,98 @@ static void test_budget_end_of_numbers(Fixture *f, const void *text) {
         g_assert_cmpuint(plan.through_round, ==, UINT64_MAX);
 }
 
+/* One round's records, as an invoker writes them: cold where nobody was before; each attempt is killed with a chance. */
+static void round_run(
+                Fixture *f, GRand *rand, uint32_t n_actors, uint32_t *warm, double killed, uint64_t round) {
+        Record record = { .life = 1, .round = round };
+
+        for (uint32_t a = 0; a < n_actors; a++) {
+                bool again;
+
+                record.kind = RECORD_ROLLOUT;
+                record.actor = a;
+                record.attempt = 0;
+                record.cold = a >= *warm;
+                do {
+                        again = g_rand_double(rand) < killed;
+                        record.wasted = again;
+                        record.metered.emulated_nsec =
+                                        (uint64_t) ((g_rand_double_range(rand, 0.9, 1) + 0.3 * record.cold) *
+                                                        1e9);
+                        usage_add(&f->usage, f->sheet, &f->settings, &record);
+                        record.attempt++;
+                        record.cold = true;
+                } while (again);
+        }
+        *warm = MAX(*warm, n_actors);
+        record = (Record){ .life = 1, .round = round, .kind = RECORD_UPDATE, .actor = UINT32_MAX };
+        record.metered.emulated_nsec = (uint64_t) (0.1 * n_actors * 1e9);
+        usage_add(&f->usage, f->sheet, &f->settings, &record);
+        record = (Record){ .life = 1, .round = round, .kind = RECORD_ROUND };
+        usage_add(&f->usage, f->sheet, &f->settings, &record);
+}
+
+/* A budget is passed by one round at most: whatever it is, whoever is killed, however numbers of actors jump. The daemon looks after each round; where nobody is killed and where a
+ * lease is one round long it may look as late as the lease lasts. */
+static void budgets_end(Fixture *f, bool late, double killed) {
+        for (uint32_t run = 0; run < 200; run++) {
+                g_autoptr(GRand) rand = g_rand_new_with_seed(run);
+                uint64_t round = 0, spent = 0, last = 0;
+                uint32_t warm = 0;
+                Plan plan;
+
+                f->usage = (Usage){};
+                f->settings.seed = run;
+                f->settings.budget_nano = (uint64_t) exp(g_rand_double_range(rand, log(1e4), log(1e7)));
+                scheduler_init(&f->state, f->settings.scheduler.kind);
+                for (;;) {
+                        Statistics statistics = {};
+                        RoundFacts facts = {};
+
+                        (void) scheduler_decide(&(SchedulerView){ .settings = &f->settings,
+                                                                .statistics = &statistics,
+                                                                .facts = &facts,
+                                                                .round = round },
+                                        &f->state);
+                        plan = lease(f, round, PLAN_END_NOT);
+                        if (plan.end == PLAN_END_BUDGET)
+                                break;
+                        g_assert_cmpuint(plan.through_round, >, round);
+                        do {
+                                round_run(f, rand, plan.decision.n_actors, &warm, killed, ++round);
+                                last = f->usage.round_start_nano - spent;
+                                spent = f->usage.round_start_nano;
+                        } while (late && round < plan.through_round);
+                }
+                g_assert_cmpuint(spent, >=, f->settings.budget_nano);
+                g_assert_cmpuint(spent - last, <, f->settings.budget_nano);
+        }
+}
+
+static void test_budgets(Fixture *f, const void *text) {
+        bool decides = scheduler_decides(&f->state);
+
+        budgets_end(f, false, 0);
+        budgets_end(f, false, 0.3);
+        budgets_end(f, true, decides ? 0.3 : 0);
+}
+
 int main(int argc, char **argv) {
         static const char plain[] = "[Job]\nEnvironment=CartPole-v1\n[Scaling]\nActors=5\n";
         static const char random[] =
                         "[Job]\nEnvironment=CartPole-v1\n[Scaling]\nPolicy=random\nMaxActors=9\n";
         static const char budget[] = "[Job]\nEnvironment=CartPole-v1\nBudget=1\n[Scaling]\nActors=5\n";
 
+        static const char boosts[] =
+                        "[Job]\nEnvironment=CartPole-v1\nBudget=1\n[Scaling]\nPolicy=random\nMaxActors=32\n";
+
         g_test_init(&argc, &argv, NULL);
         g_test_add("/lease/no-budget", Fixture, plain, set_up, test_no_budget, tear_down);
         g_test_add("/lease/end", Fixture, plain, set_up, test_end, tear_down);
         g_test_add("/lease/deciding", Fixture, random, set_up, test_deciding, tear_down);
         g_test_add("/lease/budget", Fixture, budget, set_up, test_budget, tear_down);
+        g_test_add("/lease/budgets", Fixture, budget, set_up, test_budgets, tear_down);
+        g_test_add("/lease/budgets-boosts", Fixture, boosts, set_up, test_budgets, tear_down);
         g_test_add("/lease/end-of-numbers", Fixture, budget, set_up, test_budget_end_of_numbers, tear_down);
         return g_test_run();
 }

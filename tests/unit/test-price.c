@@ -170,6 +170,52 @@ static void test_server(void) {
         g_assert_nonnull(strstr(message, "aws-lambda-x86"));
 }
 
+/* A fleet is there from the first round to the last, whoever works: many actors or one, idle or not, by metered times or by a model's; and the job's own sheet
+ * is what the same records cost as functions. */
+static void test_server_idle(void) {
+        g_autoptr(PriceSheet) sheet = sheet_load("ec2-minionsrl");
+        double hour = 3.06 + 4 * 0.68;
+        Bill all, one, functions;
+
+        for (int model = 0; model < 2; model++) {
+                Bill *bills[] = { &all, &one, &functions };
+
+                for (int i = 0; i < 3; i++) {
+                        JobSettings settings =
+                                        settings_new("Billing.Convention", i < 2 ? "server" : "serverless");
+                        Record rollout = record_new(RECORD_ROLLOUT, 60 * SEC, 1024 * MIB),
+                               pool = record_new(RECORD_POOL, 0, 1024 * MIB),
+                               round = record_new(RECORD_ROUND, 0, 0);
+                        Usage usage = {};
+
+                        settings.clock = model ? CLOCK_MODEL : CLOCK_METERED;
+                        for (int a = 0; a < (i == 0 ? 20 : 1); a++)
+                                usage_add(&usage, sheet, &settings, &rollout);
+                        usage_add(&usage, sheet, &settings, &pool);
+                        round.emulated_round_nsec = 3600 * SEC;
+                        usage_add(&usage, sheet, &settings, &round);
+                        bill_make(&usage, sheet, &settings, bills[i]);
+                }
+                g_assert_cmpfloat_with_epsilon(all.full, hour, 1e-9);
+                g_assert_cmpfloat_with_epsilon(one.full, hour, 1e-9);
+                g_assert_cmpfloat_with_epsilon(functions.full, 60.0 / 3600 * 0.68 / 8, 1e-9);
+        }
+}
+
+/* The large testbed: 16 V100s in two servers, 960 cores in five. */
+static void test_stellaris_hpc(void) {
+        g_autoptr(PriceSheet) sheet = sheet_load("ec2-stellaris-hpc");
+        JobSettings settings = settings_new("Billing.Convention", "server");
+        Record round = record_new(RECORD_ROUND, 0, 0);
+        Usage usage = {};
+        Bill bill;
+
+        round.emulated_round_nsec = 3600 * SEC;
+        usage_add(&usage, sheet, &settings, &round);
+        bill_make(&usage, sheet, &settings, &bill);
+        g_assert_cmpfloat_with_epsilon(bill.full, 2 * 24.48 + 5 * 7.2, 1e-9);
+}
+
 /* A second of a learner function costs a quarter of its server's, as Stellaris counts. */
 static void test_shares(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("ec2-stellaris");
@@ -229,7 +275,7 @@ static void test_local(void) {
 }
 
 static const char *const sheet_names[] = { "aws-lambda-x86", "aws-lambda-arm64", "azure-aci",
-        "ec2-minionsrl", "ec2-nitro", "ec2-stellaris", "slurm-tres", "local" };
+        "ec2-minionsrl", "ec2-nitro", "ec2-stellaris", "ec2-stellaris-hpc", "slurm-tres", "local" };
 
 static void assert_bill_holds(const Bill *bill, double before) {
         double full = 0, paper = 0;
@@ -395,6 +441,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/price/lambda-rules", test_lambda_rules);
         g_test_add_func("/price/aci", test_aci);
         g_test_add_func("/price/server", test_server);
+        g_test_add_func("/price/server-idle", test_server_idle);
+        g_test_add_func("/price/stellaris-hpc", test_stellaris_hpc);
         g_test_add_func("/price/shares", test_shares);
         g_test_add_func("/price/slurm", test_slurm);
         g_test_add_func("/price/local", test_local);
