@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "actor/envs/classic.h"
+#include "actor/envs/domains.h"
 
 static const struct {
         const char *name;
@@ -19,6 +20,11 @@ static const struct {
         { "Acrobot-v1", &acrobot_v1_env },
         { "MountainCar-v0", &mountaincar_v0_env },
         { "MountainCarContinuous-v0", &mountaincar_continuous_v0_env },
+        { "phydrl-cartpole", &phydrl_cartpole_env },
+        { "iot5g-discrete", &iot5g_discrete_env },
+        { "iot5g-continuous", &iot5g_continuous_env },
+        { "faas", &faas_env },
+        { "two-ponds", &two_ponds_env },
 };
 
 const ActordEnv *builtin_env_find(const char *name) {

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* faas: scale one serverless function, by containers and by CPU shares, beside others that scale themselves.
+ *
+ * State, actions, limits and reward are those of the single-agent problem of "SIMPPO: A Scalable and Incremental
+ * Online Learning Framework for Serverless Resource Management" (Qiu et al., SoCC 2022) as published in teaching
+ * material of its authors' university. Observed, all in [0, 1]: mean CPU utilisation u; SLO preservation p = min(1,
+ * SLO / latency); this function's CPU shares / 20480; the shares of the others on the node / 92160; containers / 20;
+ * arrivals a second / 10. Actions: nothing, a container more, one less, 128 shares more in each container, 128 less;
+ * at most 10 containers of 128 to 2048 shares. The reward is 0.3 u + 0.7 p, or -1 where the action was illegal (it
+ * then does nothing), where requests arrived and there was no container, and where the action undoes the container
+ * that the one before it added or removed. An episode begins over-provisioned: arrivals a second + 2 containers, 1024
+ * shares each.
+ *
+ * The cluster is a model of our own, a queue for each function in steps of dt = 10 s:
+ *
+ *     arrivals  A ~ Poisson(dt rate), rate = min(10, base (1 + 0.3 sin(2 pi t / 120 + phase)) (3 in a burst, else 1));
+ *               base is drawn from [1, 3), a burst begins with chance 0.03 a step and ends with chance 0.15
+ *     speed     s = shares / 1024, times 6 Functions 1024 / (all shares on the node) where that is below 1: a container
+ *               of 1024 shares is one core, and a node that is oversold slows all containers alike
+ *     served    D = min(Q + A, c s dt) of 1 core-second each, by c containers
+ *     queue     Q' = min(Q + A - D, 500); what does not fit is dropped
+ *     u         = D / (c s dt)
+ *     latency   = 1/s + u^(sqrt(2 (c + 1)) - 1) / (s c (1 - min(u, 0.99))) + (Q + Q') / 2 / (c s)
+ *
+ * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours= other functions
+ * adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. */
+#include <math.h>
+
+#include "actor/envs/domains.h"
+#include "actor/envs/option.h"
+
+#define STEP_SECONDS    10.0
+#define SHARES_CORE     1024.0
+#define SHARES_STEP     128.0
+#define SHARES_MIN      128.0
+#define SHARES_MAX      2048.0
+#define SHARES_OWN      20480.0
+#define SHARES_OTHERS   92160.0
+#define CONTAINERS_MAX  10.0
+#define CONTAINERS_UNIT 20.0
+#define RATE_MAX        10.0
+#define CORES_EACH      6.0 /* of the node, for each function */
+#define QUEUE_MAX       500.0
+#define BURST_FACTOR    3.0
+#define BURST_BEGINS    0.03
+#define BURST_ENDS      0.15
+#define DAY_STEPS       120.0
+#define HORIZON         200
+#define ARRIVALS_MAX    1000.0
+
+enum { NOTHING, CONTAINER_MORE, CONTAINER_LESS, SHARES_MORE, SHARES_LESS, N_ACTIONS };
+enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 16 };
+
+typedef struct Function {
+        double containers, shares; /* shares: of each container */
+        double queue;
+        double base, phase, burst;                          /* how its requests come */
+        double arrivals, served, dropped, utilization, slo; /* of the last step */
+} Function;
+
+typedef struct Cluster {
+        double n_steps, last; /* last: +1, -1 or 0 containers by the action before this one */
+        Function functions[N_FUNCTIONS_MAX];
+} Cluster;
+
+typedef struct Faas {
+        double neighbours, slo_seconds;
+        Cluster cluster; /* functions beyond 1 + neighbours stay zero */
+} Faas;
+
+static const EnvOption faas_options[] = {
+        { "Neighbours", ENV_OPTION_NUMBER, offsetof(Faas, neighbours), 0, N_FUNCTIONS_MAX - 1 },
+        { "SLOSec", ENV_OPTION_NUMBER, offsetof(Faas, slo_seconds), 0, 3600 },
+};
+
+static int faas_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        Faas *f = instance;
+        int r;
+
+        *f = (Faas){ .neighbours = 4, .slo_seconds = 2 };
+        r = env_options_parse(
+                        faas_options, sizeof(faas_options) / sizeof(faas_options[0]), options, n_options, f);
+        if (r < 0)
+                return r;
+        return f->neighbours == floor(f->neighbours) ? 0 : -EINVAL;
+}
+
+static int n_functions(const Faas *f) {
+        return 1 + (int) f->neighbours;
+}
+
+static size_t cluster_numbers(const Faas *f) {
+        return (offsetof(Cluster, functions) + (size_t) n_functions(f) * sizeof(Function)) / sizeof(double);
+}
+
+static int faas_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        Faas f;
+        int r;
+
+        r = faas_init(&f, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .name = "faas",
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_OBSERVATION },
+                                .low = 0,
+                                .high = 1 },
+                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = N_ACTIONS },
+                .horizon_steps = HORIZON,
+                .n_agents = 1,
+                .reward_low = -1,
+                .reward_high = 1,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(Faas),
+                .snapshot_bytes = cluster_numbers(&f) * sizeof(double),
+        };
+        return 0;
+}
+
+static double total_shares(const Function *function) {
+        return function->containers * function->shares;
+}
+
+static double other_shares(const Faas *f) {
+        double sum = 0;
+
+        for (int i = 1; i < n_functions(f); i++)
+                sum += total_shares(&f->cluster.functions[i]);
+        return sum;
+}
+
+static void faas_observe(const Faas *f, void *ret_observation) {
+        const Function *own = f->cluster.functions;
+        float observation[N_OBSERVATION] = { (float) own->utilization, (float) own->slo,
+                (float) (total_shares(own) / SHARES_OWN), (float) fmin(other_shares(f) / SHARES_OTHERS, 1),
+                (float) (own->containers / CONTAINERS_UNIT),
+                (float) fmin(own->arrivals / STEP_SECONDS / RATE_MAX, 1) };
+
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static double arrival_rate(const Function *function, double n_steps) {
+        double wave = 1 + 0.3 * sin(2 * M_PI * n_steps / DAY_STEPS + function->phase);
+
+        return fmin(function->base * wave * (function->burst > 0 ? BURST_FACTOR : 1), RATE_MAX);
+}
+
+/* Poisson by inversion: one draw whatever the mean, so that a stream's numbers keep their meaning. */
+static double draw_poisson(double mean, ActordRandom *random) {
+        double left = actord_random_uniform(random, 0, 1), chance = exp(-mean), k = 0;
+
+        while (left >= chance && k < ARRIVALS_MAX) {
+                left -= chance;
+                k++;
+                chance *= mean / k;
+        }
+        return k;
+}
+
+static int faas_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        Faas *f = instance;
+
+        memset(&f->cluster, 0, sizeof(f->cluster));
+        for (int i = 0; i < n_functions(f); i++) {
+                Function *function = &f->cluster.functions[i];
+                double rate;
+
+                function->base = actord_random_uniform(random, 1, 3);
+                function->phase = actord_random_uniform(random, 0, 2 * M_PI);
+                rate = arrival_rate(function, 0);
+                function->containers = fmin(ceil(rate) + 2, CONTAINERS_MAX);
+                function->shares = SHARES_CORE;
+                function->arrivals = floor(rate * STEP_SECONDS); /* as if it had been running */
+                function->utilization = fmin(rate / function->containers, 1);
+                function->slo = 1;
+        }
+        faas_observe(f, ret_observation);
+        return 0;
+}
+
+/* Whether it was legal; where not, nothing happens. */
+static bool scale(Function *own, int32_t choice) {
+        switch (choice) {
+        case CONTAINER_MORE:
+                if (own->containers >= CONTAINERS_MAX)
+                        return false;
+                own->containers++;
+                return true;
+        case CONTAINER_LESS:
+                if (own->containers <= 0)
+                        return false;
+                own->containers--;
+                return true;
+        case SHARES_MORE:
+                if (own->shares + SHARES_STEP > SHARES_MAX)
+                        return false;
+                own->shares += SHARES_STEP;
+                return true;
+        case SHARES_LESS:
+                if (own->shares - SHARES_STEP < SHARES_MIN)
+                        return false;
+                own->shares -= SHARES_STEP;
+                return true;
+        default: return true;
+        }
+}
+
+/* What another function does for itself between two steps. */
+static void scale_by_rule(Function *function) {
+        if (function->utilization > 0.8 || function->queue > 0)
+                (void) scale(function, CONTAINER_MORE);
+        else if (function->utilization < 0.4 && function->containers > 1)
+                (void) scale(function, CONTAINER_LESS);
+}
+
+/* One step of a function's queue. `share` is what a container of an oversold node gets of its cores. */
+static void serve(
+                Function *function, double n_steps, double share, double slo_seconds, ActordRandom *random) {
+        double c = function->containers, speed = function->shares / SHARES_CORE * share, u, before, latency;
+        double begins = actord_random_uniform(random, 0, 1);
+
+        function->burst = function->burst > 0 ? begins >= BURST_ENDS : begins < BURST_BEGINS;
+        function->arrivals = draw_poisson(STEP_SECONDS * arrival_rate(function, n_steps), random);
+
+        before = function->queue;
+        function->served = fmin(before + function->arrivals, c * speed * STEP_SECONDS);
+        function->queue = before + function->arrivals - function->served;
+        function->dropped = fmax(function->queue - QUEUE_MAX, 0);
+        function->queue = fmin(function->queue, QUEUE_MAX);
+
+        if (c <= 0) {
+                function->utilization = 0;
+                function->slo = function->arrivals > 0 || function->queue > 0 ? 0 : 1;
+                return;
+        }
+        u = fmin(function->served / (c * speed * STEP_SECONDS), 1);
+        latency = 1 / speed + pow(u, sqrt(2 * (c + 1)) - 1) / (speed * c * (1 - fmin(u, 0.99))) +
+                  (before + function->queue) / 2 / (c * speed);
+        function->utilization = u;
+        function->slo = fmin(1, slo_seconds / latency);
+}
+
+static double reward_of(const Function *own, bool legal, bool undone) {
+        if (!legal || undone || (own->containers <= 0 && own->arrivals > 0))
+                return -1;
+        return 0.3 * own->utilization + 0.7 * own->slo;
+}
+
+static int faas_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        Faas *f = instance;
+        Cluster *k = &f->cluster;
+        double share, moved;
+        int32_t choice;
+        bool legal, undone;
+
+        memcpy(&choice, action, sizeof(choice));
+        if (choice < 0 || choice >= N_ACTIONS)
+                return -EINVAL;
+
+        legal = scale(&k->functions[0], choice);
+        moved = !legal ? 0 : choice == CONTAINER_MORE ? 1 : choice == CONTAINER_LESS ? -1 : 0;
+        undone = moved * k->last < 0;
+        k->last = moved;
+        for (int i = 1; i < n_functions(f); i++)
+                scale_by_rule(&k->functions[i]);
+
+        share = total_shares(&k->functions[0]) + other_shares(f);
+        share = share > 0 ? fmin(CORES_EACH * n_functions(f) * SHARES_CORE / share, 1) : 1;
+        k->n_steps++;
+        for (int i = 0; i < n_functions(f); i++)
+                serve(&k->functions[i], k->n_steps, share, f->slo_seconds, random);
+        faas_observe(f, ret_observation);
+
+        *ret = (ActordStep){ .reward = reward_of(&k->functions[0], legal, undone) };
+        return 0;
+}
+
+static int faas_snapshot(const void *instance, void *ret_snapshot) {
+        const Faas *f = instance;
+
+        memcpy(ret_snapshot, &f->cluster, cluster_numbers(f) * sizeof(double));
+        return 0;
+}
+
+static bool whole_between(double x, double low, double high) {
+        return x >= low && x <= high && x == floor(x);
+}
+
+/* Zero shares belong to an instance that never began an episode. */
+static bool function_valid(const Function *s) {
+        return whole_between(s->containers, 0, CONTAINERS_MAX) &&
+               (s->shares == 0 ? s->containers == 0 : s->shares >= SHARES_MIN && s->shares <= SHARES_MAX) &&
+               s->queue >= 0 && s->queue <= QUEUE_MAX && s->base >= 0 && s->base <= RATE_MAX &&
+               s->phase >= 0 && s->phase <= 2 * M_PI && whole_between(s->burst, 0, 1) &&
+               whole_between(s->arrivals, 0, ARRIVALS_MAX) && s->served >= 0 && isfinite(s->served) &&
+               s->dropped >= 0 && isfinite(s->dropped) && s->utilization >= 0 && s->utilization <= 1 &&
+               s->slo >= 0 && s->slo <= 1;
+}
+
+static int faas_restore(void *instance, const void *snapshot) {
+        Faas *f = instance;
+        Cluster k = {};
+
+        memcpy(&k, snapshot, cluster_numbers(f) * sizeof(double));
+        if (!whole_between(k.n_steps, 0, 1e9) || !whole_between(k.last, -1, 1))
+                return -EINVAL;
+        for (int i = 0; i < n_functions(f); i++)
+                if (!function_valid(&k.functions[i]))
+                        return -EINVAL;
+
+        f->cluster = k;
+        return 0;
+}
+
+static void faas_close(void *instance) {
+}
+
+static int faas_state_parts(const void *instance, ActordStatePart *ret) {
+        const Faas *f = instance;
+        uint32_t n_common = offsetof(Cluster, functions) / sizeof(double);
+
+        ret[0] = (ActordStatePart){ .name = "cluster", .n_numbers = n_common };
+        ret[1] = (ActordStatePart){ .name = "functions",
+                .n_numbers = (uint32_t) cluster_numbers(f) - n_common };
+        return 2;
+}
+
+static int faas_get_state(const void *instance, double *ret) {
+        return faas_snapshot(instance, ret);
+}
+
+static int faas_set_state(void *instance, const double *state, void *ret_observation) {
+        int r;
+
+        r = faas_restore(instance, state);
+        if (r < 0)
+                return r;
+
+        faas_observe(instance, ret_observation);
+        return 0;
+}
+
+const ActordEnv faas_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = faas_spec,
+        .init = faas_init,
+        .reset = faas_reset,
+        .step = faas_step,
+        .snapshot = faas_snapshot,
+        .restore = faas_restore,
+        .close = faas_close,
+        .state_parts = faas_state_parts,
+        .get_state = faas_get_state,
+        .set_state = faas_set_state,
+};

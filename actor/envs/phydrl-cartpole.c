@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* phydrl-cartpole: hold a cart and its pole inside a safety envelope, with a model-based controller that needs help.
+ * The plant, the linear model, F, P, the reward and the bounds are those of "Physics-Regulated Deep Reinforcement
+ * Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR 2024) and of the configuration published with it.
+ *
+ * State s = (x, v, theta, omega), theta = 0 upright, in [-pi, pi). One action a in [-1, 1]; the force on the cart is
+ * the residual 5 a plus ModelGain F s, at most 15 N either way. With M the whole mass, m the pole's, l half its
+ * length, the friction of cart and pole viscous, and explicit Euler steps at 30 Hz:
+ *
+ *     u      = (force + m l omega^2 sin theta - Friction v) / M
+ *     omega' = (g sin theta - u cos theta - c omega / (m l)) / (l (4/3 - m cos^2 theta / M))
+ *     v'     = u - m l omega' cos theta / M
+ *
+ * The reward of a step is s' H s before it less s' P s after it, H = S' P S with S = A + B F; with LyapunovReward=yes
+ * H = P, the baseline of the paper. {s: s' P s <= 1} is the envelope. The episode ends where |x| >= 1 or
+ * |omega| > 15; with TerminateWhenUnsafe=yes also outside the safety set |x| <= 0.9, |theta| <= 0.8.
+ *
+ * Ours: a disturbance of both accelerations (Disturbance=, off by default, is its amplitude) that is the difference
+ * of two uniform draws where the published one takes Beta draws from a generator that starts anew at each step. */
+#include <math.h>
+
+#include "actor/envs/classic.h"
+#include "actor/envs/domains.h"
+#include "actor/envs/option.h"
+
+#define GRAVITY         9.8
+#define CART_MASS       0.94
+#define POLE_MASS       0.23
+#define TOTAL_MASS      (CART_MASS + POLE_MASS)
+#define HALF_LENGTH     0.32
+#define POLE_FRICTION   0.0011
+#define STEP_SECONDS    (1.0 / 30.0)
+#define ACTION_FORCE    5.0
+#define FORCE_MAX       15.0
+#define X_LIMIT         1.0
+#define OMEGA_LIMIT     15.0
+#define X_SAFE          0.9
+#define THETA_SAFE      0.8
+#define SPEED_PLAUSIBLE 1000.0 /* of a restored state; no step leads there */
+
+enum { X, V, THETA, OMEGA, N_STATE, N_OBSERVATION = 5 };
+
+typedef struct PhyCartPole {
+        double state[N_STATE];
+        double friction, model_gain, disturbance;
+        bool lyapunov_reward, terminate_when_unsafe;
+} PhyCartPole;
+
+/* clang-format off */
+static const double feedback[N_STATE] = { 8.25691599, 6.76016534, 40.12484514, 6.84742553 };
+static const double envelope[N_STATE][N_STATE] = {
+        { 4.6074554,  1.49740096, 5.80266046,  0.99189224 },
+        { 1.49740096, 0.81703147, 2.61779592,  0.51179642 },
+        { 5.80266046, 2.61779592, 11.29182733, 1.87117709 },
+        { 0.99189224, 0.51179642, 1.87117709,  0.37041435 },
+};
+static const double model_a[N_STATE][N_STATE] = {
+        { 1, 0.0333, 0,       0 },
+        { 0, 1,      -0.0565, 0 },
+        { 0, 0,      1,       0.0333 },
+        { 0, 0,      0.8980,  1 },
+};
+static const double model_b[N_STATE] = { 0, 0.0334, 0, -0.0783 };
+/* clang-format on */
+
+static const EnvOption phy_options[] = {
+        { "Friction", ENV_OPTION_NUMBER, offsetof(PhyCartPole, friction), 0, 20 },
+        { "ModelGain", ENV_OPTION_NUMBER, offsetof(PhyCartPole, model_gain), 0, 10 },
+        { "Disturbance", ENV_OPTION_NUMBER, offsetof(PhyCartPole, disturbance), 0, 100 },
+        { "LyapunovReward", ENV_OPTION_BOOL, offsetof(PhyCartPole, lyapunov_reward), 0, 0 },
+        { "TerminateWhenUnsafe", ENV_OPTION_BOOL, offsetof(PhyCartPole, terminate_when_unsafe), 0, 0 },
+};
+
+static int phy_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        PhyCartPole *p = instance;
+
+        *p = (PhyCartPole){ .friction = 5.0, .model_gain = 1.2 };
+        return env_options_parse(
+                        phy_options, sizeof(phy_options) / sizeof(phy_options[0]), options, n_options, p);
+}
+
+static int phy_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        PhyCartPole p;
+        int r;
+
+        r = phy_init(&p, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .name = "phydrl-cartpole",
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_OBSERVATION },
+                                .low = -INFINITY,
+                                .high = INFINITY },
+                .action = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { 1 },
+                                .low = -1,
+                                .high = 1 },
+                .horizon_steps = 1000,
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = INFINITY,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(PhyCartPole),
+                .snapshot_bytes = sizeof(p.state),
+        };
+        return 0;
+}
+
+/* s' P s */
+static double lyapunov(const double s[N_STATE]) {
+        double sum = 0;
+
+        for (int i = 0; i < N_STATE; i++)
+                for (int k = 0; k < N_STATE; k++)
+                        sum += s[i] * envelope[i][k] * s[k];
+        return sum;
+}
+
+static double model_force(const double s[N_STATE]) {
+        double force = 0;
+
+        for (int i = 0; i < N_STATE; i++)
+                force += feedback[i] * s[i];
+        return force;
+}
+
+/* s' H s: what the linear model under its own controller leaves of s' P s after one step, or s' P s itself. */
+static double lyapunov_expected(const PhyCartPole *p, const double s[N_STATE]) {
+        double next[N_STATE];
+
+        if (p->lyapunov_reward)
+                return lyapunov(s);
+
+        for (int i = 0; i < N_STATE; i++) {
+                next[i] = model_b[i] * model_force(s);
+                for (int k = 0; k < N_STATE; k++)
+                        next[i] += model_a[i][k] * s[k];
+        }
+        return lyapunov(next);
+}
+
+static void phy_observe(const PhyCartPole *p, void *ret_observation) {
+        const double *s = p->state;
+        float observation[N_OBSERVATION] = { (float) s[X], (float) s[V], (float) sin(s[THETA]),
+                (float) cos(s[THETA]), (float) s[OMEGA] };
+
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static int phy_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        static const double range[N_STATE] = { 0.8, 0.4, 0.4, 0.5 };
+        PhyCartPole *p = instance;
+
+        for (int i = 0; i < N_STATE; i++)
+                p->state[i] = actord_random_uniform(random, -range[i], range[i]);
+        phy_observe(p, ret_observation);
+        return 0;
+}
+
+static double angle_wrap(double theta) {
+        double turned = fmod(theta + M_PI, 2 * M_PI);
+
+        return (turned < 0 ? turned + 2 * M_PI : turned) - M_PI;
+}
+
+/* The equations above. push[] is added to the accelerations of cart and pole. */
+static void phy_move(PhyCartPole *p, double force, const double push[2]) {
+        double *s = p->state, v = s[V], omega = s[OMEGA];
+        double sine = sin(s[THETA]), cosine = cos(s[THETA]);
+        double u, pole, cart;
+
+        u = (force + POLE_MASS * HALF_LENGTH * omega * omega * sine - p->friction * v) / TOTAL_MASS;
+        pole = (GRAVITY * sine - u * cosine - POLE_FRICTION * omega / (POLE_MASS * HALF_LENGTH)) /
+               (HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * cosine * cosine / TOTAL_MASS));
+        cart = u - POLE_MASS * HALF_LENGTH * pole * cosine / TOTAL_MASS;
+
+        s[X] += STEP_SECONDS * v;
+        s[V] += STEP_SECONDS * (cart + push[0]);
+        s[THETA] = angle_wrap(s[THETA] + STEP_SECONDS * omega);
+        s[OMEGA] += STEP_SECONDS * (pole + push[1]);
+}
+
+static bool phy_ended(const PhyCartPole *p) {
+        const double *s = p->state;
+
+        if (fabs(s[X]) >= X_LIMIT || fabs(s[OMEGA]) > OMEGA_LIMIT)
+                return true;
+        return p->terminate_when_unsafe && (fabs(s[X]) > X_SAFE || fabs(s[THETA]) > THETA_SAFE);
+}
+
+static int phy_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        PhyCartPole *p = instance;
+        double expected = lyapunov_expected(p, p->state), push[2] = {}, force;
+        float raw;
+
+        memcpy(&raw, action, sizeof(raw));
+        if (isnan(raw))
+                return -EINVAL;
+
+        force = ACTION_FORCE * fmin(fmax((double) raw, -1), 1) + p->model_gain * model_force(p->state);
+        if (p->disturbance > 0)
+                for (int i = 0; i < 2; i++) {
+                        push[i] = p->disturbance * actord_random_uniform(random, 0, 1);
+                        push[i] -= p->disturbance * actord_random_uniform(random, 0, 1);
+                }
+        phy_move(p, fmin(fmax(force, -FORCE_MAX), FORCE_MAX), push);
+        phy_observe(p, ret_observation);
+
+        *ret = (ActordStep){ .reward = expected - lyapunov(p->state), .terminated = phy_ended(p) };
+        return 0;
+}
+
+static int phy_snapshot(const void *instance, void *ret_snapshot) {
+        const PhyCartPole *p = instance;
+
+        memcpy(ret_snapshot, p->state, sizeof(p->state));
+        return 0;
+}
+
+static int phy_restore(void *instance, const void *snapshot) {
+        PhyCartPole *p = instance;
+        double state[N_STATE];
+
+        memcpy(state, snapshot, sizeof(state));
+        for (int i = 0; i < N_STATE; i++)
+                if (!(fabs(state[i]) <= SPEED_PLAUSIBLE))
+                        return -EINVAL;
+
+        memcpy(p->state, state, sizeof(state));
+        return 0;
+}
+
+static void phy_close(void *instance) {
+}
+
+CLASSIC_STATE(phy, N_STATE)
+
+const ActordEnv phydrl_cartpole_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = phy_spec,
+        .init = phy_init,
+        .reset = phy_reset,
+        .step = phy_step,
+        .snapshot = phy_snapshot,
+        .restore = phy_restore,
+        .close = phy_close,
+        CLASSIC_STATE_OF(phy),
+};

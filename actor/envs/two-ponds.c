@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* two-ponds: open and close the orifices of two stormwater ponds through a storm, so that neither floods and the stream
+ * below them stays slow.
+ *
+ * A model of our own after scenario theta of pystorms ("pystorms: A simulation sandbox for the development and
+ * evaluation of stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023). From it are the
+ * two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %), Horton's infiltration (3.0 to 0.5 mm/h, 4 /h),
+ * the ponds of 1000 m2 and 2 m with a bottom orifice of 1 m by 1 m each, the hourly rain of the storm and the measure
+ * of performance. It computes no dynamic wave: results are not comparable with the EPA SWMM engine that theta runs on.
+ *
+ * Two actions in [-1, 1] set the orifices' openings for 15 minutes, an opening being ((1 + action) / 2)^4 m, finest
+ * where a little is much; 96 of them are an episode of a day. The rain is the storm times StormScale=, or times a
+ * number drawn from [0.5, 2) where that is 0. Observed: the depths of both ponds and the flow of the stream (theta's
+ * states and its measure), and the rain of this hour and of the next (mm/h). The reward of a step is the mean over
+ * its 30 s steps of
+ *
+ *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
+ *
+ * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, nothing leaving a store that is not in it:
+ *
+ *     runoff   W / n (d - d_p)^(5/3) sqrt(S) of depth d on each part of a catchment: n = 0.015, d_p = 1 mm where
+ *              impervious, n = 0.15, d_p = 4 mm elsewhere (Manning's equation for a sheet of water, as SWMM has it)
+ *     orifice  w min(a, h) sqrt(2 g (h - min(a, h) / 2)), w = 1 m, of opening a (m) under depth h
+ *     stream   a linear reservoir of 5 minutes below both orifices
+ *     flood    what a full pond cannot hold
+ *
+ * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that a day's water can be accounted. */
+#include <math.h>
+
+#include "actor/envs/classic.h"
+#include "actor/envs/domains.h"
+#include "actor/envs/option.h"
+
+#define GRAVITY            9.81
+#define SECONDS            30.0
+#define N_SUBSTEPS         30
+#define HORIZON            96
+#define AREA               1e6 /* m2 of a catchment */
+#define IMPERVIOUS         0.25
+#define WIDTH              500.0
+#define SLOPE              0.005
+#define POND_AREA          1000.0
+#define POND_DEPTH         2.0
+#define ORIFICE_WIDTH      1.0
+#define STREAM_SECONDS     300.0
+#define FLOW_THRESHOLD     0.5
+#define FLOW_WEIGHT        10.0
+#define INFILTRATION_MAX   3.0 /* mm/h */
+#define INFILTRATION_MIN   0.5
+#define INFILTRATION_DECAY 4.0 /* 1/h */
+#define SCALE_MAX          10.0
+#define WATER_MAX          1e9 /* m or m3 of a restored store; the whole storm is less */
+
+enum { N_PONDS = 2, N_RAIN_HOURS = 10, N_OBSERVATION = N_PONDS + 3 };
+enum {
+        N_STEPS_TAKEN,
+        SCALE,
+        POND,
+        STREAM = POND + N_PONDS,
+        ROOF,
+        MEADOW = ROOF + N_PONDS,
+        RAIN = MEADOW + N_PONDS,
+        INFILTRATION,
+        DISCHARGE,
+        FLOOD,
+        N_STATE
+};
+
+static const double storm[N_RAIN_HOURS] = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }; /* mm/h */
+
+typedef struct TwoPonds {
+        /* The step, the storm's scale, m3 in ponds and stream, m on the impervious and the other part of each catchment, sums. */
+        double state[N_STATE];
+        double storm_scale, flood_weight;
+} TwoPonds;
+
+static const EnvOption two_ponds_options[] = {
+        { "StormScale", ENV_OPTION_NUMBER, offsetof(TwoPonds, storm_scale), 0, SCALE_MAX },
+        { "FloodWeight", ENV_OPTION_NUMBER, offsetof(TwoPonds, flood_weight), 0, 1e6 },
+};
+
+static int two_ponds_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        TwoPonds *t = instance;
+
+        *t = (TwoPonds){ .flood_weight = 10 };
+        return env_options_parse(two_ponds_options, sizeof(two_ponds_options) / sizeof(two_ponds_options[0]),
+                        options, n_options, t);
+}
+
+static int two_ponds_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        TwoPonds t;
+        int r;
+
+        r = two_ponds_init(&t, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .name = "two-ponds",
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_OBSERVATION },
+                                .low = 0,
+                                .high = INFINITY },
+                .action = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_PONDS },
+                                .low = -1,
+                                .high = 1 },
+                .horizon_steps = HORIZON,
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = 0,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(TwoPonds),
+                .snapshot_bytes = sizeof(t.state),
+        };
+        return 0;
+}
+
+/* mm/h in hour `hour` of the episode. */
+static double rain_at(const TwoPonds *t, double hour) {
+        return hour < N_RAIN_HOURS ? storm[(int) hour] * t->state[SCALE] : 0;
+}
+
+static double stream_flow(const TwoPonds *t) {
+        return t->state[STREAM] / STREAM_SECONDS;
+}
+
+static void two_ponds_observe(const TwoPonds *t, void *ret_observation) {
+        double hour = t->state[N_STEPS_TAKEN] * N_SUBSTEPS * SECONDS / 3600;
+        float observation[N_OBSERVATION] = { (float) (t->state[POND] / POND_AREA),
+                (float) (t->state[POND + 1] / POND_AREA), (float) stream_flow(t), (float) rain_at(t, hour),
+                (float) rain_at(t, hour + 1) };
+
+        memcpy(ret_observation, observation, sizeof(observation));
+}
+
+static int two_ponds_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        TwoPonds *t = instance;
+        double drawn = actord_random_uniform(random, 0.5, 2);
+
+        memset(t->state, 0, sizeof(t->state));
+        t->state[SCALE] = t->storm_scale > 0 ? t->storm_scale : drawn;
+        for (int i = 0; i < N_PONDS; i++)
+                t->state[POND + i] = actord_random_uniform(random, 0, 0.2) * POND_AREA;
+        two_ponds_observe(t, ret_observation);
+        return 0;
+}
+
+/* m3 that run off one part of a catchment in a step; *depth (m) is what stays on it. */
+static double run_off(double *depth, double share, double roughness, double held) {
+        double sheet = fmax(*depth - held, 0);
+        double flow = WIDTH / roughness * pow(sheet, 5.0 / 3.0) * sqrt(SLOPE);
+        double water = fmin(flow * SECONDS, sheet * AREA * share);
+
+        *depth -= water / (AREA * share);
+        return water;
+}
+
+/* m3 that reach pond i in a step. */
+static double catch_rain(TwoPonds *t, int i, double hour) {
+        double *s = t->state, *roof = &s[ROOF + i], *meadow = &s[MEADOW + i];
+        double rain = rain_at(t, hour) / 1000 / 3600 * SECONDS, capacity, soaked;
+
+        *roof += rain;
+        *meadow += rain;
+        s[RAIN] += rain * AREA;
+
+        capacity = INFILTRATION_MIN +
+                   (INFILTRATION_MAX - INFILTRATION_MIN) * exp(-INFILTRATION_DECAY * hour);
+        soaked = fmin(capacity / 1000 / 3600 * SECONDS, *meadow);
+        *meadow -= soaked;
+        s[INFILTRATION] += soaked * AREA * (1 - IMPERVIOUS);
+
+        return run_off(roof, IMPERVIOUS, 0.015, 0.001) + run_off(meadow, 1 - IMPERVIOUS, 0.15, 0.004);
+}
+
+static double orifice_flow(double depth, double opening) {
+        double height = fmin(opening, depth);
+
+        return ORIFICE_WIDTH * height * sqrt(2 * GRAVITY * (depth - height / 2));
+}
+
+/* 30 s; returns what they cost. */
+static double flow(TwoPonds *t, const double opening[N_PONDS], double hour) {
+        double *s = t->state, cost = 0, out, excess;
+
+        for (int i = 0; i < N_PONDS; i++) {
+                out = fmin(orifice_flow(s[POND + i] / POND_AREA, opening[i]) * SECONDS, s[POND + i]);
+                s[POND + i] += catch_rain(t, i, hour) - out;
+                s[STREAM] += out;
+
+                excess = fmax(s[POND + i] - POND_AREA * POND_DEPTH, 0);
+                s[POND + i] -= excess;
+                s[FLOOD] += excess;
+                cost += excess > 0 ? t->flood_weight : 0;
+        }
+
+        out = stream_flow(t) * SECONDS;
+        s[STREAM] -= out;
+        s[DISCHARGE] += out;
+        return cost + FLOW_WEIGHT * fmax(out / SECONDS - FLOW_THRESHOLD, 0);
+}
+
+static int two_ponds_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        TwoPonds *t = instance;
+        double opening[N_PONDS], cost = 0;
+        float raw[N_PONDS];
+
+        memcpy(raw, action, sizeof(raw));
+        for (int i = 0; i < N_PONDS; i++) {
+                if (isnan(raw[i]))
+                        return -EINVAL;
+                opening[i] = pow((1 + fmin(fmax((double) raw[i], -1), 1)) / 2, 4);
+        }
+
+        for (int i = 0; i < N_SUBSTEPS; i++) {
+                double hour = (t->state[N_STEPS_TAKEN] * N_SUBSTEPS + i) * SECONDS / 3600;
+
+                cost += flow(t, opening, hour);
+        }
+        t->state[N_STEPS_TAKEN]++;
+        two_ponds_observe(t, ret_observation);
+
+        *ret = (ActordStep){ .reward = -cost / N_SUBSTEPS };
+        return 0;
+}
+
+static int two_ponds_snapshot(const void *instance, void *ret_snapshot) {
+        const TwoPonds *t = instance;
+
+        memcpy(ret_snapshot, t->state, sizeof(t->state));
+        return 0;
+}
+
+static int two_ponds_restore(void *instance, const void *snapshot) {
+        TwoPonds *t = instance;
+        double state[N_STATE];
+
+        memcpy(state, snapshot, sizeof(state));
+        for (int i = 0; i < N_STATE; i++)
+                if (!(state[i] >= 0 && state[i] <= WATER_MAX))
+                        return -EINVAL;
+        if (state[N_STEPS_TAKEN] != floor(state[N_STEPS_TAKEN]) || state[SCALE] > SCALE_MAX)
+                return -EINVAL;
+
+        memcpy(t->state, state, sizeof(state));
+        return 0;
+}
+
+static void two_ponds_close(void *instance) {
+}
+
+CLASSIC_STATE(two_ponds, N_STATE)
+
+const ActordEnv two_ponds_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = two_ponds_spec,
+        .init = two_ponds_init,
+        .reset = two_ponds_reset,
+        .step = two_ponds_step,
+        .snapshot = two_ponds_snapshot,
+        .restore = two_ponds_restore,
+        .close = two_ponds_close,
+        CLASSIC_STATE_OF(two_ponds),
+};
