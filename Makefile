@@ -124,10 +124,15 @@ $(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out lear
 $(B)/fused.so: $(call module_objects,$(SRC_acting) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # Embeds CPython; the interpreter starts in an actor's sandbox.
+PYTHON_PREFIX := $(shell $(PKG) --variable=prefix python3-embed 2>/dev/null)
+CFLAGS_python := $(patsubst -I%,-isystem %,$(shell $(PKG) --cflags python3-embed 2>/dev/null)) \
+        -DPYTHON_PREFIX='"$(PYTHON_PREFIX)"' -DPYTHON_LIBRARY='"$(PYTHON_PREFIX)/lib/python$(PYTHON_VERSION)"'
+$(call objects,$(SRC_gym)): CFLAGS_room = $(CFLAGS_python)
+$(patsubst %.c,$(B)/tidy/%.ok,$(SRC_gym)): CFLAGS_control += $(CFLAGS_python)
 $(B)/env-gym.so: $(SRC_gym) $(wildcard actor/envs/gym/*)
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -DPYTHON_PREFIX='"$(shell $(PKG) --variable=prefix python3-embed)"' \
-                $(patsubst -I%,-isystem %,$(shell $(PKG) --cflags python3-embed)) -o $@ $(SRC_gym) $(LDFLAGS) $(shell $(PKG) --libs python3-embed) -lm
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared $(CFLAGS_python) -o $@ $(SRC_gym) \
+                $(LDFLAGS) $(shell $(PKG) --libs python3-embed) -lm
 # Box2D speaks C++: one file of it, without exceptions, below tasks in C.
 CXX ?= g++
 $(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc

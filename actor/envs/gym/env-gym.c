@@ -64,6 +64,14 @@ static int start(void) {
         return python_start(settings->python, root);
 }
 
+/* Whatever it says: nothing of it is needed any more. */
+static void env_close(PyObject *env) {
+        PyObject *closed = PyObject_CallMethod(env, "close", NULL);
+
+        Py_XDECREF(closed);
+        PyErr_Clear();
+}
+
 static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
         _cleanup_(python_unrefp) PyObject *list = PyList_New(0);
 
@@ -151,7 +159,7 @@ static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshol
 }
 
 static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
-        _cleanup_(python_unrefp) PyObject *env = NULL, *closed = NULL;
+        _cleanup_(python_unrefp) PyObject *env = NULL;
         uint32_t horizon;
         double threshold;
         int r;
@@ -163,8 +171,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         if (!env)
                 return -EINVAL;
         r = task_learn(env, &horizon, &threshold);
-        closed = PyObject_CallMethod(env, "close", NULL);
-        PyErr_Clear();
+        env_close(env);
         if (r < 0)
                 return r;
 
@@ -214,12 +221,8 @@ static int instance_bind_action(GymInstance *i) {
 static void gym_close(void *instance) {
         GymInstance *i = instance;
 
-        if (i->env) {
-                PyObject *closed = PyObject_CallMethod(i->env, "close", NULL);
-
-                Py_XDECREF(closed);
-                PyErr_Clear();
-        }
+        if (i->env)
+                env_close(i->env);
         if (i->action.obj)
                 PyBuffer_Release(&i->action);
         Py_CLEAR(i->env);

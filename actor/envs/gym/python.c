@@ -16,9 +16,6 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char bridge_text[] __attribute__((visibility("hidden")));
 
-#define VERSION_DIRECTORY \
-        PYTHON_PREFIX "/lib/python" Py_STRINGIFY(PY_MAJOR_VERSION) "." Py_STRINGIFY(PY_MINOR_VERSION)
-
 static PyObject *bridge; /* its names; NULL: not started */
 
 /* An actor is one thread, and is not allowed another. */
@@ -32,9 +29,18 @@ static void set_variables(void) {
                 (void) setenv(variables[i][0], variables[i][1], 1);
 }
 
+/* Where the interpreter's own modules are: nothing is searched for. */
+static PyStatus add_path(PyConfig *config, const char *path) {
+        wchar_t *wide = Py_DecodeLocale(path, NULL);
+        PyStatus status = wide ? PyWideStringList_Append(&config->module_search_paths, wide)
+                               : PyStatus_NoMemory();
+
+        PyMem_RawFree(wide);
+        return status;
+}
+
 static PyStatus configure(PyConfig *config) {
-        static const wchar_t *const paths[] = { L"" VERSION_DIRECTORY,
-                L"" VERSION_DIRECTORY "/lib-dynload" };
+        static const char *const paths[] = { PYTHON_LIBRARY, PYTHON_LIBRARY "/lib-dynload" };
         PyStatus status;
 
         config->site_import = 0;
@@ -45,11 +51,11 @@ static PyStatus configure(PyConfig *config) {
         config->hash_seed = 0;
         config->module_search_paths_set = 1;
 
-        status = PyConfig_SetString(config, &config->home, L"" PYTHON_PREFIX);
+        status = PyConfig_SetBytesString(config, &config->home, PYTHON_PREFIX);
         if (!PyStatus_Exception(status))
                 status = PyConfig_SetString(config, &config->program_name, L"python3");
         for (size_t i = 0; i < ELEMENTSOF(paths) && !PyStatus_Exception(status); i++)
-                status = PyWideStringList_Append(&config->module_search_paths, paths[i]);
+                status = add_path(config, paths[i]);
         return status;
 }
 
@@ -132,14 +138,13 @@ PyObject *python_call(const char *name, const char *format, ...) {
 
 int python_tell(void) {
         PyObject *type, *value, *traceback;
-        _cleanup_(python_unrefp) PyObject *told = NULL;
 
         PyErr_Fetch(&type, &value, &traceback);
         PyErr_NormalizeException(&type, &value, &traceback);
         if (value && traceback)
                 (void) PyException_SetTraceback(value, traceback);
         if (value)
-                told = PyObject_CallOneArg(python_helper("tell"), value);
+                Py_XDECREF(PyObject_CallOneArg(python_helper("tell"), value));
         /* Out of memory, or an exception that raises another when it is printed: then nobody hears of it. */
         PyErr_Clear();
         Py_XDECREF(type);
