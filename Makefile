@@ -2,6 +2,7 @@
 #
 # make            builds into build/; build/actorctl and build/actord work from there without installation
 # make demo       installs what is missing, builds, trains CartPole and Hopper
+# make MUJOCO=DIR the same, and the MuJoCo tasks on that release too
 # make check      installs what the tests need, runs every test of this machine
 # make check-vm   the tests that need every cgroup controller, in a virtual machine
 # make V=1        the same with every command shown
@@ -78,6 +79,17 @@ MODULES  += $(B)/env-gym.so
 else
 $(info env-gym.so is not built, and Environment=gym:ID will not load: python3-embed.pc is missing (install python3-dev))
 endif
+# make MUJOCO=DIR: our tasks on another MuJoCo too, for Engine=. DIR has include/ and libmujoco.so.RELEASE, as Python's `mujoco` does; the
+# library is copied beside the module, which finds it there.
+MUJOCO ?=
+ifneq ($(MUJOCO),)
+MUJOCO_LIBRARY := $(firstword $(wildcard $(MUJOCO)/libmujoco.so.*.* $(MUJOCO)/lib/libmujoco.so.*.*))
+ifeq ($(MUJOCO_LIBRARY),)
+$(error MUJOCO=$(MUJOCO) has no libmujoco.so.RELEASE: name the folder of an unpacked release, or of Python's mujoco package)
+endif
+MUJOCO_ENGINE := $(B)/env-mujoco-$(patsubst libmujoco.so.%,%,$(notdir $(MUJOCO_LIBRARY))).so
+MODULES  += $(MUJOCO_ENGINE)
+endif
 PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/actord-trial $(MODULES)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
 
@@ -113,6 +125,14 @@ $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
 $(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
+
+ifneq ($(MUJOCO),)
+$(MUJOCO_ENGINE): $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) $(MUJOCO_LIBRARY)
+	@mkdir -p $(@D)
+	@cp $(MUJOCO_LIBRARY) $(@D)/
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -isystem $(MUJOCO)/include -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) \
+                $(@D)/$(notdir $(MUJOCO_LIBRARY)) -Wl,-rpath,'$$ORIGIN' -lm
+endif
 
 # A job inside an actor: acting and learning in one module.
 $(B)/pic/%.o: %.c

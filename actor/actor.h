@@ -31,6 +31,10 @@ _Noreturn void actor_main(const ActorContext *context);
  * 0; -ENOENT: no such name; -ENOEXEC: the module does not load. Called by the invoker, before any fork. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
+/* The same for a job, whose Engine= may ask for the module with another release of the engine (env-mujoco-4.0.0.so). -EINVAL: that is no
+ * name of one; -ENOENT: it is not installed. */
+int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
+
 /* Environment=gym:ID: env-gym.so, in which nothing of a user's has begun yet: its spec() starts the interpreter and is called in the sandbox.
  * python_fd: the virtual environment's descriptor, where the actor has one; -1: the system's packages. 0, -ENOEXEC. */
 int environment_load_gym(

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "actor/envs/builtin.h"
 #include "actor/host.h"
 #include "lib/environments.h"
 
 typedef const ActordEnv *(*EnvironmentFind)(const char *name);
+typedef const char *(*EnvironmentEngine)(void);
 typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
@@ -61,6 +63,60 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
 
         *ret = env;
         return 0;
+}
+
+/* What [Environment] Engine= asks for. NULL: the module's own choice, or an environment without engines. */
+static const char *asked_engine(const JobSettings *settings, const EnvironmentRow *row) {
+        if (!row || !environment_takes(row, ENGINE_KEY))
+                return NULL;
+
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                const ActordOption *option = &settings->options[i];
+
+                if (strcmp(option->key, ENGINE_KEY) == 0 && option->value[0] &&
+                                strcmp(option->value, ENGINE_DEFAULT) != 0)
+                        return option->value;
+        }
+        return NULL;
+}
+
+static bool is_default_engine(const EnvironmentRow *row, const char *directory, const char *engine) {
+        EnvironmentEngine of_default =
+                        (EnvironmentEngine) module_entrance(row->module, directory, "actord_env_engine");
+
+        return of_default && strcmp(of_default(), engine) == 0;
+}
+
+int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret) {
+        const char *name = settings->environment, *engine;
+        char module[ENVIRONMENT_MODULE_MAX];
+        const EnvironmentRow *row;
+        int r;
+
+        assert(settings);
+        assert(directory);
+        assert(ret);
+
+        row = environment_find(name);
+        engine = asked_engine(settings, row);
+        if (engine) {
+                /* Becomes part of a path. */
+                if (!environment_engine_valid(engine))
+                        return -EINVAL;
+                (void) snprintf(module, sizeof(module), "%s-%s", row->module, engine);
+                r = module_find(name, module, directory, ret);
+                if (r >= 0)
+                        return r;
+
+                if (!is_default_engine(row, directory, engine)) {
+                        (void) fprintf(stderr,
+                                        "Engine=%s is not installed: %s has no env-%s.so that loads; "
+                                        "`actorctl env show %s` lists the engines there are.\n",
+                                        engine, directory, module, name);
+                        return -ENOENT;
+                }
+        }
+        return environment_load(name, directory, ret);
 }
 
 int environment_load_gym(

@@ -130,17 +130,23 @@ static int read_rows(int fd, const TrialRequest *request, TrialTake take, void *
         return 0;
 }
 
-/* Beside this program as in a build tree, else where it is installed. */
-static char *trial_path(void) {
+char *trial_directory(void) {
         char directory[SIBLING_DIRECTORY_MAX];
 
+        /* Beside this program as in a build tree, else where it is installed. */
         if (sibling_directory(directory) >= 0) {
                 g_autofree char *path = g_build_filename(directory, "actord-trial", NULL);
 
                 if (access(path, X_OK) == 0)
-                        return g_steal_pointer(&path);
+                        return g_strdup(directory);
         }
-        return g_build_filename(ACTORD_LIBEXECDIR, "actord-trial", NULL);
+        return g_strdup(ACTORD_LIBEXECDIR);
+}
+
+static char *trial_path(void) {
+        g_autofree char *directory = trial_directory();
+
+        return g_build_filename(directory, "actord-trial", NULL);
 }
 
 /* fds: {ours, TrialFd} pairs; ours may be below FD_ABOVE and is moved out of the way. */

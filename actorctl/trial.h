@@ -27,6 +27,9 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
 /* A submission of two lines for the environment of a name or a file, with --set KEY=VALUE for its options. As submission_load(). */
 ExitStatus trial_submission(const Options *options, const char *environment, Submission *ret);
 
+/* Where actord-trial and the modules lie. */
+char *trial_directory(void);
+
 /* Numbers in a value of the space, and in the whole state. */
 uint64_t trial_space_numbers(const ActordSpace *space);
 uint32_t trial_state_numbers(const TrialSpec *spec);

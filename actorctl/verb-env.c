@@ -166,15 +166,43 @@ static char *state_words(const TrialSpec *said) {
         return g_string_free(text, FALSE);
 }
 
+static int by_text(gconstpointer a, gconstpointer b) {
+        return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+/* What Engine= may say, the default first; none where it says nothing. NULL-terminated. */
+static char **engines_of(const EnvironmentRow *row) {
+        g_autofree char *directory = trial_directory();
+        g_autoptr(GDir) dir = g_dir_open(directory, 0, NULL);
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+        char engine[ENGINE_MAX];
+        const char *file;
+
+        if (!row || !environment_takes(row, ENGINE_KEY))
+                return g_strv_builder_end(builder);
+
+        while (dir && (file = g_dir_read_name(dir)))
+                if (environment_engine_of_file(row, file, engine))
+                        g_ptr_array_add(found, g_strdup(engine));
+        g_ptr_array_sort(found, by_text);
+        g_strv_builder_add(builder, ENGINE_DEFAULT);
+        for (guint i = 0; i < found->len; i++)
+                g_strv_builder_add(builder, found->pdata[i]);
+        return g_strv_builder_end(builder);
+}
+
 static void show_json(const Options *options, const EnvironmentRow *row, const TrialSpec *said) {
-        g_auto(GStrv) keys = g_strsplit(row ? row->options : "", " ", -1);
+        g_auto(GStrv) keys = g_strsplit(row ? row->options : "", " ", -1), engines = engines_of(row);
         JsonObject *object = json_object_new(), *state = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         const ActordEnvSpec *spec = &said->spec;
-        JsonArray *array = json_array_new();
+        JsonArray *array = json_array_new(), *installed = json_array_new();
 
         for (char **key = keys; *key; key++)
                 json_array_add_string_element(array, *key);
+        for (char **engine = engines; *engine; engine++)
+                json_array_add_string_element(installed, *engine);
         for (uint32_t i = 0; i < said->n_parts; i++)
                 json_object_set_int_member(state, said->parts[i].name, said->parts[i].n_numbers);
         json_object_set_string_member(object, "environment", spec->name);
@@ -190,6 +218,7 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_set_boolean_member(object, "snapshots", !(spec->flags & ACTORD_ENV_STICKY));
         json_object_set_member(object, "snapshot_bytes", json_unsigned(spec->snapshot_bytes));
         json_object_set_object_member(object, "state", state);
+        json_object_set_array_member(object, "engines", installed);
         if (row)
                 json_object_set_array_member(object, "options", array);
         else
@@ -217,7 +246,8 @@ static void print_keys(const EnvironmentRow *row) {
 static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         const ActordEnvSpec *spec = &said->spec;
         g_autofree char *observation = space_words(&spec->observation), *action = space_words(&spec->action);
-        g_autofree char *state = state_words(said);
+        g_auto(GStrv) engines = engines_of(row);
+        g_autofree char *state = state_words(said), *list = g_strjoinv(", ", engines);
 
         printf("%s%s%s\n", spec->name, row ? ": " : "", row ? row->description : "");
         printf("module:       %s\n", row ? module_name(row) : "a plugin");
@@ -236,6 +266,8 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         else
                 printf("snapshots:    yes, of %" G_GUINT64_FORMAT " bytes\n", spec->snapshot_bytes);
         printf("state:        %s\n", state[0] ? state : "not shown");
+        if (list[0])
+                printf("engines:      %s\n", list);
         if (row)
                 print_keys(row);
 }

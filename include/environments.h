@@ -110,6 +110,12 @@
 #define JOB_EPISODES_DEFAULT   5 /* evaluations after each round; 0: its training episodes say how it does */
 #define JOB_EPISODES_MAX       10000
 
+/* The option by which an environment runs on one release of its engine: env-MODULE-RELEASE.so beside env-MODULE.so, the default. */
+#define ENGINE_KEY             "Engine"
+#define ENGINE_DEFAULT         "default"
+#define ENGINE_MAX             32
+#define ENVIRONMENT_MODULE_MAX 64
+
 typedef struct EnvironmentRow {
         const char *name;
         const char *module; /* "": built in */

@@ -31,7 +31,7 @@ int pool_load_environment(Invoker *i) {
         if (environment_is_gym(i->settings->environment))
                 return environment_load_gym(i->settings, i->invoked->directory,
                                 i->settings->python[0] ? INVOKER_FD_MOUNTS : -1, &i->env);
-        return environment_load(i->settings->environment, i->invoked->directory, &i->env);
+        return environment_load_for(i->settings, i->invoked->directory, &i->env);
 }
 
 int pool_make_sandboxes(Invoker *i) {

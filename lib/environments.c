@@ -75,3 +75,39 @@ bool environment_takes(const EnvironmentRow *row, const char *key) {
         }
         return false;
 }
+
+bool environment_engine_valid(const char *engine) {
+        size_t n;
+
+        assert(engine);
+
+        n = strspn(engine, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-");
+        return n > 0 && n < ENGINE_MAX && !engine[n] && engine[0] != '.';
+}
+
+bool environment_engine_of_file(const EnvironmentRow *row, const char *file, char ret[ENGINE_MAX]) {
+        char engine[ENGINE_MAX];
+        int n_before, n_engine;
+
+        assert(row);
+        assert(file);
+        assert(ret);
+
+        if (!row->module[0] || !environment_takes(row, ENGINE_KEY))
+                return false;
+
+        n_before = (int) (strlen("env-") + strlen(row->module) + strlen("-"));
+        n_engine = (int) strlen(file) - n_before - (int) strlen(".so");
+        if (n_engine <= 0 || n_engine >= ENGINE_MAX)
+                return false;
+        if (strncmp(file, "env-", 4) != 0 || strncmp(file + 4, row->module, strlen(row->module)) != 0 ||
+                        file[n_before - 1] != '-' || strcmp(file + n_before + n_engine, ".so") != 0)
+                return false;
+
+        memcpy(engine, file + n_before, (size_t) n_engine);
+        engine[n_engine] = 0;
+        if (!environment_engine_valid(engine))
+                return false;
+        memcpy(ret, engine, sizeof(engine));
+        return true;
+}

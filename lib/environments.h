@@ -22,3 +22,9 @@ const EnvironmentRow *environment_at(size_t i);
 
 /* Whether this key may stand in the environment's [Environment] section. */
 bool environment_takes(const EnvironmentRow *row, const char *key);
+
+/* Whether this can be a release of an engine: "4.0.0". Letters, digits, dots and dashes only, as it becomes part of a file's name. */
+bool environment_engine_valid(const char *engine);
+
+/* The release in "env-MODULE-RELEASE.so", which is a file of the environment's module; false: it is another file. */
+bool environment_engine_of_file(const EnvironmentRow *row, const char *file, char ret[ENGINE_MAX]);

@@ -18,10 +18,14 @@ examples     = $(foreach f,$(wildcard examples/*.conf),0644:$(f):$(EXAMPLESDIR)/
         $(foreach f,$(wildcard examples/experiments/*),0644:$(f):$(EXAMPLESDIR)/experiments/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/env-template/*.c examples/env-template/Makefile examples/env-template/*.conf examples/env-template/*.md),0644:$(f):$(EXAMPLESDIR)/env-template/$(notdir $(f)))
 
+# Whatever other engines were built, with their libraries.
+ENGINES      = $(filter-out $(MODULES),$(shell find $(B) -maxdepth 1 -name 'env-mujoco-*.so' -o -maxdepth 1 -name 'libmujoco.so.*'))
+
 INSTALLED = \
         0755:$(B)/actorctl:$(BINDIR)/actorctl \
         $(foreach p,actord actord-spawn actord-invoker actord-learner actord-trial,0755:$(B)/$(p):$(LIBEXECDIR)/$(p)) \
         $(foreach m,$(MODULES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
+        $(foreach m,$(ENGINES),0644:$(m):$(LIBEXECDIR)/$(notdir $(m))) \
         $(foreach f,$(wildcard packaging/price/*.sheet),0644:$(f):$(DATADIR)/price/$(notdir $(f))) \
         $(foreach f,$(wildcard packaging/schedulers/*.minions),0644:$(f):$(DATADIR)/schedulers/$(notdir $(f))) \
         0644:units/actord.service.in:$(UNITDIR)/actord.service \

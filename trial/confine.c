@@ -144,7 +144,7 @@ static int load_installed(Trial *trial, const char *directory) {
         if (environment_is_gym(trial->settings->environment))
                 return environment_load_gym(trial->settings, directory, brings(trial) ? TRIAL_FD_PLUGIN : -1,
                                 &trial->env);
-        r = environment_load(trial->settings->environment, directory, &trial->env);
+        r = environment_load_for(trial->settings, directory, &trial->env);
         if (r < 0)
                 return r;
         return trial->env->spec(trial->settings->options, trial->settings->n_options, &spec);

@@ -223,7 +223,7 @@ __attribute__((visibility("default"))) const ActordEnv *actord_job_env(
 const ActordEnv *actord_job_env(const JobSettings *settings, const char *directory) {
         ActordEnvSpec spec;
 
-        if (environment_load(settings->environment, directory, &inner_env) < 0)
+        if (environment_load_for(settings, directory, &inner_env) < 0)
                 return NULL;
         /* Before the fork, since a physics engine reads its model here. */
         if (inner_env->spec(settings->options, settings->n_options, &spec) < 0)

@@ -2,6 +2,7 @@
 /* Purity on trial: an invocation is a function of its order, its slots and the policy. Segments are plain memory here, an invocation is
  * cut short by an environment that fails, and a toy environment makes ends happen at known steps. */
 #include "actor/envs/builtin.h"
+#include "lib/environments.h"
 #include "tests/unit/actor-fixture.h"
 
 /* Built in, or of the module beside the tests' folder; NULL: not built here. */
@@ -390,6 +391,56 @@ static void test_load(void) {
         g_assert_cmpint(environment_load("Hopper-v4", "/nonexistent", &env), ==, -ENOEXEC);
 }
 
+static int load_on(const char *environment, const char *engine, const ActordEnv **ret) {
+        g_autofree char *self = g_file_read_link("/proc/self/exe", NULL), *tests = g_path_get_dirname(self);
+        g_autofree char *build = g_path_get_dirname(tests);
+        g_autofree JobSettings *settings = g_new0(JobSettings, 1);
+
+        g_strlcpy(settings->environment, environment, sizeof(settings->environment));
+        settings->n_options = 1;
+        g_strlcpy(settings->options[0].key, "Engine", sizeof(settings->options[0].key));
+        g_strlcpy(settings->options[0].value, engine, sizeof(settings->options[0].value));
+        return environment_load_for(settings, build, ret);
+}
+
+/* A module that is not there, names that would lead elsewhere, and the default's own release. */
+static void test_load_engine(void) {
+        const ActordEnv *env = env_named("Hopper-v4"), *other = NULL;
+
+        g_assert_cmpint(load_on("CartPole-v1", "9.9.9", &other), ==, 0);
+        g_assert_true(other == builtin_env_find("CartPole-v1"));
+        if (!env) {
+                g_test_skip("env-mujoco.so is not built");
+                return;
+        }
+
+        other = NULL;
+        g_assert_cmpint(load_on("Hopper-v4", "9.9.9", &other), ==, -ENOENT);
+        g_assert_cmpint(load_on("Hopper-v4", "../env-mujoco", &other), ==, -EINVAL);
+        g_assert_cmpint(load_on("Hopper-v4", "..", &other), ==, -EINVAL);
+        g_assert_null(other);
+        g_assert_cmpint(load_on("Hopper-v4", "", &other), ==, 0);
+        g_assert_true(other == env);
+        g_assert_cmpint(load_on("Hopper-v4", "default", &other), ==, 0);
+        g_assert_true(other == env);
+        g_assert_cmpint(load_on("Hopper-v4", "2.2.2", &other), ==, 0);
+        g_assert_true(other == env);
+}
+
+static void test_engine_of_file(void) {
+        const EnvironmentRow *row = environment_find("Hopper-v5");
+        char engine[ENGINE_MAX] = "none";
+
+        g_assert_true(environment_engine_of_file(row, "env-mujoco-4.0.0.so", engine));
+        g_assert_cmpstr(engine, ==, "4.0.0");
+        g_assert_false(environment_engine_of_file(row, "env-mujoco.so", engine));
+        g_assert_false(environment_engine_of_file(row, "env-mujoco-.so", engine));
+        g_assert_false(environment_engine_of_file(row, "env-mujoco-4.0.0.so.1", engine));
+        g_assert_false(environment_engine_of_file(row, "env-box2d-2.4.so", engine));
+        g_assert_false(environment_engine_of_file(environment_find("CartPole-v1"), "env--1.so", engine));
+        g_assert_cmpstr(engine, ==, "4.0.0");
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -409,6 +460,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/invocation/probe", test_probe);
         g_test_add_func("/invocation/misfits", test_orders_that_do_not_fit);
         g_test_add_func("/invocation/load", test_load);
+        g_test_add_func("/invocation/load-engine", test_load_engine);
+        g_test_add_func("/invocation/load-engine-of-file", test_engine_of_file);
 
         return g_test_run();
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "actor/envs/mujoco/release.h"
+#include "include/environments.h"
 #include "lib/cleanup.h"
 
 /* The controls that a step may carry; actions are copied to a local array of this length. */
@@ -73,9 +74,9 @@ static int mujoco_parse(const MujocoTask *task, int version, const ActordOption 
                 const ActordOption *option = &options[i];
                 int r;
 
-                if (env_option_valid(option) && strcmp(option->key, "Engine") == 0) {
-                        /* One engine is linked in. Naming it makes a job file refuse to run on another. */
-                        if (option->value[0] && strcmp(option->value, "default") != 0 &&
+                if (env_option_valid(option) && strcmp(option->key, ENGINE_KEY) == 0) {
+                        /* This module has one; who loads it has looked for the one that is asked for. */
+                        if (option->value[0] && strcmp(option->value, ENGINE_DEFAULT) != 0 &&
                                         strcmp(option->value, mj_versionString()) != 0)
                                 return -EINVAL;
                         continue;

@@ -47,3 +47,10 @@ const ActordEnv *actord_env_find(const char *name) {
                         return tasks[i].env;
         return NULL;
 }
+
+__attribute__((visibility("default"))) const char *actord_env_engine(void);
+
+/* Which release this module runs on. */
+const char *actord_env_engine(void) {
+        return mj_versionString();
+}
