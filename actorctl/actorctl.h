@@ -56,7 +56,8 @@ typedef enum VerbId {
         VERB_DECISIONS = 1 << 18,
         VERB_SCHEDULER = 1 << 19,
         VERB_EXPERIMENT = 1 << 20,
-        VERB_ANY = (1 << 21) - 1,
+        VERB_CALIBRATE = 1 << 21,
+        VERB_ANY = (1 << 22) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -99,6 +100,7 @@ ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n);
 ExitStatus verb_experiment(const Options *options, char **arguments, size_t n);
+ExitStatus verb_calibrate(const Options *options, char **arguments, size_t n);
 ExitStatus verb_env(const Options *options, char **arguments, size_t n);
 ExitStatus verb_price(const Options *options, char **arguments, size_t n);
 ExitStatus verb_scheduler(const Options *options, char **arguments, size_t n);

@@ -60,6 +60,10 @@ const Verb verbs[] = {
                         "with bootstrap intervals and plots into FILE.results. What is finished is kept:\n"
                         "the same command goes on after Ctrl-C, and does again only what was redefined.\n"
                         "A private daemon runs the jobs, unless --system or --user names one.\n" },
+        { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
+                        verb_calibrate,
+                        "Two short runs of the job with a private daemon; then the medians as lines of\n"
+                        "[Billing], of CPU time as metered. The file is not changed: copy what you want.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
                         "NAME is one that `env list` shows, or ./FILE.so. Plugins run in a sandbox.\n\n"
                         "  list           all that have a name: size of observation and action,\n"

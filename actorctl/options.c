@@ -158,7 +158,7 @@ static bool take_output(Options *options, const char *value) {
 static const OptionRow rows[] = {
         { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
         { "version", 0, NULL, VERB_ANY, "show the version", take_version },
-        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH | VERB_SCHEDULER | VERB_ENV,
+        { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH | VERB_SCHEDULER | VERB_ENV | VERB_CALIBRATE,
                         "change a setting of the job file; empty: unset", take_set },
         { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV, "as --set Job.Seed=N", take_seed },
         { "policy", 0, "POLICY", VERB_GRAPH, "as --set Distribution.Policy=POLICY", take_policy },
@@ -182,7 +182,7 @@ static const OptionRow rows[] = {
         { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },
         { "check", 0, NULL, VERB_DECISIONS, "say whether each decision follows from its inputs", take_check },
         { "csv", 0, NULL, VERB_ROUNDS | VERB_DECISIONS, "print every column, separated by commas", take_csv },
-        { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY,
+        { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY | VERB_CALIBRATE,
                         "print JSON (default: pretty)", take_json },
         { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", take_no_pager },
         { "no-legend", 0, NULL, LISTING, "no headings, no footer", take_no_legend },

@@ -57,7 +57,7 @@ _actorctl() {
             case $verb in
                 run) words='--set --seed --json' ;;
                 submit) words='--set --seed --wait --json' ;;
-                verify) words='--set --json' ;;
+                verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --episodes --json' ;;
                 export) words='--format --output' ;;
@@ -76,9 +76,9 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export eval experiment env price scheduler help' ;;
+        '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export eval experiment calibrate env price scheduler help' ;;
         status | show | cat | stop | watch | bill | rounds | decisions | logs | export) words=$(_actorctl_jobs) ;;
-        run | submit | verify | graph)
+        run | submit | verify | graph | calibrate)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
         experiment)
@@ -87,7 +87,7 @@ _actorctl() {
         eval)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export eval experiment env price scheduler' ;;
+        help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export eval experiment calibrate env price scheduler' ;;
         scheduler)
             case $before in
                 show | export) words=$(_actorctl_schedulers) ;;

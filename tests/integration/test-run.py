@@ -55,6 +55,24 @@ def warm_pool():
         bill_adds_up(r)
 
 
+@story("what this host takes is measured, and a job that is timed by it takes about what it takes when metered")
+def calibrated():
+    r = ctl("calibrate", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Learner.Threads=1")
+    equal(r.status, 0, r.err)
+    head, *lines = r.out.splitlines()
+    assert head.startswith("# ") and lines[:2] == ["[Billing]", "Clock=model"], r.out
+    values = dict(line.split("=") for line in lines[2:])
+    equal(list(values), ["StepUSec", "UpdateUSec", "ColdStartSec", "WarmStartSec"], "keys")
+    assert 0 < float(values["StepUSec"]) < 50 and 0 < float(values["UpdateUSec"]) < 100 and 0 < float(values["ColdStartSec"]) < 0.3, values
+    assert 0 <= float(values["WarmStartSec"]) < float(values["ColdStartSec"]), values
+    short = ["Job.StopSteps=10240", "Job.StopReturn=", "Learner.Threads=1", "Billing.ColdStartSec=0"]
+    metered = run("cartpole", *short)
+    model = run("cartpole", "Billing.Clock=model", *(f"Billing.{k}={v}" for k, v in values.items()), *short)
+    assert 0.4 < model.emulated_s / metered.emulated_s < 2.5, (model.emulated_s, metered.emulated_s)
+    wrong = ctl("calibrate", os.path.join(STATE, "none.conf"))
+    equal(wrong.status, 2, wrong.err)
+
+
 @story("a budget ends the job within one round of it: status 3")
 def budget():
     r = run("hopper", "Job.Budget=0.0000001", ok=False)
