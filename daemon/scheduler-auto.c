@@ -14,15 +14,18 @@
  *
  * The noise scale of one round is a ratio of two estimates, with heavy tails, and no number where noise hides the gradient. So the median of the newest ones is taken, in which no number
  * is a large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken: what a round takes that nothing disturbed, and the same
- * under Clock=model whether or not an actor was killed and started cold once more. An actor's share alone shows no noise, so there are two at least. */
+ * under Clock=model whether or not an actor was killed and started cold once more. An actor's share alone shows no noise, so there are two at least.
+ *
+ * More actors than there ever were start cold (ColdStartSec=): all wait for that, and the new ones are paid for it. Training lasts as long again as it has, as far as anybody can
+ * tell, so they start if that would save more than their start. */
 #include <math.h>
 #include <string.h>
 
 #include "daemon/scheduler.h"
 
 #define NEWEST      15u
-#define WORTH_IT    1.05 /* the best count is at least 5 % better, or nothing is thawed and frozen for it */
-#define STEP        2.0  /* nothing grows or shrinks by more in one round */
+#define WORTH_IT    0.05 /* less than this share is saved: nothing is thawed and frozen for it */
+#define STEP        4.0  /* nothing grows or shrinks by more in one round */
 #define BEYOND      1e9  /* a noise scale, in actors, at which any number of them is few */
 #define ACTORS_SEEN 2u   /* the fewest that show noise */
 
@@ -34,6 +37,8 @@ typedef struct Newest {
 typedef struct Auto {
         Newest noise;                  /* in actors: s/n */
         Newest slowest, mean, learner; /* Ta, Tm, tl in nanoseconds */
+        double spent;                  /* the sums of all rounds, at what they take when warm */
+        double most;                   /* actors that a round had: others start cold */
 } Auto;
 static_assert(sizeof(Auto) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
 
@@ -82,7 +87,8 @@ static void auto_look(Auto *a, const SchedulerView *view) {
 }
 
 typedef struct Trade {
-        double b, c0, c1; /* as above */
+        double b, c0, c1;        /* as above */
+        double c0_cold, c1_cold; /* of a start: for everybody's time, and for each actor */
 } Trade;
 
 static Trade trade_make(const Auto *a, const JobSettings *s) {
@@ -90,11 +96,14 @@ static Trade trade_make(const Auto *a, const JobSettings *s) {
         double time, allocated = (double) s->learner_memory_max_bytes;
         Trade t = { .b = newest_median(&a->noise), .c0 = slowest, .c1 = learner };
 
+        t.c0_cold = (double) s->cold_usec * 1e3;
         if (s->convention == CONVENTION_SERVER)
                 return t;
         time = s->time_price * allocated;
         t.c0 = time * slowest;
         t.c1 = (time + allocated) * learner + (double) s->memory_max_bytes * newest_least(&a->mean);
+        t.c1_cold = t.c0_cold * (double) s->memory_max_bytes;
+        t.c0_cold *= time;
         return t;
 }
 
@@ -116,7 +125,7 @@ static double trade_best(const Trade *t, double lowest, double highest) {
 
 static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         double lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
-        double first = fmin(fmax(lowest, ACTORS_SEEN), highest), now, best;
+        double first = fmin(fmax(lowest, ACTORS_SEEN), highest), now, best, saved;
         Trade trade;
         Auto a;
 
@@ -129,12 +138,19 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
 
         trade = trade_make(&a, view->settings);
         now = (double) view->facts->n_actors;
+        a.spent += trade.c0 + trade.c1 * now;
+        a.most = fmax(a.most, now);
+        memcpy(state->own, &a, sizeof(a));
         if (!(trade.c0 + trade.c1 > 0)) /* nothing takes time or costs anything */
                 return (uint32_t) now;
         best = trade_best(&trade, trade.c0 > 0 ? first : lowest, highest);
-        if (trade_cost(&trade, now) <= WORTH_IT * trade_cost(&trade, best))
+        best = fmin(fmax(best, ceil(now / STEP)), now * STEP);
+        saved = 1 - trade_cost(&trade, best) / trade_cost(&trade, now);
+        /* Training lasts as long again as it has, as far as anybody can tell: so long must a start pay. */
+        if (saved < WORTH_IT ||
+                        (best > a.most && saved * a.spent < trade.c0_cold + (best - a.most) * trade.c1_cold))
                 return (uint32_t) now;
-        return (uint32_t) fmin(fmax(best, ceil(now / STEP)), now * STEP);
+        return (uint32_t) best;
 }
 
 const Scheduler scheduler_auto = { .decides = true, .count = auto_count };

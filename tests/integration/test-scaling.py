@@ -105,7 +105,8 @@ def replayed():
 
 
 AUTO = [("Job.StopReturn", ""), ("Job.StopSteps", "20000"), ("Scaling.Policy", "auto"), ("Scaling.MaxActors", "12"), ("Scaling.TimePrice", "20"),
-        ("Actor.RolloutSteps", "16"), ("Learner.ValueWeight", "0")]
+        ("Actor.RolloutSteps", "16"), ("Learner.ValueWeight", "0"),
+        ("Billing.ColdStartSec", "0.03"), ("Billing.WarmStartSec", "0.02")]
 
 
 @story("auto measures noise and moves; by a model's times it is the same again, by metered ones it is when its decisions are repeated")
