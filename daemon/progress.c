@@ -127,6 +127,10 @@ static bool reaches_target(const JobSettings *settings, const Statistics *statis
 
 static void add_round(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        /* Of a life that is over, beyond its last checkpoint: the job stands before it again. */
+        if (record->wasted)
+                return;
+
         p->statistics = record->statistics;
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
@@ -142,8 +146,7 @@ static void add_round(
                 p->target_wall_nsec = p->usage.wall_nsec;
         }
 
-        if (!record->wasted)
-                add_curve(p, sheet, settings);
+        add_curve(p, sheet, settings);
 }
 
 static void add_evaluation(Progress *p, const Record *record) {

@@ -150,6 +150,23 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_true(isnan(progress_evaluation_deviation(&f->progress)));
 }
 
+/* Rounds of an earlier life beyond its checkpoint cost what they cost, and are to be done again: nobody stands there. */
+static void test_repeated(Fixture *f, const void *userdata) {
+        add(f, (Record){ .life = 1, .kind = RECORD_ROUND, .round = 5, .statistics.return_mean = 50 });
+        add(f, (Record){ .life = 1,
+                               .kind = RECORD_ROUND,
+                               .round = 9,
+                               .wasted = 1,
+                               .decision.n_actors = 7,
+                               .statistics.return_mean = 90 });
+        add(f, (Record){ .life = 2, .kind = RECORD_STARTED });
+        g_assert_cmpuint(f->progress.round, ==, 5);
+        g_assert_cmpfloat(f->progress.statistics.return_mean, ==, 50);
+        g_assert_cmpuint(f->progress.n_actors, ==, 0);
+        add(f, (Record){ .life = 2, .kind = RECORD_ROUND, .round = 6, .statistics.return_mean = 60 });
+        g_assert_cmpuint(f->progress.round, ==, 6);
+}
+
 static void test_ends(Fixture *f, const void *userdata) {
         add(f, (Record){ .life = 1, .kind = RECORD_STARTED, .level = 3, .limits_missing = 2 });
         g_assert_true(f->progress.started);
@@ -201,6 +218,7 @@ int main(int argc, char **argv) {
         g_test_add("/progress/rounds", Fixture, NULL, set_up, test_rounds, tear_down);
         g_test_add("/progress/curve", Fixture, NULL, set_up, test_curve, tear_down);
         g_test_add("/progress/faults", Fixture, NULL, set_up, test_faults, tear_down);
+        g_test_add("/progress/repeated", Fixture, NULL, set_up, test_repeated, tear_down);
         g_test_add("/progress/evaluation", Fixture, NULL, set_up, test_evaluation, tear_down);
         g_test_add("/progress/ends", Fixture, NULL, set_up, test_ends, tear_down);
         g_test_add_func("/progress/waste", test_waste);
