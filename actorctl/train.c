@@ -91,6 +91,15 @@ static int read_network(int fd, uint32_t n_choices, float *ret, char **ret_messa
         return 0;
 }
 
+/* As much of them as there is room for, and not half a character. */
+static void put_words(char *to, size_t size, const char *words) {
+        const char *end;
+
+        (void) g_strlcpy(to, words, size);
+        if (!g_utf8_validate(to, -1, &end))
+                memset(to + (end - to), 0, size - (size_t) (end - to));
+}
+
 static void *make_file(const Options *options, const char *file, const JobSettings *inner,
                 const JobStatus *status, const JobBill *bill, int checkpoint_fd, size_t *ret_n,
                 char **ret_message) {
@@ -115,10 +124,10 @@ static void *make_file(const Options *options, const char *file, const JobSettin
                 .cost_paper = bill->paper,
                 .cost_full = bill->full,
         };
-        g_strlcpy(model->job, base, sizeof(model->job));
-        g_strlcpy(model->environment, inner->environment, sizeof(model->environment));
-        g_strlcpy(model->currency, bill->currency, sizeof(model->currency));
-        g_strlcpy(model->price_sheet, bill->price_sheet, sizeof(model->price_sheet));
+        put_words(model->job, sizeof(model->job), base);
+        put_words(model->environment, sizeof(model->environment), inner->environment);
+        put_words(model->currency, sizeof(model->currency), bill->currency);
+        put_words(model->price_sheet, sizeof(model->price_sheet), bill->price_sheet);
         if (read_network(checkpoint_fd, n_choices, (float *) (model + 1), ret_message) < 0)
                 return NULL;
         *ret_n = n;

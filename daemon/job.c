@@ -37,6 +37,12 @@ static int parse_row(const LedgerJob *row, JobSettings *ret_settings, PriceSheet
                         overrides->len, NULL, ret_settings, &message);
         if (r >= 0)
                 r = price_sheet_parse(row->sheet, ret_settings->price_sheet, ret_sheet, &message);
+        if (r >= 0 && row->purpose == LAUNCH_TRAIN) {
+                /* It was checked by the program of that day. */
+                r = scheduler_check(ret_settings, row->scheduler_data, row->n_scheduler_data, &message);
+                if (r < 0)
+                        *ret_sheet = price_sheet_free(*ret_sheet);
+        }
         if (r < 0)
                 log_line(LOG_WARNING, "Job %" PRIu64 " of the ledger cannot be read any more: %s", row->id,
                                 message ? message : g_strerror(-r));

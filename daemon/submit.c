@@ -54,6 +54,9 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
 static int check_scheduler(Submission *s, sd_bus_error *error) {
         g_autofree char *message = NULL;
 
+        if (s->purpose == LAUNCH_EVALUATE && s->n_scheduler_data > 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "An evaluation has no scheduler, and brings no data for one.");
         if (s->purpose != LAUNCH_EVALUATE &&
                         scheduler_check(&s->settings, s->scheduler_data, s->n_scheduler_data, &message) < 0)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Scaling] %s", s->file_name,

@@ -82,13 +82,43 @@ double minions_target(const JobSettings *settings) {
         return row ? row->threshold : NAN;
 }
 
-static bool ends(const char *text, size_t n) {
-        return memchr(text, 0, n);
+/* Bytes of a printable character of UTF-8; 0: it is none. */
+static unsigned character_bytes(const uint8_t *s) {
+        unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+        if (n == 1)
+                return s[0] >= 0x20 && s[0] != 0x7f;
+        if (s[0] < 0xc2 || s[0] > 0xf4)
+                return 0;
+        for (unsigned i = 1; i < n; i++)
+                if ((s[i] & 0xc0) != 0x80)
+                        return 0;
+        /* Control characters; what would have been shorter; surrogates; beyond the last one. */
+        if ((s[0] == 0xc2 && s[1] < 0xa0) || (s[0] == 0xe0 && s[1] < 0xa0) ||
+                        (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+                        (s[0] == 0xf4 && s[1] > 0x8f))
+                return 0;
+        return n;
 }
 
-static bool words_end(const MinionsModel *m) {
-        return ends(m->job, sizeof(m->job)) && ends(m->environment, sizeof(m->environment)) &&
-               ends(m->currency, sizeof(m->currency)) && ends(m->price_sheet, sizeof(m->price_sheet));
+/* A message bus puts out whoever sends it a string that is no UTF-8, and a terminal obeys control characters. */
+static bool is_words(const char *text, size_t size) {
+        unsigned n;
+
+        if (!memchr(text, 0, size))
+                return false;
+        for (; *text; text += n) {
+                n = character_bytes((const uint8_t *) text);
+                if (n == 0)
+                        return false;
+        }
+        return true;
+}
+
+static bool words_are_sane(const MinionsModel *m) {
+        return is_words(m->job, sizeof(m->job)) && is_words(m->environment, sizeof(m->environment)) &&
+               is_words(m->currency, sizeof(m->currency)) &&
+               is_words(m->price_sheet, sizeof(m->price_sheet));
 }
 
 int minions_check(const void *data, size_t n, const char **ret_reason) {
@@ -114,8 +144,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         *ret_reason = "its size does not fit its number of choices: it is cut short, or something was added";
         if (n != sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float))
                 return -EBADMSG;
-        *ret_reason = "one of its words has no end";
-        if (!words_end(&m))
+        *ret_reason = "one of its words has no end, or is no text";
+        if (!words_are_sane(&m))
                 return -EBADMSG;
 
         *ret_reason = "one of its numbers is not finite";

@@ -128,6 +128,14 @@ static void test_truncated(void) {
 
 static void test_hostile(void) {
         static const double bad[] = { NAN, INFINITY, -INFINITY };
+        /* A lone byte, half a character, one in too many bytes, a surrogate, beyond the last; a terminal's commands. */
+        static const char *const no_text[] = { "\x80", "a\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
+                "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xff", "\xe2\x82", "a\nb", "\x1b[2J",
+                "\xc2\x9b"
+                "2J" };
+        static const char *const text[] = { "", "~ a", "\xc2\xa0", "\xc3\xa4.conf", "\xe2\x82\xac",
+                "\xed\x9f\xbf", "\xf0\x9f\x99\x82", "\xf4\x8f\xbf\xbf" };
+        const char *reason;
         g_autofree File *file = file_new();
         File good = *file;
 
@@ -147,6 +155,14 @@ static void test_hostile(void) {
         TRY(file->model.n_choices--, "size");
         TRY(memset(file->model.job, 'x', sizeof(file->model.job)), "no end");
         TRY(memset(file->model.price_sheet, 'x', sizeof(file->model.price_sheet)), "no end");
+        for (size_t i = 0; i < G_N_ELEMENTS(no_text); i++)
+                TRY(strcpy(file->model.job, no_text[i]), "no text");
+        for (size_t i = 0; i < G_N_ELEMENTS(text); i++) {
+                *file = good;
+                strcpy(file->model.job, text[i]);
+                g_assert_cmpint(minions_check(file, sizeof(*file), &reason), ==, 0);
+                g_assert_true(g_utf8_validate(text[i], -1, NULL));
+        }
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
                 TRY(file->model.target = bad[i], "finite");
                 TRY(file->model.cost_full = bad[i], "finite");

@@ -382,6 +382,20 @@ static void test_bytes_of_a_user(Fixture *f, const void *userdata) {
         g_assert_cmpuint(race.n, ==, 0);
 }
 
+/* What no scheduler checks, none of them gets. */
+static void test_evaluation_with_data(Fixture *f, const void *userdata) {
+        sd_bus_message *m;
+
+        if (!ready(f))
+                return;
+        m = call_of(f, "SubmitJob");
+        g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}a{sv}", TEXT, "a.conf", 2, "Scaling.MaxActors",
+                                        "4", "Scaling.Policy", "minions:x", 0, 2, BUS_OPTION_PURPOSE, "s",
+                                        "evaluate", BUS_OPTION_SCHEDULER_DATA, "ay", 3, 255, 255, 255),
+                        >=, 0);
+        expect(send_off(f, m, NULL), SD_BUS_ERROR_INVALID_ARGS);
+}
+
 static void test_options(Fixture *f, const void *userdata) {
         if (!ready(f))
                 return;
@@ -408,6 +422,8 @@ int main(int argc, char **argv) {
         g_test_add("/submit/numbers-again", Fixture, NULL, set_up, test_numbers_again, tear_down);
         g_test_add("/submit/others-do-not-wait", Fixture, NULL, set_up, test_others_do_not_wait, tear_down);
         g_test_add("/submit/bytes-of-a-user", Fixture, NULL, set_up, test_bytes_of_a_user, tear_down);
+        g_test_add("/submit/evaluation-with-data", Fixture, NULL, set_up, test_evaluation_with_data,
+                        tear_down);
         g_test_add("/submit/options", Fixture, NULL, set_up, test_options, tear_down);
         return g_test_run();
 }
