@@ -19,7 +19,7 @@
 static int add(GArray *counts, double round, double actors) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
-        if (!(round > counts->len) || !(actors >= 1) || !(actors <= ACTORS_MAX) ||
+        if (!(round > counts->len) || round != trunc(round) || !(actors >= 1) || !(actors <= ACTORS_MAX) ||
                         (counts->len == 0 && round != 1))
                 return -EINVAL;
         if (round > COUNTS_MAX)
@@ -93,13 +93,17 @@ int decisions_of_job(Connection *connection, const char *path, GArray **ret_coun
         return 0;
 }
 
+/* NaN: there is none. */
+static double number_of(JsonObject *object, const char *name) {
+        JsonNode *node = json_object_get_member(object, name);
+
+        return node && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : NAN;
+}
+
 static int add_element(JsonNode *node, GArray *counts) {
         JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 
-        if (!object || !json_object_has_member(object, "round") || !json_object_has_member(object, "actors"))
-                return -EINVAL;
-        return add(counts, json_object_get_double_member_with_default(object, "round", NAN),
-                        json_object_get_double_member_with_default(object, "actors", NAN));
+        return object ? add(counts, number_of(object, "round"), number_of(object, "actors")) : -EINVAL;
 }
 
 int decisions_of_file(const char *file, GArray **ret_counts) {
@@ -107,15 +111,17 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
         g_autoptr(JsonParser) parser = json_parser_new();
         g_autoptr(GError) error = NULL;
         JsonArray *array;
+        JsonNode *root;
         int r = 0;
 
         if (!json_parser_load_from_file(parser, file, &error)) {
                 complain("the decisions in %s cannot be read: %s", file, error->message);
                 return -EINVAL;
         }
-        if (!JSON_NODE_HOLDS_ARRAY(json_parser_get_root(parser)))
+        root = json_parser_get_root(parser); /* NULL: the file is empty */
+        if (!root || !JSON_NODE_HOLDS_ARRAY(root))
                 r = -EINVAL;
-        array = r < 0 ? NULL : json_node_get_array(json_parser_get_root(parser));
+        array = r < 0 ? NULL : json_node_get_array(root);
         for (guint i = 0; r >= 0 && i < json_array_get_length(array); i++)
                 r = add_element(json_array_get_element(array, i), counts);
         if (r == -E2BIG)
