@@ -90,7 +90,7 @@
                         "ImpactCostMax ResetNoiseScale ExcludeCurrentPositions "                           \
                         "IncludeCinert IncludeCvel "                                                       \
                         "IncludeQfrcActuator IncludeCfrcExt")                                              \
-        X("LunarLander-v3", "box2d", "land a craft on a pad with four engines", 200.0,                     \
+        X("LunarLander-v3", "box2d", "land a craft on a pad, four engines", 200.0,                         \
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
         X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,                 \
                         "Gravity EnableWind WindPower TurbulencePower")                                    \

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_ABI 1u
+#define RECORD_ABI 2u
 #define SPOOL_MAGIC 0x6c6f6f7073636100ull
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
