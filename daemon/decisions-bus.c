@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetDecisions and CheckDecisions: what a job's scheduler decided, with what it saw, and whether it would decide so again. */
+/* GetDecisions: what a job's scheduler decided, with what it saw. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -10,7 +10,6 @@
 #include "lib/cleanup.h"
 
 #define DECISIONS_MOST 100000u
-#define CHECK_PART     4096u /* decisions that are in memory at once */
 
 /* X(name, value): after those of the decision itself, all of the round before. */
 #define SEEN(X)                                                        \
@@ -46,17 +45,12 @@ static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
         assert(at == N_NAMES);
 }
 
-static int decisions_read(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n,
-                sd_bus_error *error) {
-        int r;
+int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n) {
+        assert(job);
 
         if (ledger_n_pending(job->manager->ledger) > 0)
                 (void) manager_commit(job->manager);
-        r = ledger_decisions(job->manager->ledger, job->row.id, after, most, ret, ret_n);
-        if (r < 0)
-                return sd_bus_error_set_errnof(
-                                error, r, "The ledger's decisions could not be read: %s.", g_strerror(-r));
-        return 0;
+        return ledger_decisions(job->manager->ledger, job->row.id, after, most, ret, ret_n);
 }
 
 static int append_rows(sd_bus_message *reply, const LedgerDecision *decisions, size_t n) {
@@ -82,9 +76,10 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
         r = sd_bus_message_read(m, "tu", &after, &most);
         if (r < 0)
                 return r;
-        r = decisions_read(userdata, after, MIN(most, DECISIONS_MOST), &decisions, &n, error);
+        r = job_decisions(userdata, after, MIN(most, DECISIONS_MOST), &decisions, &n);
         if (r < 0)
-                return r;
+                return sd_bus_error_set_errnof(
+                                error, r, "The ledger's decisions could not be read: %s.", g_strerror(-r));
 
         r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
@@ -96,46 +91,4 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
         if (r >= 0)
                 r = append_rows(reply, decisions, n);
         return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
-}
-
-/* Whether the policy, with nothing but what is written down, says the same again. */
-static bool follows(const Job *job, SchedulerState *state, const LedgerDecision *d) {
-        SchedulerView view = {
-                .settings = &job->settings,
-                .data = job->row.scheduler_data,
-                .n_data = job->row.n_scheduler_data,
-                .round = d->round - 1,
-                .statistics = d->record > 0 ? &d->statistics : NULL,
-                .facts = d->record > 0 ? &d->facts : NULL,
-        };
-
-        if (d->round == 0 || (d->round > 1 && d->record == 0))
-                return false;
-        (void) scheduler_decide(&view, state);
-        return state->n_actors == d->n_actors && state->n_decisions == d->id;
-}
-
-int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Job *job = userdata;
-        uint64_t after = 0, n_checked = 0;
-        SchedulerState state;
-        size_t n;
-        int r;
-
-        scheduler_init(&state, job_scheduler_kind(job));
-        do {
-                _cleanup_free_ LedgerDecision *decisions = NULL;
-
-                r = decisions_read(job, after, CHECK_PART, &decisions, &n, error);
-                if (r < 0)
-                        return r;
-                for (size_t i = 0; i < n; i++) {
-                        if (!follows(job, &state, &decisions[i]))
-                                return sd_bus_reply_method_return(m, "ttuu", n_checked, decisions[i].round,
-                                                decisions[i].n_actors, state.n_actors);
-                        n_checked++;
-                        after = decisions[i].round;
-                }
-        } while (n == CHECK_PART);
-        return sd_bus_reply_method_return(m, "ttuu", n_checked, UINT64_C(0), 0u, 0u);
 }

@@ -87,6 +87,7 @@ Job *job_free(Job *job) {
                 return NULL;
 
         job_life_clear(job);
+        job->check = decisions_check_free(job->check);
         (void) sd_event_source_disable_unref(job->changes_timer);
         (void) close_fd(job->stderr_fd);
         (void) close_fd(job->python_fd);

@@ -31,6 +31,8 @@ typedef enum JobState {
 
 typedef enum JobChange { JOB_CHANGE_STATE = 1, JOB_CHANGE_MOVING = 2 } JobChange;
 
+typedef struct DecisionsCheck DecisionsCheck;
+
 struct Job {
         Manager *manager;
         LedgerJob row;
@@ -44,6 +46,7 @@ struct Job {
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
         bool decision_unsaved;   /* not in the ledger's hands yet */
+        DecisionsCheck *check;   /* the one that goes on; NULL: none */
 
         /* the life that runs */
         LaunchCall *launch;
@@ -122,7 +125,12 @@ uint32_t job_scheduler_kind(const Job *job);
 
 /* decisions-bus.c */
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
+/* Also those that no commit had yet. */
+int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n);
+
+/* decisions-check.c */
 int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
+DecisionsCheck *decisions_check_free(DecisionsCheck *check);
 
 /* trained-bus.c */
 int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);
