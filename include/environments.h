@@ -62,8 +62,8 @@
         X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine")                     \
         X("Reacher-v5", "mujoco", "bring a two-link arm to a target", -3.75,                               \
                         "Engine RewardDistWeight RewardControlWeight")                                     \
-        X("Pusher-v4", "mujoco", "push an object to a goal with a seven-joint arm", 0.0, "Engine")         \
-        X("Pusher-v5", "mujoco", "push an object to a goal with a seven-joint arm", 0.0,                   \
+        X("Pusher-v4", "mujoco", "push an object with a seven-joint arm", 0.0, "Engine")                   \
+        X("Pusher-v5", "mujoco", "push an object with a seven-joint arm", 0.0,                             \
                         "Engine RewardNearWeight RewardDistWeight RewardControlWeight")                    \
         X("Ant-v4", "mujoco", "make a four-legged robot walk forward", 6000.0,                             \
                         "Engine UseContactForces CtrlCostWeight ContactCostWeight ContactForceMin "        \

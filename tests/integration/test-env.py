@@ -180,6 +180,7 @@ def bench():
 def shown():
     r = ctl("env", "list", "--json")
     equal({x["environment"]: x["action"] for x in r.json}["CartPole-v1"], "of 2", "action")
+    assert max(map(len, ctl("env", "list").out.splitlines())) <= 80, "the table is wider than a screen"
     for row in r.json:
         if row["installed"]:
             text, json_ = ctl("env", "show", row["environment"]), ctl("env", "show", row["environment"], "--json")
