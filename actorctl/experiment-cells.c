@@ -104,6 +104,11 @@ static char *make_definition(const Submission *submission, const char *job_text,
         }
         if (submission->environment_fd >= 0)
                 hash_file(checksum, submission->environment_fd);
+        /* A trained scheduler's, too, and those of a file of decisions. */
+        if (submission->scheduler_data)
+                g_checksum_update(checksum, (const guchar *) submission->scheduler_data->data,
+                                (gssize) submission->scheduler_data->len *
+                                                g_array_get_element_size(submission->scheduler_data));
         /* Environment=job:FILE: that job's settings were put behind the text. */
         g_checksum_update(checksum, (const guchar *) submission->text + strlen(job_text), -1);
         if (after)
@@ -169,6 +174,8 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
         ExitStatus status;
 
         status = submission_parse(&submission, experiment->job_file, experiment->job_text, sets, &message);
+        if (status == STATUS_OK && !cell->after)
+                status = submission_add_file(&submission);
         if (status == STATUS_OK) {
                 uint64_t steps = (uint64_t) submission.settings.envs_per_actor *
                                  submission.settings.rollout_steps;
@@ -272,7 +279,8 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(destroy_cell);
         ExitStatus status = STATUS_OK;
 
-        if (experiment_n_combinations(experiment) * experiment->arms->len * experiment->seeds->len >
+        /* As reals: the product of all three may not fit an integer. */
+        if ((double) experiment_n_combinations(experiment) * experiment->arms->len * experiment->seeds->len >
                         CELLS_MAX) {
                 fprintf(stderr, "%s: more than %u cells\n", experiment->file_name, CELLS_MAX);
                 return STATUS_USAGE;

@@ -208,7 +208,8 @@ static GArray *decisions_of(const Cell *cell) {
         const double *actors = series_column(&cell->outcome->series, "actors");
 
         for (size_t i = 0; actors && i < cell->outcome->series.n_rounds; i++) {
-                uint32_t n = (uint32_t) actors[i];
+                /* What a hand wrote into the cell's file may be anything; 0 is refused. */
+                uint32_t n = actors[i] >= 1 && actors[i] <= ACTORS_MAX ? (uint32_t) actors[i] : 0;
 
                 g_array_append_val(counts, n);
         }

@@ -255,20 +255,33 @@ static ExitStatus add_trained(Submission *submission) {
         return STATUS_OK;
 }
 
+static bool names_job(const Submission *submission) {
+        const char *job = submission->settings.scheduler.argument;
+
+        return scheduler_takes_job(submission->settings.scheduler.kind) &&
+               strspn(job, "0123456789") == strlen(job);
+}
+
+ExitStatus submission_add_file(Submission *submission) {
+        const char *file = submission->settings.scheduler.argument;
+        g_autofree char *path = NULL;
+
+        if (submission->settings.scheduler.kind == SCHEDULER_MINIONS)
+                return add_trained(submission);
+        if (!scheduler_takes_job(submission->settings.scheduler.kind) || names_job(submission))
+                return STATUS_OK;
+        path = path_of(submission, "Scaling.Policy", file);
+        return decisions_of_file(path, &submission->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
+}
+
 ExitStatus submission_add_data(Submission *submission, const Options *options) {
         const char *job = submission->settings.scheduler.argument;
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         int r;
 
-        if (submission->settings.scheduler.kind == SCHEDULER_MINIONS)
-                return add_trained(submission);
-        if (!scheduler_takes_job(submission->settings.scheduler.kind))
-                return STATUS_OK;
-        if (strspn(job, "0123456789") != strlen(job)) {
-                path = path_of(submission, "Scaling.Policy", job);
-                return decisions_of_file(path, &submission->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
-        }
+        if (!names_job(submission))
+                return submission_add_file(submission);
 
         if (job_path(job, NULL, &path) < 0)
                 return STATUS_USAGE;

@@ -119,6 +119,32 @@ def resumed():
     equal({x["actors"] for x in rows(path, "rounds.csv") if x["arm"] == "two"}, {"3"})
 
 
+@story("decisions that lie in a file belong to what a cell is: with others it is done again, without the file nothing starts")
+def decided_by_file():
+    path = write(TEXT.replace("Scaling.Actors=2", "Scaling.MaxActors=4\nScaling.Policy=replay:DECISIONS").replace("1-2", "1"))
+    decisions = path + ".json"
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(text.replace("DECISIONS", decisions))
+
+    def decide(n):
+        with open(decisions, "w") as f:
+            json.dump([{"round": 1, "actors": n}], f)
+        r = ctl("experiment", path)
+        equal(r.status, 0, r.err)
+        equal({x["actors"] for x in rows(path, "rounds.csv") if x["arm"] == "two"}, {str(n)}, "actors")
+        return cells(path)
+
+    first, again, other = decide(2), decide(2), decide(3)
+    equal({name: again[name][0] for name in again}, {name: first[name][0] for name in first}, "finished cells")
+    equal(other["one.1"][0], first["one.1"][0], "the arm that has no such file")
+    os.unlink(decisions)
+    r = ctl("experiment", path)
+    equal(r.status, 2, r.err)
+    assert decisions in r.err, r.err
+
+
 @story("a cell that fails is named, the others go on, and the next time it is tried again")
 def failed():
     path = write(TEXT + "\n[Arm late]\nActor.TimeoutSec=1ms\nActor.Retries=0\nActor.RolloutSteps=1000000\nJob.StopSteps=8000000\n")
