@@ -57,7 +57,8 @@ typedef enum Fault {
         _FAULT_MAX, _FAULT_INVALID = -EINVAL,
 } Fault;
 
-/* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured. */
+/* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured.
+ * Only ever append: checkpoints have them in this order. */
 #define STATISTICS(X)                                                                                   \
         X(return_mean, "reward")        /* last 100 episodes in (round, step, slot) order; NaN before 100 */ \
         X(return_round, "reward")       /* episodes that ended in this round */                         \

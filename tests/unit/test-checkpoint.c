@@ -339,6 +339,41 @@ static void test_weights(void) {
         place_close(&place);
 }
 
+/* A checkpoint of a program that measured less goes on; what it lacks was not measured. */
+static void test_fewer_statistics(void) {
+        g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
+        Bed before = {}, after = {};
+        Answer learned, restored;
+        char sha256[65];
+        uint8_t file_sha256[32];
+        size_t n;
+        int fd = memfd_create("checkpoint", MFD_CLOEXEC);
+
+        open_bed(&before, "", -1, -1);
+        bed_restore(&before);
+        learned = play(&before, 0, 2, 0);
+        sha256_print(learned.sha256, sha256);
+        const MetadataRow metadata[] = { { METADATA_FORMAT, CHECKPOINT_FORMAT },
+                { METADATA_ENVIRONMENT, before.page.spec.name }, { METADATA_KERNELS, blas_kernel_name() },
+                { METADATA_POLICY_SHA256, sha256 } };
+
+        n = learner_tensors(before.learner, NULL, rows);
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].data == &before.learner->statistics)
+                        rows[i].shape[0] = 13; /* up to learning_rate */
+        g_assert_cmpint(safetensors_write(fd, rows, n, metadata, G_N_ELEMENTS(metadata), file_sha256), ==,
+                        0);
+
+        open_bed(&after, "", -1, fd);
+        restored = bed_restore(&after);
+        g_assert_cmpmem(restored.sha256, 32, learned.sha256, 32);
+        g_assert_cmpfloat(restored.statistics.learning_rate, ==, learned.statistics.learning_rate);
+        g_assert_true(isnan(restored.statistics.curvature_min) && isnan(restored.statistics.noise_scale));
+        (void) close(fd);
+        bed_close(&before);
+        bed_close(&after);
+}
+
 static void test_full_disk(void) {
         Bed bed = {};
         Answer answer;
@@ -366,6 +401,7 @@ static void test_full_disk(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/checkpoint/round-trip", test_round_trip);
+        g_test_add_func("/checkpoint/fewer-statistics", test_fewer_statistics);
         g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
         g_test_add_func("/checkpoint/kernels", test_kernels);
         g_test_add_func("/checkpoint/damage", test_damage);
