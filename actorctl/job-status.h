@@ -10,7 +10,8 @@
 /* X(D-Bus type, property, member): all of org.actord1.Job. */
 #define JOB_PROPERTIES(X)                                                                            \
         X(t, Id, id) X(u, UserId, uid) X(s, Description, description) X(s, Environment, environment) \
-        X(s, Algorithm, algorithm) X(t, Seed, seed) X(u, ActorsMax, n_actors_max)                    \
+        X(s, Algorithm, algorithm) X(s, Distribution, distribution)                                  \
+        X(s, DistributionReason, distribution_reason) X(t, Seed, seed) X(u, ActorsMax, n_actors_max) \
         X(t, StopSteps, stop_steps) X(s, PriceSheet, price_sheet) X(s, Currency, currency)           \
         X(t, SubmittedUSec, submitted_usec) X(s, State, state) X(s, Result, result)                  \
         X(s, Fault, fault) X(t, StartedUSec, started_usec) X(t, EndedUSec, ended_usec)               \

@@ -103,12 +103,14 @@ static uint64_t hand_overs(const Graph *graph) {
         return n;
 }
 
-static void print_text(
-                const Options *options, const Graph *graph, const Distribution *row, const char *policy) {
+static void print_text(const Options *options, const Graph *graph, const Distribution *row,
+                const char *policy, const char *why) {
         g_autoptr(Table) fragments = fragments_table(graph, row), edges = edges_table(graph);
 
         pager_open(options);
         printf("%s:\n%s.\n", policy, row->help);
+        if (why)
+                printf("It is what auto takes, since %s.\n", why);
         printf("An update waits for %s%s%s.\n\n", barrier_to_string(graph->round_barrier),
                         distribution_serves(row) ? ", serving a step for " : "",
                         distribution_serves(row) ? barrier_to_string(graph->inference_barrier) : "");
@@ -122,14 +124,15 @@ static void print_text(
         pager_close();
 }
 
-static void print_json(
-                const Options *options, const Graph *graph, const Distribution *row, const char *policy) {
+static void print_json(const Options *options, const Graph *graph, const Distribution *row,
+                const char *policy, const char *why) {
         g_autoptr(Table) fragments = fragments_table(graph, row), edges = edges_table(graph);
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
 
         json_object_set_string_member(object, "policy", policy);
         json_object_set_string_member(object, "description", row->help);
+        json_object_set_string_member(object, "reason", why ? why : "");
         json_object_set_string_member(object, "round_barrier", barrier_to_string(graph->round_barrier));
         json_object_set_string_member(
                         object, "inference_barrier", barrier_to_string(graph->inference_barrier));
@@ -141,8 +144,8 @@ static void print_json(
 }
 
 static ExitStatus print(const Options *options, const JobSettings *settings) {
-        const Distribution *row = distribution_find(settings->distribution);
-        const char *policy = choice_distribution_to_string(settings->distribution);
+        const char *why, *policy = choice_distribution_to_string(distribution_choose(settings, &why));
+        const Distribution *row = distribution_of(settings);
         char reason[256];
         Graph graph;
 
@@ -156,9 +159,9 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         else if (options->svg)
                 graph_print_svg(&graph, policy);
         else if (options->json != JSON_OFF)
-                print_json(options, &graph, row, policy);
+                print_json(options, &graph, row, policy, why);
         else
-                print_text(options, &graph, row, policy);
+                print_text(options, &graph, row, policy, why);
         return STATUS_OK;
 }
 

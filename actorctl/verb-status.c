@@ -79,6 +79,10 @@ static void print_job(const JobStatus *job) {
         if (job->fault[0])
                 row("fault", "%s", job->fault);
         row("environment", "%s, %s, seed %" G_GUINT64_FORMAT, job->environment, job->algorithm, job->seed);
+        if (job->distribution_reason[0])
+                row("distribution", "%s, since %s", job->distribution, job->distribution_reason);
+        else
+                row("distribution", "%s", job->distribution);
         row_time("submitted", job->submitted_usec);
         row_time("started", job->started_usec);
         row_time("ended", job->ended_usec);

@@ -20,6 +20,8 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
+#include "lib/fragment.h"
+#include "lib/settings-print.h"
 #include "lib/settings.h"
 #include "lib/words.h"
 
@@ -420,11 +422,14 @@ void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
 }
 
 static void say_starting(Job *job) {
+        const char *why, *word = choice_distribution_to_string(distribution_choose(&job->settings, &why));
         LogEntry entry;
 
         job_log_begin(&entry, job, MESSAGE_JOB_STARTING);
-        log_send(&entry, LOG_INFO, "Job %" PRIu64 " (%s) starts, life %" PRIu64 ".", job->row.id,
-                        job->settings.environment, job->row.life);
+        log_field(&entry, "ACTORD_DISTRIBUTION=%s", word);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " (%s) starts, life %" PRIu64 "%s%s%s%s.", job->row.id,
+                        job->settings.environment, job->row.life, why ? ": auto takes " : "",
+                        why ? word : "", why ? ", since " : "", why ? why : "");
 }
 
 void job_start(Job *job) {

@@ -74,7 +74,7 @@ int setup_contracts(Invoker *i) {
                 i->inner = (const JobSettings *) settings + 1;
         }
 
-        i->distribution = distribution_find(i->settings->distribution);
+        i->distribution = distribution_of(i->settings);
         if (!i->distribution)
                 return invoker_complain(-ERANGE, "the job's distribution is none of ours");
         i->n_cpus = cpus();

@@ -86,7 +86,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         if (r < 0)
                 return r;
 
-        row = distribution_find(ret->settings->distribution);
+        row = distribution_of(ret->settings);
         if (!row)
                 return -EINVAL;
         ret->worker = worker;

@@ -85,7 +85,7 @@ static int station_init(const JobPage *page, Station *station) {
 
 int serve_new(const JobSettings *settings, const JobPage *page, const WorkerPage *worker,
                 void *const *segments, const void *policy, Threads *threads, int asks_fd, Serve **ret) {
-        const Distribution *row = distribution_find(settings->distribution);
+        const Distribution *row = distribution_of(settings);
         _cleanup_(serve_freep) Serve *serve = NULL;
         uint32_t n_actors = settings_actors_max(settings);
 

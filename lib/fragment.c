@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "include/actord/env.h"
+#include "lib/environments.h"
 
 /* clang-format off */
 static const Distribution rows[_DISTRIBUTION_MAX] = {
@@ -119,7 +120,58 @@ const char *element_to_string(uint32_t element) {
 }
 
 const Distribution *distribution_find(uint32_t distribution) {
-        return distribution < _DISTRIBUTION_MAX ? &rows[distribution] : NULL;
+        return distribution < _DISTRIBUTION_MAX && rows[distribution].help ? &rows[distribution] : NULL;
+}
+
+/* Whatever runs in the learner's process could write the learner's memory, and what would limit an actor's process limits nobody's. */
+const char *distribution_refuses_fused(const JobSettings *settings) {
+        assert(settings);
+
+        if (environment_is_file(settings->environment))
+                return "a plugin would share the learner's memory, and only what an administrator installed may";
+        if (environment_is_gym(settings->environment))
+                return "an environment in Python would share the learner's memory, and only what an administrator installed may";
+        if (environment_is_job(settings->environment))
+                return "a job as an environment brings a learner of its own into the process";
+        if (settings_present(settings, SETTING_Actor_CPUQuota) ||
+                        settings_present(settings, SETTING_Actor_AllowedCPUs))
+                return "no actor has a process that CPUQuota= or AllowedCPUs= could hold";
+        if (settings->actor_scope == ACTOR_SCOPE_EACH)
+                return "no actor has a process that a scope of its own could hold";
+        return NULL;
+}
+
+/* All of these end with the same policy, and asking the learner for actions pays on no host of one kind of processor. */
+uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
+        const char *why = NULL, *refusal;
+        uint32_t choice;
+
+        assert(settings);
+
+        choice = settings->distribution;
+        if (choice == DISTRIBUTION_AUTO) {
+                refusal = distribution_refuses_fused(settings);
+                if (settings->n_learners > 1) {
+                        choice = DISTRIBUTION_MULTI;
+                        why = "Learners= asks for several";
+                } else if (refusal) {
+                        choice = DISTRIBUTION_COARSE;
+                        why = refusal;
+                } else if (settings_actors_max(settings) > settings->n_threads) {
+                        choice = DISTRIBUTION_COARSE;
+                        why = "a round may have more actors than the learner has Threads=, and only processes of their own let all act at once";
+                } else {
+                        choice = DISTRIBUTION_FUSED;
+                        why = "the learner's Threads= can act for all actors at once, and nothing has to cross processes";
+                }
+        }
+        if (ret_why)
+                *ret_why = why;
+        return choice;
+}
+
+const Distribution *distribution_of(const JobSettings *settings) {
+        return distribution_find(distribution_choose(settings, NULL));
 }
 
 bool distribution_serves(const Distribution *row) {

@@ -303,7 +303,7 @@ static void check_evaluation(SettingsReader *reader, const JobSettings *settings
 
 /* Where a distribution puts things must be possible with as many processes as the job has. */
 static void check_distribution(SettingsReader *reader, const JobSettings *settings) {
-        const Distribution *row = distribution_find(settings->distribution);
+        const Distribution *row = distribution_of(settings);
         const char *word = choice_distribution_to_string(settings->distribution);
         char reason[256];
         Graph graph;
@@ -323,26 +323,12 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                                 settings->n_processes, settings_actors_max(settings));
 }
 
-/* Whatever runs in the learner's process could write the learner's memory, and what would limit an actor's process limits nobody's. */
 static void check_fused(SettingsReader *reader, const JobSettings *settings) {
-        const char *word = choice_distribution_to_string(settings->distribution);
-        const char *why = NULL;
+        const char *why = distribution_refuses_fused(settings);
 
-        if (!distribution_fuses(distribution_find(settings->distribution)))
-                return;
-        if (environment_is_file(settings->environment))
-                why = "a plugin would share the learner's memory, and only what an administrator installed may";
-        else if (environment_is_gym(settings->environment))
-                why = "an environment in Python would share the learner's memory, and only what an administrator installed may";
-        else if (environment_is_job(settings->environment))
-                why = "a job as an environment brings a learner of its own into the process";
-        else if (settings_present(settings, SETTING_Actor_CPUQuota) ||
-                        settings_present(settings, SETTING_Actor_AllowedCPUs))
-                why = "no actor has a process that CPUQuota= or AllowedCPUs= could hold: leave them unset";
-        else if (settings->actor_scope == ACTOR_SCOPE_EACH)
-                why = "no actor has a process that a scope of its own could hold: write ActorScope=job";
-        if (why)
-                reader_complain(reader, "Distribution", "Policy", word,
+        if (why && distribution_fuses(distribution_of(settings)))
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
                                 "%s; single-learner-coarse ends with the same policy", why);
 }
 

@@ -75,6 +75,16 @@ def fused_lives():
     equal((r.policy_sha256, r.emulated_s), (want.policy_sha256, want.emulated_s), "policy and emulated time")
 
 
+@story("auto picks a distribution, says which and why, and ends with the same policy")
+def auto():
+    path = os.path.join(EXAMPLES, "cartpole.conf")
+    for sets, word, why in ((("Learner.Threads=4",), "fused", "nothing has to cross"), ((), "single-learner-coarse", "more actors"),
+                            (("Distribution.Learners=2",), "multi-learner", "asks for several")):
+        r = ctl("graph", path, *(w for s in (*JOBS["cartpole"], "Distribution.Policy=auto", *sets) for w in ("--set", s)))
+        assert r.status == 0 and r.out.startswith(word + ":") and why in r.out, r.out[:300]
+        equal(policy("cartpole", "auto", *sets).policy_sha256, coarse("cartpole").policy_sha256, f"policies under {word}")
+
+
 @story("every algorithm of the examples gives the same policy when the learner acts, and when there are several")
 def algorithms():
     jobs = sorted(f.removesuffix(".conf") for f in os.listdir(EXAMPLES) if f.startswith("cartpole-") and f.endswith(".conf"))

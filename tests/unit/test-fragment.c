@@ -37,9 +37,14 @@ static void test_rows(void) {
         g_assert_null(distribution_find(_DISTRIBUTION_MAX));
         for (uint32_t d = 0; d < _DISTRIBUTION_MAX; d++) {
                 const Distribution *row = distribution_find(d);
-                Graph graph = graph_of(d);
                 char reason[256] = "";
+                Graph graph;
 
+                if (d == DISTRIBUTION_AUTO) {
+                        g_assert_null(row);
+                        continue;
+                }
+                graph = graph_of(d);
                 g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
                 g_assert_cmpstr(reason, ==, "");
                 /* Who serves waits for somebody, and only then. */
@@ -58,6 +63,41 @@ static void test_fused(void) {
         /* Only a policy to be evaluated leaves the process. */
         g_assert_cmpuint(graph.n_channels, ==, 1);
         g_assert_cmpuint(graph.edges[graph.channels[0].edge].to, ==, FRAGMENT_EVALUATE);
+}
+
+static uint32_t choice_of(const JobSettings *s, const char *part) {
+        const char *why;
+        uint32_t choice = distribution_choose(s, &why);
+
+        if (!why || !strstr(why, part))
+                g_error("'%s' does not say '%s'", why, part);
+        return choice;
+}
+
+static void test_auto(void) {
+        JobSettings s = { .environment = "CartPole-v1",
+                .distribution = DISTRIBUTION_AUTO,
+                .n_actors = 2,
+                .n_learners = 1,
+                .n_threads = 2 };
+        const char *why = "";
+
+        g_assert_cmpuint(choice_of(&s, "nothing has to cross"), ==, DISTRIBUTION_FUSED);
+        s.n_threads = 1;
+        g_assert_cmpuint(choice_of(&s, "more actors"), ==, DISTRIBUTION_COARSE);
+        s.n_learners = 2;
+        g_assert_cmpuint(choice_of(&s, "Learners="), ==, DISTRIBUTION_MULTI);
+        s.n_learners = 1;
+        s.n_threads = 4;
+        g_strlcpy(s.environment, "/home/mine.so", sizeof(s.environment));
+        g_assert_cmpuint(choice_of(&s, "plugin"), ==, DISTRIBUTION_COARSE);
+        g_strlcpy(s.environment, "gym:Acrobot-v1", sizeof(s.environment));
+        g_assert_cmpuint(choice_of(&s, "Python"), ==, DISTRIBUTION_COARSE);
+        g_assert_true(distribution_of(&s) == distribution_find(DISTRIBUTION_COARSE));
+
+        s.distribution = DISTRIBUTION_FINE;
+        g_assert_cmpuint(distribution_choose(&s, &why), ==, DISTRIBUTION_FINE);
+        g_assert_null(why);
 }
 
 static void test_coarse(void) {
@@ -152,6 +192,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/fragment/coarse", test_coarse);
         g_test_add_func("/fragment/served", test_served);
         g_test_add_func("/fragment/fused", test_fused);
+        g_test_add_func("/fragment/auto", test_auto);
         g_test_add_func("/fragment/channels", test_channels);
         g_test_add_func("/fragment/cycles", test_cycles);
         g_test_add_func("/fragment/replicas", test_replicas);
