@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Our MuJoCo module once more, compiled against the engine of Python's package; then the comparison with Gymnasium.
+# shellcheck disable=SC2154 # venv.sh sets here, root, build and venv
 set -e
 
 . "$(dirname "$0")/venv.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=sh
 #
 # Sourced: sets root, build and venv, a virtual environment with what requirements.txt, or another file that
 # PARITY_REQUIREMENTS= is, names. Without a package index there is nothing to compare with: that is said, and the script ends.
@@ -6,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${ACTORD_BUILD:-$root/build}
 requirements=$here/${PARITY_REQUIREMENTS:-requirements.txt}
-venv=$build/venv${PARITY_REQUIREMENTS:+-newest}
+venv=$build/venv-parity${PARITY_REQUIREMENTS:+-newest}
 
 if ! cmp -s "$requirements" "$venv/installed"; then
         rm -rf "$venv"
