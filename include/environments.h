@@ -17,12 +17,12 @@
         X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0, "GoalVelocity")     \
         X("phydrl-cartpole", "", "hold a pole inside a safety envelope", NAN,                              \
                         "Friction ModelGain Disturbance LyapunovReward TerminateWhenUnsafe")               \
-        X("iot5g-discrete", "", "give a moving 5G device bandwidth and power", NAN,                        \
+        X("iot5g-discrete", "", "give a moving 5G device its resources", NAN,                              \
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
         X("iot5g-continuous", "", "the same in continuous amounts", NAN,                                   \
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
-        X("faas", "", "scale a serverless function among others", NAN, "Neighbours SLOSec")                \
-        X("two-ponds", "", "keep two stormwater ponds from flooding", NAN, "StormScale FloodWeight")       \
+        X("faas", "", "scale one serverless function of many", NAN, "Neighbours SLOSec")                   \
+        X("two-ponds", "", "keep two stormwater ponds from a flood", NAN, "StormScale FloodWeight")        \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
                         "TerminateWhenUnhealthy HealthyStateMin HealthyStateMax HealthyZMin "              \
