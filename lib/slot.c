@@ -24,8 +24,34 @@ const char *spec_field_to_string(int field) {
 }
 
 bool env_has_state(const ActordEnv *env) {
-        return env->struct_bytes >= sizeof(ActordEnv) && env->state_parts && env->get_state &&
+        return env->struct_bytes >= offsetof(ActordEnv, draw) && env->state_parts && env->get_state &&
                env->set_state;
+}
+
+bool env_has_picture(const ActordEnv *env) {
+        return env->struct_bytes >= sizeof(ActordEnv) && env->draw;
+}
+
+static bool shape_is_somewhere(const ActordShape *shape) {
+        if (shape->n_points < 1 || shape->n_points > ACTORD_SHAPE_POINTS ||
+                        !(shape->radius >= 0 && isfinite(shape->radius)))
+                return false;
+        for (uint32_t i = 0; i < shape->n_points; i++)
+                if (!isfinite(shape->points[i][0]) || !isfinite(shape->points[i][1]))
+                        return false;
+        return true;
+}
+
+int picture_check(const ActordView *view, const ActordShape *shapes) {
+        if (!isfinite(view->right - view->left) || !isfinite(view->top - view->bottom) ||
+                        !(view->right > view->left && view->top > view->bottom) ||
+                        !(view->step_seconds >= 0 && isfinite(view->step_seconds)) ||
+                        view->n_shapes > ACTORD_SHAPES_MAX)
+                return -EINVAL;
+        for (uint32_t i = 0; i < view->n_shapes; i++)
+                if (!shape_is_somewhere(&shapes[i]))
+                        return -EINVAL;
+        return 0;
 }
 
 size_t element_bytes(uint32_t element) {

@@ -48,8 +48,12 @@ const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."
 /* 0, or -EINVAL with *ret_field: number of the first field that is impossible (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-/* Whether it has the optional functions about its physical state. The table is a checked one. */
+/* Whether it has the optional functions: those about its physical state, that about its picture. The table is a checked one. */
 bool env_has_state(const ActordEnv *env);
+bool env_has_picture(const ActordEnv *env);
+
+/* 0; -EINVAL: what draw() wrote is no picture. Only the first view->n_shapes are read, and none of more than there may be. */
+int picture_check(const ActordView *view, const ActordShape *shapes);
 
 size_t element_bytes(uint32_t element);           /* ActordElement; 0: unknown */
 uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the space */

@@ -7,6 +7,7 @@
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define STEP_SECONDS 0.2
 #define GRAVITY      9.8
@@ -190,6 +191,20 @@ static void acrobot_close(void *instance) {
 
 CLASSIC_STATE(acrobot, N_STATE)
 
+static int acrobot_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Acrobot *acrobot = instance;
+        double first = acrobot->state[THETA_1], second = first + acrobot->state[THETA_2];
+        double x = LENGTH_1 * sin(first), y = -LENGTH_1 * cos(first);
+        Picture p = picture_begin(ret_view, ret_shapes, -2.3, -2.3, 2.3, 2.3, STEP_SECONDS, COLOUR_PAPER);
+
+        picture_line(&p, -2.3, 1, 2.3, 1, 0.01, COLOUR_GREY); /* to be passed by the tip */
+        picture_line(&p, 0, 0, x, y, 0.1, COLOUR_BLUE);
+        picture_line(&p, x, y, x + LENGTH_1 * sin(second), y - LENGTH_1 * cos(second), 0.1, COLOUR_WOOD);
+        picture_disc(&p, 0, 0, 0.05, COLOUR_YELLOW);
+        picture_disc(&p, x, y, 0.05, COLOUR_YELLOW);
+        return 0;
+}
+
 const ActordEnv acrobot_v1_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -201,4 +216,5 @@ const ActordEnv acrobot_v1_env = {
         .restore = acrobot_restore,
         .close = acrobot_close,
         CLASSIC_STATE_OF(acrobot),
+        .draw = acrobot_draw,
 };

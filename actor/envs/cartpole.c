@@ -8,6 +8,7 @@
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define GRAVITY          9.8
 #define CART_MASS        1.0
@@ -162,6 +163,21 @@ static void cartpole_close(void *instance) {
 
 CLASSIC_STATE(cartpole, N_STATE)
 
+static int cartpole_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const CartPole *cartpole = instance;
+        double x = cartpole->state[X], theta = cartpole->state[THETA];
+        Picture p = picture_begin(ret_view, ret_shapes, -2.7, -1.2, 2.7, 2.4, STEP_SECONDS, COLOUR_PAPER);
+
+        picture_line(&p, -2.7, 0, 2.7, 0, 0.01, COLOUR_GREY);
+        for (int side = -1; side <= 1; side += 2)
+                picture_line(&p, side * POSITION_LIMIT, -0.1, side * POSITION_LIMIT, 0.1, 0.01, COLOUR_GREY);
+        picture_box(&p, x - 0.25, -0.15, x + 0.25, 0.15, COLOUR_INK);
+        picture_line(&p, x, 0.1, x + 2 * HALF_LENGTH * sin(theta), 0.1 + 2 * HALF_LENGTH * cos(theta), 0.05,
+                        COLOUR_WOOD);
+        picture_disc(&p, x, 0.1, 0.03, COLOUR_BLUE);
+        return 0;
+}
+
 #define CARTPOLE(version)                            \
         const ActordEnv cartpole_##version##_env = { \
                 .abi = ACTORD_ENV_ABI,               \
@@ -174,6 +190,7 @@ CLASSIC_STATE(cartpole, N_STATE)
                 .restore = cartpole_restore,         \
                 .close = cartpole_close,             \
                 CLASSIC_STATE_OF(cartpole),          \
+                .draw = cartpole_draw,               \
         }
 
 CARTPOLE(v0);

@@ -6,6 +6,7 @@
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define POSITION_MIN             -1.2
 #define POSITION_MAX             0.6
@@ -191,12 +192,58 @@ static void mountaincar_close(void *instance) {
 
 CLASSIC_STATE(mountaincar, N_STATE)
 
-#define MOUNTAINCAR(task)                                                                      \
-        {                                                                                      \
-                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = task##_spec, \
-                .init = mountaincar_init, .reset = mountaincar_reset, .step = task##_step,     \
-                .snapshot = mountaincar_snapshot, .restore = mountaincar_restore,              \
-                .close = mountaincar_close, CLASSIC_STATE_OF(mountaincar),                     \
+/* The hill whose slope the equations of motion have. */
+static double hill(double x) {
+        return 0.45 * sin(3 * x) + 0.55;
+}
+
+static int draw_car(const void *instance, double goal, ActordView *ret_view, ActordShape *ret_shapes) {
+        const MountainCar *car = instance;
+        const double x = car->state[POSITION], slope = atan(3 * 0.45 * cos(3 * x));
+        const double along[2] = { cos(slope), sin(slope) }, up[2] = { -along[1], along[0] };
+        enum { STRIPS = 60 };
+        double body[4][2], width = (POSITION_MAX + 0.05 - POSITION_MIN) / STRIPS;
+        Picture p = picture_begin(
+                        ret_view, ret_shapes, POSITION_MIN, 0, POSITION_MAX + 0.05, 1.25, 0, COLOUR_PAPER);
+
+        for (int i = 0; i < STRIPS; i++) { /* each a little over its neighbour, so that no seam shows */
+                double a = POSITION_MIN + width * i, b = a + width * 1.2;
+
+                picture_polygon(&p,
+                                (const double[][2]){ { a, 0 }, { b, 0 }, { b, hill(b) }, { a, hill(a) } }, 4,
+                                0, COLOUR_PALE);
+        }
+        picture_line(&p, goal, hill(goal), goal, hill(goal) + 0.16, 0.004, COLOUR_INK);
+        picture_polygon(&p,
+                        (const double[][2]){ { goal, hill(goal) + 0.16 }, { goal, hill(goal) + 0.09 },
+                                        { goal + 0.07, hill(goal) + 0.125 } },
+                        3, 0, COLOUR_YELLOW);
+
+        for (int i = 0; i < 4; i++)
+                for (int k = 0; k < 2; k++)
+                        body[i][k] = (k == 0 ? x : hill(x)) + (i == 0 || i == 3 ? -0.08 : 0.08) * along[k] +
+                                     (i < 2 ? 0.03 : 0.09) * up[k];
+        picture_polygon(&p, (const double(*)[2]) body, 4, 0, COLOUR_INK);
+        for (int side = -1; side <= 1; side += 2)
+                picture_disc(&p, x + side * 0.045 * along[0] + 0.03 * up[0],
+                                hill(x) + side * 0.045 * along[1] + 0.03 * up[1], 0.03, COLOUR_GREY);
+        return 0;
+}
+
+static int mountaincar_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        return draw_car(instance, GOAL_POSITION, ret_view, ret_shapes);
+}
+
+static int mountaincar_continuous_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        return draw_car(instance, GOAL_POSITION_CONTINUOUS, ret_view, ret_shapes);
+}
+
+#define MOUNTAINCAR(task)                                                                       \
+        {                                                                                       \
+                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = task##_spec,  \
+                .init = mountaincar_init, .reset = mountaincar_reset, .step = task##_step,      \
+                .snapshot = mountaincar_snapshot, .restore = mountaincar_restore,               \
+                .close = mountaincar_close, CLASSIC_STATE_OF(mountaincar), .draw = task##_draw, \
         }
 
 const ActordEnv mountaincar_v0_env = MOUNTAINCAR(mountaincar);

@@ -5,6 +5,7 @@
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define SPEED_MAX    8.0
 #define TORQUE_MAX   2.0
@@ -151,6 +152,16 @@ static void pendulum_close(void *instance) {
 
 CLASSIC_STATE(pendulum, N_STATE)
 
+static int pendulum_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Pendulum *pendulum = instance;
+        double theta = pendulum->state[THETA]; /* 0: upright, and positive to the left */
+        Picture p = picture_begin(ret_view, ret_shapes, -1.3, -1.3, 1.3, 1.3, STEP_SECONDS, COLOUR_PAPER);
+
+        picture_line(&p, 0, 0, -LENGTH * sin(theta), LENGTH * cos(theta), 0.1, COLOUR_RED);
+        picture_disc(&p, 0, 0, 0.04, COLOUR_INK);
+        return 0;
+}
+
 const ActordEnv pendulum_v1_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -162,4 +173,5 @@ const ActordEnv pendulum_v1_env = {
         .restore = pendulum_restore,
         .close = pendulum_close,
         CLASSIC_STATE_OF(pendulum),
+        .draw = pendulum_draw,
 };

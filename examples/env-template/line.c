@@ -177,6 +177,32 @@ static int line_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
+/* Optional: what a person sees of the state, for `actorctl env rollout --gif` and `actorctl eval --gif`. A square is 1 wide here. */
+static int line_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Line *line = instance;
+        double right = line->n_squares - 1;
+
+        *ret_view = (ActordView){ .left = -1,
+                .right = right + 1,
+                .bottom = -right / 8 - 1,
+                .top = right / 8 + 1,
+                .step_seconds = 0.1,
+                .background = 0xffffff,
+                .n_shapes = 4 };
+        /* Later ones are painted over earlier ones. */
+        ret_shapes[0] = (ActordShape){
+                .colour = 0xcccccc, .n_points = 2, .radius = 0.1, .points = { {}, { right } }
+        };
+        ret_shapes[1] = (ActordShape){ .colour = 0x333333, .n_points = 1, .radius = 0.4 };
+        ret_shapes[2] = (ActordShape){
+                .colour = 0x339933, .n_points = 1, .radius = 0.4, .points = { { right } }
+        };
+        ret_shapes[3] = (ActordShape){
+                .colour = 0xcc3333, .n_points = 1, .radius = 0.3, .points = { { line->position } }
+        };
+        return 0;
+}
+
 /* Gives back what init() took beside the instance itself: here nothing. */
 static void line_close(void *instance) {
 }
@@ -197,4 +223,5 @@ __attribute__((visibility("default"))) const ActordEnv actord_env = {
         .state_parts = line_state_parts,
         .get_state = line_get_state,
         .set_state = line_set_state,
+        .draw = line_draw,
 };

@@ -68,6 +68,24 @@ typedef struct ActordStep {
 
 typedef struct ActordStatePart { char name[24]; uint32_t n_numbers, reserved; } ActordStatePart;    /* "qpos", 6 */
 
+#define ACTORD_SHAPES_MAX 1024u                 /* in one picture */
+#define ACTORD_SHAPE_POINTS 8u
+
+/* What a picture shows: this rectangle of the plane, x to the right and y up, in whatever unit suits the task. */
+typedef struct ActordView {
+        double left, bottom, right, top;
+        double step_seconds;            /* how long a step takes there; 0: the task has no time */
+        uint32_t background;            /* 0xRRGGBB */
+        uint32_t n_shapes;
+} ActordView;
+
+/* All that is within `radius` of a point, of a line between two, or of a filled polygon of more: a disc, a stroke with round ends, a body. */
+typedef struct ActordShape {
+        uint32_t colour, n_points;      /* 0xRRGGBB; 1 to ACTORD_SHAPE_POINTS */
+        double radius;
+        double points[ACTORD_SHAPE_POINTS][2];
+} ActordShape;
+
 typedef struct ActordEnv {
         uint32_t abi;                   /* ACTORD_ENV_ABI */
         uint32_t struct_bytes;          /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, up to and with close() */
@@ -90,6 +108,11 @@ typedef struct ActordEnv {
         int (*get_state)(const void *instance, double *ret);
         /* An episode goes on from this state, as new as one that reset() began. -EINVAL: no state of this environment. */
         int (*set_state)(void *instance, const double *state, void *ret_observation);
+
+        /* Optional: NULL, or cut off by struct_bytes. What a person should see of the present state, for recordings: up to
+         * ACTORD_SHAPES_MAX shapes, each painted over those before it. It changes nothing that a step depends on; who records a
+         * policy draws its pictures from this, outside of the sandbox. */
+        int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 } ActordEnv;
 
 static_assert(sizeof(ActordSpace) == 48, "ABI");
@@ -97,7 +120,9 @@ static_assert(sizeof(ActordEnvSpec) == 64 + 2 * 48 + 8 + 24 + 16 + 8, "ABI");
 static_assert(sizeof(ActordOption) == 256, "ABI");
 static_assert(sizeof(ActordStep) == 16, "ABI");
 static_assert(sizeof(ActordStatePart) == 32, "ABI");
-static_assert(sizeof(ActordEnv) == 8 + 10 * sizeof(void *), "ABI");
+static_assert(sizeof(ActordView) == 48, "ABI");
+static_assert(sizeof(ActordShape) == 144, "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 11 * sizeof(void *), "ABI");
 
 #define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))   /* newer functions are optional: a plugin that lacks them still runs */
 

@@ -8,6 +8,7 @@
 #include "actor/envs/box2d/tasks.h"
 #include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define SCALE            30.0 /* pixels in a metre */
 #define WIDTH            (600 / SCALE)
@@ -89,11 +90,9 @@ static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEn
         return 0;
 }
 
-/* A random walk of the slope, drawn back to the middle height; some chunks keep the height. The chunks are made from the
- * far end: where a foot rests on two of them, the order in which their contacts are solved shows in the gait, and with this
- * one it is that of Box2D 2.3, which sorted its pairs. */
-static void build_ground(World *world, const double slope[N_GROUND]) {
-        double y = GROUND_HEIGHT, velocity = 0, points[N_GROUND][2];
+/* A random walk of the slope, drawn back to the middle height; some chunks keep the height. */
+static void ground_points(const double slope[N_GROUND], double ret[N_GROUND][2]) {
+        double y = GROUND_HEIGHT, velocity = 0;
 
         for (int i = 0; i < N_GROUND; i++) {
                 if (slope[i] != SLOPE_KEEPS) {
@@ -104,9 +103,17 @@ static void build_ground(World *world, const double slope[N_GROUND]) {
                                 velocity += slope[i] / SCALE;
                         y += velocity;
                 }
-                points[i][0] = i * GROUND_STEP;
-                points[i][1] = y;
+                ret[i][0] = i * GROUND_STEP;
+                ret[i][1] = y;
         }
+}
+
+/* The chunks are made from the far end: where a foot rests on two of them, the order in which their contacts are solved shows in the
+ * gait, and with this one it is that of Box2D 2.3, which sorted its pairs. */
+static void build_ground(World *world, const double slope[N_GROUND]) {
+        double points[N_GROUND][2];
+
+        ground_points(slope, points);
         for (int i = N_GROUND - 1; i > 0; i--)
                 world_ground(world, points[i - 1], points[i], GROUND_FRICTION);
 }
@@ -366,6 +373,43 @@ static int walker_set_state(void *instance, const double *state, void *ret_obser
         return 0;
 }
 
+static void draw_body(const Walker *w, Picture *p, uint32_t body, uint32_t colour) {
+        double outline[WORLD_VERTICES_MAX][2];
+        uint32_t n = world_outline(w->world, body, outline);
+
+        picture_polygon(p, (const double(*)[2]) outline, n, 0.06, COLOUR_INK);
+        picture_polygon(p, (const double(*)[2]) outline, n, 0.02, colour);
+}
+
+/* The picture goes along with the hull. */
+static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Walker *w = instance;
+        double ground[N_GROUND][2], left, right;
+        Picture p;
+
+        if (!w->episode.begun)
+                return -EPROTO;
+        left = world_motion(w->world, HULL).x - WIDTH / 3;
+        right = left + WIDTH;
+        p = picture_begin(ret_view, ret_shapes, left, 0.5, right, 0.5 + HEIGHT, 1 / FRAMES, COLOUR_SKY);
+        ground_points(w->episode.slope, ground);
+        for (int i = 1; i < N_GROUND; i++)
+                if (ground[i][0] > left && ground[i - 1][0] < right)
+                        picture_polygon(&p,
+                                        (const double[][2]){ { ground[i - 1][0], 0 }, { ground[i][0], 0 },
+                                                        { ground[i][0], ground[i][1] },
+                                                        { ground[i - 1][0], ground[i - 1][1] } },
+                                        4, 0.03, i / 2 % 2 ? COLOUR_GREEN : COLOUR_GRASS);
+        draw_body(w, &p, LEG_LEFT, COLOUR_SHADE);
+        draw_body(w, &p, SHIN_LEFT, COLOUR_SHADE);
+        draw_body(w, &p, HULL, COLOUR_PURPLE);
+        draw_body(w, &p, LEG_RIGHT, COLOUR_WOOD);
+        draw_body(w, &p, SHIN_RIGHT, COLOUR_WOOD);
+        picture_line(&p, FINISH, ground[N_GROUND - 10][1], FINISH, ground[N_GROUND - 10][1] + 2, 0.04,
+                        COLOUR_RED);
+        return 0;
+}
+
 static void walker_close(void *instance) {
         Walker *w = instance;
 
@@ -382,6 +426,7 @@ const ActordEnv bipedalwalker_env = {
         .snapshot = walker_snapshot,
         .restore = walker_restore,
         .close = walker_close,
+        .draw = walker_draw,
         .state_parts = walker_state_parts,
         .get_state = walker_get_state,
         .set_state = walker_set_state,

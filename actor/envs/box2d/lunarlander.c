@@ -8,6 +8,7 @@
 #include "actor/envs/box2d/tasks.h"
 #include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define SCALE            30.0 /* pixels in a metre */
 #define WIDTH            (600 / SCALE)
@@ -125,24 +126,29 @@ static int continuous_spec(const ActordOption *options, uint32_t n_options, Acto
 }
 
 /* Random heights, smoothed, with a level pad in the middle. */
-static void build_ground(World *world, const double drawn[N_CHUNKS + 1]) {
-        double height[N_CHUNKS + 1], before[2], here[2];
+static void ground_points(const double drawn[N_CHUNKS + 1], double ret[N_CHUNKS][2]) {
+        double height[N_CHUNKS + 1];
 
         memcpy(height, drawn, sizeof(height));
         for (int i = N_CHUNKS / 2 - 2; i <= N_CHUNKS / 2 + 2; i++)
                 height[i] = PAD_HEIGHT;
 
-        world_ground(world, (double[]){ 0, 0 }, (double[]){ WIDTH, 0 }, 0.2);
         for (int i = 0; i < N_CHUNKS; i++) {
                 /* The first one's neighbour to the left is the last number drawn, which is nobody's chunk. */
                 double left = height[i > 0 ? i - 1 : N_CHUNKS];
 
-                here[0] = WIDTH / (N_CHUNKS - 1) * i;
-                here[1] = 0.33 * (left + height[i] + height[i + 1]);
-                if (i > 0)
-                        world_ground(world, before, here, 0.1);
-                memcpy(before, here, sizeof(before));
+                ret[i][0] = WIDTH / (N_CHUNKS - 1) * i;
+                ret[i][1] = 0.33 * (left + height[i] + height[i + 1]);
         }
+}
+
+static void build_ground(World *world, const double drawn[N_CHUNKS + 1]) {
+        double points[N_CHUNKS][2];
+
+        ground_points(drawn, points);
+        world_ground(world, (double[]){ 0, 0 }, (double[]){ WIDTH, 0 }, 0.2);
+        for (int i = 1; i < N_CHUNKS; i++)
+                world_ground(world, points[i - 1], points[i], 0.1);
 }
 
 static void build_lander(World *world) {
@@ -468,6 +474,61 @@ static int lander_set_state(void *instance, const double *state, void *ret_obser
         return 0;
 }
 
+/* A flame as long as an engine fired strongly in the newest step. */
+static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, double dx, double dy) {
+        double tip[2] = { sin(at->angle), cos(at->angle) };
+        double from[2] = { at->x + x * tip[1] - y * tip[0], at->y + x * tip[0] + y * tip[1] };
+        double to[2] = { from[0] + dx * tip[1] - dy * tip[0], from[1] + dx * tip[0] + dy * tip[1] };
+        double across[2] = { (to[1] - from[1]) * 0.2, (from[0] - to[0]) * 0.2 };
+
+        picture_polygon(p,
+                        (const double[][2]){ { from[0] - across[0], from[1] - across[1] },
+                                        { from[0] + across[0], from[1] + across[1] }, { to[0], to[1] } },
+                        3, 0.02, COLOUR_FLAME);
+}
+
+static int lander_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Lander *l = instance;
+        double ground[N_CHUNKS][2], outline[WORLD_VERTICES_MAX][2];
+        WorldMotion at;
+        Thrust thrust;
+        Picture p;
+        uint32_t n;
+
+        if (!l->episode.begun)
+                return -EPROTO;
+        at = world_motion(l->world, LANDER);
+        thrust = thrust_asked(&l->episode.steps[l->episode.n_steps - 1]);
+        p = picture_begin(ret_view, ret_shapes, 0, 0, WIDTH, HEIGHT, 1 / FRAMES, COLOUR_INK);
+        ground_points(l->episode.height, ground);
+        for (int i = 1; i < N_CHUNKS; i++)
+                picture_polygon(&p,
+                                (const double[][2]){ { ground[i - 1][0], -1 }, { ground[i][0], -1 },
+                                                { ground[i][0], ground[i][1] },
+                                                { ground[i - 1][0], ground[i - 1][1] } },
+                                4, 0.03, COLOUR_PALE);
+        for (int side = -1; side <= 1; side += 2) {
+                double x = ground[N_CHUNKS / 2 + side][0], y = PAD_HEIGHT;
+
+                picture_line(&p, x, y, x, y + 1.6, 0.03, COLOUR_PAPER);
+                picture_polygon(&p,
+                                (const double[][2]){ { x, y + 1.6 }, { x, y + 1.0 }, { x + 0.8, y + 1.3 } },
+                                3, 0, COLOUR_YELLOW);
+        }
+
+        if (thrust.main > 0)
+                draw_flame(&p, &at, 0, -0.3, 0, -1.4 * thrust.main);
+        if (thrust.side != 0)
+                draw_flame(&p, &at, -copysign(SIDE_AWAY, thrust.side), 0.45, -0.8 * thrust.side, 0);
+        for (uint32_t body = LEGS; body <= LEGS + 1; body++) {
+                n = world_outline(l->world, body, outline);
+                picture_polygon(&p, (const double(*)[2]) outline, n, 0.02, COLOUR_GREY);
+        }
+        n = world_outline(l->world, LANDER, outline);
+        picture_polygon(&p, (const double(*)[2]) outline, n, 0.02, COLOUR_PURPLE);
+        return 0;
+}
+
 static void lander_close(void *instance) {
         Lander *l = instance;
 
@@ -480,7 +541,7 @@ static void lander_close(void *instance) {
                 .init = init_function, .reset = lander_reset, .step = lander_step,               \
                 .snapshot = lander_snapshot, .restore = lander_restore, .close = lander_close,   \
                 .state_parts = lander_state_parts, .get_state = lander_get_state,                \
-                .set_state = lander_set_state,                                                   \
+                .set_state = lander_set_state, .draw = lander_draw,                              \
         }
 
 const ActordEnv lunarlander_env = LANDER_ENV(lander_spec, lander_init);

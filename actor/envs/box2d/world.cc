@@ -277,6 +277,19 @@ WorldMotion world_motion(const World *w, uint32_t body) {
         return motion;
 }
 
+uint32_t world_outline(const World *w, uint32_t body, double ret[WORLD_VERTICES_MAX][2]) {
+        const b2Body *b = w->bodies[body];
+        const b2PolygonShape *polygon = static_cast<const b2PolygonShape *>(b->GetFixtureList()->GetShape());
+
+        for (int32 i = 0; i < polygon->m_count; i++) {
+                b2Vec2 at = b->GetWorldPoint(polygon->m_vertices[i]);
+
+                ret[i][0] = static_cast<double>(at.x);
+                ret[i][1] = static_cast<double>(at.y);
+        }
+        return static_cast<uint32_t>(polygon->m_count);
+}
+
 double world_joint_angle(const World *w, uint32_t joint) {
         return static_cast<double>(w->joints[joint]->GetJointAngle());
 }

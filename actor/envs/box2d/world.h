@@ -52,6 +52,8 @@ void world_motor(World *world, uint32_t joint, double speed, double torque_max);
 void world_step(World *world, double seconds, int n_velocity_iterations, int n_position_iterations);
 
 WorldMotion world_motion(const World *world, uint32_t body);
+/* Where a body's corners are; how many. */
+uint32_t world_outline(const World *world, uint32_t body, double ret[WORLD_VERTICES_MAX][2]);
 double world_joint_angle(const World *world, uint32_t joint);
 double world_joint_speed(const World *world, uint32_t joint);
 /* The share of the way from one point to another that is free of ground; 1: all of it. */

@@ -19,6 +19,8 @@ typedef struct MujocoInstance MujocoInstance;
 typedef struct MujocoOptions MujocoOptions;
 typedef struct MujocoTask MujocoTask;
 
+typedef enum MujocoSeen { MUJOCO_SEEN_ASIDE, MUJOCO_SEEN_ABOVE, MUJOCO_SEEN_ASLANT } MujocoSeen;
+
 /* The arguments of Gymnasium's constructors. A task takes some of them. */
 struct MujocoOptions {
         double forward_reward_weight;
@@ -67,6 +69,11 @@ struct MujocoTask {
          * stage of the integrator, hence a snapshot keeps these numbers. NULL: the place is qpos[0]. */
         void (*place)(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]);
 
+        /* Pictures: from where, the metres across, and the height in the middle; fixed, or along with the first body. */
+        MujocoSeen seen;
+        bool seen_fixed;
+        double seen_width, seen_height;
+
         /* Reward and termination of the step that led to m->data from m->place; velocity is that of the
          * place's first number over the step. */
         void (*judge)(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
@@ -95,6 +102,7 @@ void mujoco_close(void *instance);
 int mujoco_state_parts(const void *instance, ActordStatePart *ret);
 int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
+int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
 /* What is paid for not having fallen: under v4 whoever ends an episode at a fall pays for that last step,
  * too; under v5 it is paid while healthy. */
@@ -151,4 +159,5 @@ int mujoco_guard(void (*f)(void *userdata), void *userdata);
                 .state_parts = mujoco_state_parts,                                             \
                 .get_state = mujoco_get_state,                                                 \
                 .set_state = mujoco_set_state,                                                 \
+                .draw = mujoco_draw,                                                           \
         }
