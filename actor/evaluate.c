@@ -27,8 +27,8 @@ static void act(Host *host, const PolicyHead *policy, uint64_t episode, uint32_t
         action_clip(&page->spec, host->sample, host->action);
 }
 
-static int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode,
-                uint32_t t, ActordStep *ret) {
+int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode, uint32_t t,
+                ActordStep *ret) {
         ActordRandom random;
 
         act(host, policy, episode, t);
@@ -38,13 +38,9 @@ static int evaluation_step(Host *host, const PolicyHead *policy, Instance *insta
         return host->env->step(instance->memory, host->action, &random, host->observation, ret);
 }
 
-static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t episode, Answer *ret) {
-        uint32_t horizon = host->context->page->spec.horizon_steps;
-        double sum = 0;
+int evaluation_begin(Host *host, uint64_t episode, Instance **ret) {
         ActordRandom random;
-        ActordStep step = {};
         Instance *instance;
-        uint32_t t;
         int r;
 
         r = host_evaluation_instance(host, &instance);
@@ -57,8 +53,28 @@ static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t epi
         if (r < 0)
                 return r;
 
-        horizon = horizon > 0 ? horizon : EVALUATION_STEPS_MAX;
-        for (t = 0; t < horizon && !step.terminated && !step.truncated; t++) {
+        *ret = instance;
+        return 0;
+}
+
+bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t) {
+        uint32_t horizon = host->context->page->spec.horizon_steps;
+
+        return step->terminated || step->truncated || t >= (horizon > 0 ? horizon : EVALUATION_STEPS_MAX);
+}
+
+static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t episode, Answer *ret) {
+        double sum = 0;
+        ActordStep step = {};
+        Instance *instance;
+        uint32_t t;
+        int r;
+
+        r = evaluation_begin(host, episode, &instance);
+        if (r < 0)
+                return r;
+
+        for (t = 0; !evaluation_ended(host, &step, t); t++) {
                 r = evaluation_step(host, policy, instance, episode, t, &step);
                 if (r < 0)
                         return r;

@@ -53,6 +53,13 @@ int host_evaluation_instance(Host *host, Instance **ret);
 /* The bank that an order names. -ESTALE: another version lies there. */
 int host_policy(const Host *host, uint64_t policy_version, const PolicyHead **ret);
 
+/* An evaluation's episode, a step at a time, for who looks at each; 0, or what the environment returned. step: the newest, t: how many
+ * there were. Whoever plays an episode of this number with this policy plays the same one. */
+int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
+int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode, uint32_t t,
+                ActordStep *ret);
+bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t);
+
 /* The orders. Each answers; a negative errno in between becomes answer->fault with the errno as its detail. */
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret);
 void invocation_run(Host *host, const Order *order, Answer *ret);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { EPISODES_DEFAULT = 100 }; /* of an evaluation, of a scheduler's training */
+
 typedef enum ExitStatus {
         STATUS_OK = 0,
         STATUS_FAILED = 1,
@@ -26,11 +28,13 @@ typedef struct Options {
         bool dot, svg, check;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
         bool dry_run;
-        uint64_t n_jobs; /* 0: as many as there are CPUs */
-        uint64_t n_episodes, n_lines, n_rounds, n_steps;
+        uint64_t n_jobs;     /* 0: as many as there are CPUs */
+        uint64_t n_episodes; /* 0: not given */
+        uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *target, *actions, *state_file;
+        char *video, *gif, *frames;
         bool states;
-        uint32_t given; /* bit i: row i of the option table */
+        uint64_t given; /* bit i: row i of the option table */
 } Options;
 
 /* Bits of OptionRow.verbs. */

@@ -130,7 +130,7 @@ int checkpoint_job_text(int fd, const char *name, char **ret_text, char **ret_me
 }
 
 /* Where the tensor's bytes begin among the tensors'; -1: there is no such tensor of that type and size. */
-static int64_t tensor_at(JsonObject *header, const char *tensor, uint64_t bytes) {
+static int64_t tensor_at(JsonObject *header, const char *tensor, const char *type, uint64_t bytes) {
         JsonNode *node = json_object_get_member(header, tensor), *dtype, *offsets;
         JsonArray *pair;
         int64_t at;
@@ -139,7 +139,7 @@ static int64_t tensor_at(JsonObject *header, const char *tensor, uint64_t bytes)
                 return -1;
         dtype = json_object_get_member(json_node_get_object(node), "dtype");
         offsets = json_object_get_member(json_node_get_object(node), "data_offsets");
-        if (!dtype || !JSON_NODE_HOLDS_VALUE(dtype) || g_strcmp0(json_node_get_string(dtype), "F32") != 0 ||
+        if (!dtype || !JSON_NODE_HOLDS_VALUE(dtype) || g_strcmp0(json_node_get_string(dtype), type) != 0 ||
                         !offsets || !JSON_NODE_HOLDS_ARRAY(offsets))
                 return -1;
         pair = json_node_get_array(offsets);
@@ -152,8 +152,8 @@ static int64_t tensor_at(JsonObject *header, const char *tensor, uint64_t bytes)
         return at;
 }
 
-int checkpoint_floats(
-                int fd, const char *name, const char *tensor, size_t n, float *ret, char **ret_message) {
+static int read_tensor(int fd, const char *name, const char *tensor, const char *type, size_t bytes,
+                void *ret, char **ret_message) {
         g_autoptr(JsonParser) parser = json_parser_new();
         uint64_t data_bytes, size;
         int64_t at;
@@ -162,11 +162,25 @@ int checkpoint_floats(
         r = read_header(fd, name, parser, &data_bytes, ret_message);
         if (r < 0)
                 return r;
-        at = tensor_at(json_node_get_object(json_parser_get_root(parser)), tensor, n * sizeof(float));
-        if (at < 0 || (uint64_t) at + n * sizeof(float) > data_bytes)
+        at = tensor_at(json_node_get_object(json_parser_get_root(parser)), tensor, type, bytes);
+        if (at < 0 || (uint64_t) at + bytes > data_bytes)
                 return refuse(ret_message, name, "it does not hold the network that was trained");
         r = fd_size(fd, &size);
         if (r >= 0)
-                r = pread_full(fd, ret, n * sizeof(float), (off_t) (size - data_bytes) + (off_t) at);
+                r = pread_full(fd, ret, bytes, (off_t) (size - data_bytes) + (off_t) at);
         return r < 0 ? refuse(ret_message, name, g_strerror(-r)) : 0;
+}
+
+int checkpoint_floats(
+                int fd, const char *name, const char *tensor, size_t n, float *ret, char **ret_message) {
+        return read_tensor(fd, name, tensor, "F32", n * sizeof(float), ret, ret_message);
+}
+
+int checkpoint_doubles(
+                int fd, const char *name, const char *tensor, size_t n, double *ret, char **ret_message) {
+        return read_tensor(fd, name, tensor, "F64", n * sizeof(double), ret, ret_message);
+}
+
+int checkpoint_integer(int fd, const char *name, const char *tensor, uint64_t *ret, char **ret_message) {
+        return read_tensor(fd, name, tensor, "I64", sizeof(*ret), ret, ret_message);
 }

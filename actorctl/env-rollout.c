@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/recording.h"
 #include "actorctl/table.h"
 #include "actorctl/trial.h"
 #include "lib/cleanup.h"
@@ -61,7 +62,19 @@ static void print_state(const TrialSpec *spec, const double *numbers) {
 typedef struct Rollout {
         uint64_t n_steps, n_episodes;
         bool each_state;
+        Recording *recording; /* NULL: none */
+        bool ended;
 } Rollout;
+
+/* After the row of the step or the reset that led to it. */
+static void take_picture(const TrialRow *row, Rollout *rollout) {
+        if (!rollout->recording)
+                return;
+        recording_state(rollout->recording, row->head, row->shapes);
+        if (rollout->ended)
+                recording_episode_end(rollout->recording);
+        rollout->ended = false;
+}
 
 static void take_row(const TrialRow *row, void *userdata) {
         const TrialSpec *spec = row->spec;
@@ -69,6 +82,8 @@ static void take_row(const TrialRow *row, void *userdata) {
         Rollout *rollout = userdata;
         uint64_t n_action, n_observation;
 
+        if (row->kind == TRIAL_PICTURE)
+                take_picture(row, rollout);
         if (row->kind == TRIAL_RESET) {
                 printf("{\"episode\": %" G_GUINT64_FORMAT ", ", rollout->n_episodes++);
                 print_state(spec, row->numbers);
@@ -80,6 +95,7 @@ static void take_row(const TrialRow *row, void *userdata) {
         }
         if (row->kind != TRIAL_STEP)
                 return;
+        rollout->ended = step->terminated || step->truncated;
         n_action = trial_space_numbers(&spec->spec.action);
         n_observation = trial_space_numbers(&spec->spec.observation);
         printf("{\"step\": %" G_GUINT64_FORMAT ", ", rollout->n_steps++);
@@ -263,18 +279,36 @@ static ExitStatus fill(const Options *options, const Submission *submission, Tri
         return status;
 }
 
+static ExitStatus end_recording(const Options *options, Recording *recording) {
+        RecordingFacts facts;
+        ExitStatus status;
+
+        status = recording_end(recording, &facts);
+        if (status == STATUS_OK && !options->quiet)
+                recording_print(&facts);
+        return status;
+}
+
 ExitStatus env_rollout(const Options *options, const char *environment) {
         g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(double));
         TrialRequest request = {
                 .kind = TRIAL_ROLLOUT,
                 .n_steps = options->n_steps > 0 ? options->n_steps : ROLLOUT_STEPS,
                 .each_state = options->states,
+                .each_picture = recording_wanted(options),
         };
+        g_autoptr(Recording) recording = NULL;
         Rollout rollout = { .each_state = options->states, .n_episodes = 1 };
         TrialVerdict verdict;
         Submission submission;
         ExitStatus status;
 
+        if (recording_wanted(options)) {
+                status = recording_new(options, &recording);
+                if (status != STATUS_OK)
+                        return status;
+                rollout.recording = recording;
+        }
         status = trial_submission(options, environment, &submission);
         if (status == STATUS_OK)
                 status = fill(options, &submission, &request, numbers);
@@ -283,5 +317,5 @@ ExitStatus env_rollout(const Options *options, const char *environment) {
         if (status == STATUS_OK)
                 status = trial_judge(environment, &verdict);
         submission_done(&submission);
-        return status;
+        return status == STATUS_OK && recording ? end_recording(options, recording) : status;
 }

@@ -53,7 +53,9 @@ const Verb verbs[] = {
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
-                        "policies give equal episodes.\n" },
+                        "policies give equal episodes.\n\n"
+                        "--gif, --video or --frames records the first ones, one by default, as pictures\n"
+                        "at the speed of the task.\n" },
         { VERB_EXPERIMENT, "experiment", "FILE.exp", "compare settings over seeds: a matrix of jobs", 1, 1,
                         verb_experiment,
                         "Runs each cell of a matrix (arms x factors x seeds) as a job, and writes tables\n"

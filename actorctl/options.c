@@ -138,6 +138,17 @@ static bool take_state(Options *options, const char *value) {
         return true;
 }
 
+#define NAME(member)                                                     \
+        static bool take_##member(Options *options, const char *value) { \
+                g_free(options->member);                                 \
+                options->member = g_strdup(value);                       \
+                return true;                                             \
+        }
+NAME(video)
+NAME(gif)
+NAME(frames)
+#undef NAME
+
 static bool take_jobs(Options *options, const char *value) {
         return take_number("jobs", value, 1000, &options->n_jobs);
 }
@@ -165,7 +176,7 @@ static const OptionRow rows[] = {
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", take_dot },
         { "svg", 0, NULL, VERB_GRAPH, "print a picture", take_svg },
         { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", take_wait },
-        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100)", take_episodes },
+        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100; 1 to record)", take_episodes },
         { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", take_rounds },
         { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", take_target },
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
@@ -173,6 +184,9 @@ static const OptionRow rows[] = {
         { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", take_actions },
         { "state", 0, "FILE", VERB_ENV, "a rollout begins with it", take_state },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", take_states },
+        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", take_gif },
+        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", take_video },
+        { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV, "the same as PNGs in a new directory", take_frames },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
         { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
                         "where to: a file (-: stdout), a directory", take_output },
@@ -220,7 +234,7 @@ static gboolean take(const char *option, const char *value, gpointer data, GErro
         Options *options = data;
 
         g_assert(i < G_N_ELEMENTS(rows));
-        options->given |= 1u << i;
+        options->given |= UINT64_C(1) << i;
         if (rows[i].take(options, value))
                 return TRUE;
         g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "");
@@ -274,7 +288,6 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
         g_autoptr(GError) error = NULL;
 
         options->sets = g_ptr_array_new_with_free_func(g_free);
-        options->n_episodes = 100;
         options->n_rounds = JOB_ROUNDS_DEFAULT;
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
                 entries[i] = (GOptionEntry){ rows[i].name, rows[i].letter,
@@ -322,6 +335,9 @@ void options_done(Options *options) {
         g_clear_pointer(&options->output, g_free);
         g_clear_pointer(&options->actions, g_free);
         g_clear_pointer(&options->state_file, g_free);
+        g_clear_pointer(&options->video, g_free);
+        g_clear_pointer(&options->gif, g_free);
+        g_clear_pointer(&options->frames, g_free);
 }
 
 void options_print_help(unsigned verb) {

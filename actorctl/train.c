@@ -56,7 +56,8 @@ static ExitStatus load_outer(
                 const Options *options, const char *file, const JobSettings *inner, Submission *ret) {
         g_autofree char *base = g_path_get_basename(file), *sections = settings_print_inner(inner),
                         *text = NULL;
-        uint64_t n_steps = options->n_episodes * options->n_rounds;
+        uint64_t n_steps = (options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT) *
+                           options->n_rounds;
 
         text = g_strdup_printf(OUTER "%s", base, base, inner->seed, n_steps, options->n_rounds,
                         options->target ? "Target=" : "", options->target ? options->target : "",

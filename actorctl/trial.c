@@ -71,6 +71,11 @@ static bool row_is_sane(const TrialRequest *request, const TrialRow *row, uint32
                        ((const TrialPoint *) row->head)->point < _TRIAL_POINT_MAX &&
                        ((const TrialPoint *) row->head)->finding < _TRIAL_FINDING_MAX;
         case TRIAL_RATE: return n_bytes == sizeof(TrialRate);
+        case TRIAL_PICTURE:
+                return n_bytes == sizeof(ActordView) + row->n_shapes * sizeof(ActordShape) &&
+                       ((const ActordView *) row->head)->n_shapes == row->n_shapes &&
+                       picture_check(row->head, row->shapes) >= 0;
+        case TRIAL_EPISODE: return n_bytes == sizeof(TrialEpisode);
         case TRIAL_RESET:
         case TRIAL_STEP: break;
         case _TRIAL_RECORD_MAX: return false;
@@ -92,6 +97,8 @@ static size_t head_bytes(uint32_t kind) {
         case TRIAL_STEP: return sizeof(TrialStep);
         case TRIAL_POINT: return sizeof(TrialPoint);
         case TRIAL_RATE: return sizeof(TrialRate);
+        case TRIAL_PICTURE: return sizeof(ActordView);
+        case TRIAL_EPISODE: return sizeof(TrialEpisode);
         case TRIAL_RESET:
         case _TRIAL_RECORD_MAX: break;
         }
@@ -117,6 +124,8 @@ static int read_rows(int fd, const TrialRequest *request, TrialTake take, void *
                         return 0; /* the child was ended while it wrote: the verdict says why */
                 row.head = body;
                 row.numbers = (const double *) (body + n_head);
+                row.shapes = (const ActordShape *) row.numbers;
+                row.n_shapes = (record.n_bytes - n_head) / sizeof(ActordShape);
                 row.n_numbers = (record.n_bytes - n_head) / sizeof(double);
                 if (!row_is_sane(request, &row, record.n_bytes))
                         return -EBADMSG;

@@ -6,13 +6,15 @@
 #include "actorctl/submission.h"
 #include "include/trial.h"
 
-/* head: TrialSpec, TrialStep, TrialPoint or TrialRate, NULL of a RESET; numbers: what follows it. spec: the last SPEC, NULL before it. */
+/* head: what its kind begins with, nothing of a RESET; numbers: what follows it, shapes of a PICTURE. spec: the last SPEC, NULL before it. */
 typedef struct TrialRow {
         TrialRecordKind kind;
         const TrialSpec *spec;
         const void *head;
         const double *numbers;
         uint64_t n_numbers;
+        const ActordShape *shapes;
+        uint64_t n_shapes;
 } TrialRow;
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);

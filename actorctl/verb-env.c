@@ -325,6 +325,9 @@ static const char *excess(const Options *options, size_t word) {
         return options->actions      ? "actions"
                : options->state_file ? "state"
                : options->states     ? "states"
+               : options->gif        ? "gif"
+               : options->video      ? "video"
+               : options->frames     ? "frames"
                                      : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* eval: a policy, from a checkpoint file or from a job of the daemon, plays episodes; the same path as a job, without a learner's
- * updates. */
+ * updates. If they are to be recorded, they are played where each state can be seen. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +9,8 @@
 #include "actorctl/checkpoint.h"
 #include "actorctl/display.h"
 #include "actorctl/follow.h"
+#include "actorctl/play.h"
+#include "actorctl/recording.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
 #include "include/bus.h"
@@ -67,7 +69,7 @@ static ExitStatus play_text(Connection *connection, const Options *options, cons
 
         status = submission_load_text(&submission, name, text, options->sets);
         submission.purpose = "evaluate";
-        submission.n_episodes = options->n_episodes;
+        submission.n_episodes = options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT;
         submission.with_stderr = connection->pid > 0;
         submission.checkpoint_fd = fcntl(checkpoint_fd, F_DUPFD_CLOEXEC, 3);
         if (status == STATUS_OK)
@@ -89,6 +91,8 @@ static ExitStatus eval_file(const Options *options, const char *file) {
                 complain("%s", message);
                 return STATUS_USAGE;
         }
+        if (recording_wanted(options))
+                return play_record(options, file, text, fd);
         if (connection_open_any(options, &connection) < 0)
                 return STATUS_FAILED;
         return play_text(connection, options, file, text, fd);
@@ -116,7 +120,8 @@ static ExitStatus eval_job(const Options *options, const char *number) {
                 complain("%s", message);
                 return STATUS_FAILED;
         }
-        return play_text(connection, options, name, text, fd);
+        return recording_wanted(options) ? play_record(options, name, text, fd)
+                                         : play_text(connection, options, name, text, fd);
 }
 
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {

@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include "include/actord/env.h"
 
-#define TRIAL_ABI 1u
+#define TRIAL_ABI 2u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
 typedef enum TrialFd {
         TRIAL_FD_REQUEST = 3,   /* sealed memfd: TrialRequest */
         TRIAL_FD_SETTINGS,      /* sealed memfd: JobSettings; the seed and the options are there */
-        TRIAL_FD_NUMBERS,       /* sealed memfd: doubles, n_state and then n_actions times action_numbers; at least one */
+        TRIAL_FD_NUMBERS,       /* sealed memfd: doubles, n_state, then n_actions times action_numbers, then n_policy; at least one */
         TRIAL_FD_ROWS,          /* pipe: TrialRecord and its body, again and again */
         TRIAL_FD_VERDICT,       /* memfd: TrialVerdict, written last and by what is outside the sandbox */
         TRIAL_FD_PLUGIN = 16,   /* of Environment=./FILE.so, or the directory of Python=: where a sandbox expects a job's first mount */
@@ -28,6 +28,7 @@ typedef enum TrialKind {
         TRIAL_ROLLOUT,          /* SPEC, then RESET and STEP */
         TRIAL_CHECK,            /* a POINT for each TrialPoint_ */
         TRIAL_BENCH,            /* RATE, again and again */
+        TRIAL_PLAY,             /* SPEC, then for each episode of an evaluation its PICTUREs and EPISODE */
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -39,10 +40,11 @@ typedef struct TrialRequest {
         uint64_t n_steps;                       /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes */
         uint32_t each_state, action_numbers;    /* ROLLOUT: the state after each step, too; numbers of one given action */
         uint64_t n_actions;
-        uint32_t n_state, reserved;             /* 0: as reset() begins */
+        uint32_t n_state, each_picture;         /* n_state 0: as reset() begins; ROLLOUT: a PICTURE after each RESET and STEP */
+        uint64_t n_episodes, n_policy;          /* PLAY; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
 } TrialRequest;
 
-typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, _TRIAL_RECORD_MAX } TrialRecordKind;
+typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, TRIAL_PICTURE, TRIAL_EPISODE, _TRIAL_RECORD_MAX } TrialRecordKind;
 
 typedef struct TrialRecord { uint32_t kind, n_bytes; } TrialRecord;
 
@@ -52,11 +54,18 @@ typedef struct TrialSpec {
         ActordStatePart parts[ACTORD_STATE_PARTS];
 } TrialSpec;
 
-/* RESET: doubles of the state, then of the observation. STEP: this, then doubles of action, observation and, where asked for, state. */
+typedef enum TrialPolicyNumber { TRIAL_POLICY_CLIP, TRIAL_POLICY_EPSILON, _TRIAL_POLICY_NUMBER_MAX } TrialPolicyNumber;
+
+/* PICTURE: ActordView, then its ActordShapes. RESET: doubles of the state, then of the observation. STEP: this, then doubles of action, observation and, where asked for, state. */
 typedef struct TrialStep {
         double reward;
         uint32_t terminated, truncated;
 } TrialStep;
+
+typedef struct TrialEpisode {
+        uint64_t episode, n_steps;
+        double episode_return;
+} TrialEpisode;
 
 /* X(NAME, promise) */
 #define TRIAL_POINTS(X)                                                                         \
@@ -132,6 +141,9 @@ typedef struct TrialRate {
         X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                                     \
         X(ACTION_VALUE, "action %d is not one of its actions")                                  \
         X(LEVEL, "the sandbox that Sandbox= demands is not to be had here (error %d)")          \
+        X(PICTURE, "it does not draw itself: plugins do with draw() of actord/env.h")           \
+        X(PICTURE_BAD, "what its draw() wrote is no picture: %d shapes, or numbers that are not finite") \
+        X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")            \
         X(SETUP, "the trial could not be set up (error %d)")
 
 typedef enum TrialProblem {
@@ -147,9 +159,10 @@ typedef struct TrialVerdict {
         int32_t detail;
 } TrialVerdict;
 
-static_assert(sizeof(TrialRequest) == 48, "ABI");
+static_assert(sizeof(TrialRequest) == 64, "ABI");
 static_assert(sizeof(TrialSpec) == sizeof(ActordEnvSpec) + 8 + 8 * sizeof(ActordStatePart), "ABI");
 static_assert(sizeof(TrialStep) == 16, "ABI");
+static_assert(sizeof(TrialEpisode) == 24, "ABI");
 static_assert(sizeof(TrialPoint) == 16, "ABI");
 static_assert(sizeof(TrialRate) == 16, "ABI");
 static_assert(sizeof(TrialVerdict) == 16, "ABI");

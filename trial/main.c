@@ -47,6 +47,8 @@ static int receive(Trial *trial) {
         if (__builtin_mul_overflow(trial->request->n_actions, trial->request->action_numbers, &n) ||
                         n > (UINT64_MAX >> 4))
                 return -EOVERFLOW;
+        if (__builtin_add_overflow(n, trial->request->n_policy, &n) || n > (UINT64_MAX >> 4))
+                return -EOVERFLOW;
         n += trial->request->n_state;
         r = map_sealed(TRIAL_FD_NUMBERS, (n > 0 ? n : 1) * sizeof(double), &numbers);
         if (r < 0)
@@ -63,6 +65,7 @@ static void conduct(Trial *trial, TrialVerdict *ret) {
         case TRIAL_ROLLOUT: ret->fault = trial_run(trial, true, trial_rollout, NULL, &ret->detail); break;
         case TRIAL_CHECK: trial_check(trial); break;
         case TRIAL_BENCH: ret->fault = trial_bench(trial, &ret->detail); break;
+        case TRIAL_PLAY: ret->fault = trial_run(trial, true, trial_play, NULL, &ret->detail); break;
         case TRIAL_CATALOGUE:
         case _TRIAL_KIND_MAX: break;
         }

@@ -79,7 +79,8 @@ typedef struct Rollout {
         const Trial *trial;
         Stage stage;
         uint32_t n_state;
-        double *row; /* action, observation and state of a step; state and observation of a reset */
+        double *row;         /* action, observation and state of a step; state and observation of a reset */
+        ActordShape *shapes; /* NULL: no pictures */
 } Rollout;
 
 static int problem(const Rollout *o, TrialProblem problem, int detail) {
@@ -90,6 +91,10 @@ static int problem(const Rollout *o, TrialProblem problem, int detail) {
 
 static int get_state(const Rollout *o, double *ret) {
         return o->n_state > 0 ? o->stage.env->get_state(o->stage.instance.memory, ret) : 0;
+}
+
+static int show(const Rollout *o) {
+        return o->shapes ? picture_say(o->trial, o->stage.env, o->stage.instance.memory, o->shapes) : 0;
 }
 
 static int episode_begin(Rollout *o) {
@@ -113,7 +118,7 @@ static int episode_begin(Rollout *o) {
                 return r;
         space_to_doubles(&o->stage.spec->observation, o->stage.observation.memory, o->row + o->n_state);
         trial_say(TRIAL_RESET, o->row, (o->n_state + o->stage.n_observation) * sizeof(double), NULL, 0);
-        return 0;
+        return show(o);
 }
 
 static int act(Rollout *o, uint64_t t) {
@@ -157,13 +162,18 @@ static int step(Rollout *o, uint64_t t) {
                 n += o->n_state;
         }
         trial_say(TRIAL_STEP, &head, sizeof(head), o->row, n * sizeof(double));
-        return 0;
+        return show(o);
 }
 
 static int rollout(Rollout *o) {
         const TrialRequest *request = o->trial->request;
         int r = 0;
 
+        if (request->each_picture) {
+                o->shapes = picture_new(o->trial, o->stage.env);
+                if (!o->shapes)
+                        return -ECANCELED;
+        }
         if (request->actions == TRIAL_ACTIONS_GIVEN && request->action_numbers != o->stage.n_action)
                 return problem(o, TRIAL_PROBLEM_ACTION_NUMBERS, (int) o->stage.n_action);
         for (uint64_t t = 0; t < request->n_steps && r >= 0; t++) {
@@ -191,6 +201,7 @@ void trial_rollout(const Trial *trial, const ActordEnv *env, const void *userdat
         }
         if (r < 0 && r != -ECANCELED)
                 (void) fail(trial, FAULT_ENVIRONMENT, -r);
+        free(o.shapes);
         free(o.row);
         stage_done(&o.stage);
 }

@@ -52,9 +52,15 @@ void trial_say(uint32_t kind, const void *head, size_t n_head, const void *body,
 /* The spec, checked, and the parts of the state. Sets page->fault and detail and returns false when it cannot be used. */
 bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret);
 
-/* The child of SHOW and ROLLOUT, and CHECK and BENCH as a whole. */
+/* Room for a picture, and one of an instance said in it. picture_new(): NULL with the problem in the page when the environment draws none.
+ * picture_say(): 0, -ECANCELED with the problem in the page, or what draw() returned. */
+ActordShape *picture_new(const Trial *trial, const ActordEnv *env);
+int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, ActordShape *shapes);
+
+/* The child of SHOW, ROLLOUT and PLAY, and CHECK and BENCH as a whole. */
 void trial_show(const Trial *trial, const ActordEnv *env, const void *userdata);
 void trial_rollout(const Trial *trial, const ActordEnv *env, const void *userdata);
+void trial_play(const Trial *trial, const ActordEnv *env, const void *userdata);
 void trial_check(Trial *trial);
 Fault trial_bench(Trial *trial, int32_t *ret_detail);
 void trial_catalogue(void);

@@ -59,7 +59,7 @@ _actorctl() {
                 submit) words='--set --seed --wait --json' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
-                eval) words='--set --seed --episodes --json' ;;
+                eval) words='--set --seed --episodes --gif --video --frames --json' ;;
                 export) words='--format --output' ;;
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --json --no-pager --no-legend' ;;
@@ -67,7 +67,7 @@ _actorctl() {
                 decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
-                env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states' ;;
+                env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
                 '' | list | status | show | bill | price) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac

@@ -129,6 +129,18 @@ static int hostile_restore(void *instance, const void *snapshot) {
 static void hostile_close(void *instance) {
 }
 
+static int hostile_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Hostile *h = instance;
+
+        *ret_view = (ActordView){ 0, 0, 1, 1, 0.1, 0, 1 };
+        ret_shapes[0] = (ActordShape){ 0, 1, 1, { { 0.5, 0.5 } } };
+        if (strcmp(h->how, "shapes") == 0)
+                ret_view->n_shapes = 0xffffffff;
+        if (strcmp(h->how, "nowhere") == 0 && h->steps == 20)
+                ret_shapes[0].points[0][0] = NAN;
+        return strcmp(h->how, "blind") == 0 ? -EIO : 0;
+}
+
 extern const ActordEnv actord_env;
 const ActordEnv actord_env = {
         ACTORD_ENV_ABI,
@@ -140,4 +152,5 @@ const ActordEnv actord_env = {
         hostile_snapshot,
         hostile_restore,
         hostile_close,
+        .draw = hostile_draw,
 };

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A picture in memory, and the painting of shapes on it. Pure. */
+#pragma once
+
+#include <stdint.h>
+
+#include "include/actord/env.h"
+
+typedef struct Canvas {
+        uint32_t width, height; /* both even, which video codecs ask for */
+        uint8_t *pixels;        /* red, green, blue; rows from the top */
+} Canvas;
+
+/* Of the view's shape, and of about the same number of pixels whatever that is. */
+Canvas *canvas_new(const ActordView *view);
+Canvas *canvas_free(Canvas *canvas);
+
+/* Everything anew: the view's middle in the picture's, as large as fits. Edges are smooth: a pixel takes the share of colour that the
+ * distance of its middle from the shape's edge says. view->n_shapes of them. */
+void canvas_paint(Canvas *canvas, const ActordView *view, const ActordShape *shapes);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The policy of a checkpoint, as the numbers that actord-trial takes. */
+#pragma once
+
+#include <glib.h>
+
+#include "include/actord/env.h"
+#include "include/settings.h"
+
+/* Of double: TrialPolicyNumber, means, inverse deviations, parameters, as a learner that goes on from this file publishes them for an
+ * environment of this spec. 0; or a negative errno with *ret_message, a sentence, g_free(). */
+int policy_read(int fd, const char *name, const JobSettings *settings, const ActordEnvSpec *spec,
+                GArray *ret_numbers, char **ret_message);

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Recordings: the episodes that an evaluation plays, as pictures; and nothing left behind where there can be none."""
+import glob, os, shutil, struct, subprocess
+from story import ROOT, STATE, ctl, equal, run, story, tell
+
+kept = {}
+
+
+def trained(example, *sets):
+    """A checkpoint of a little training."""
+    if example not in kept:
+        r = run(example, "Job.StopSteps=6000", "Job.StopReturn=", *sets, seed=3)
+        kept[example] = sorted(glob.glob(os.path.join(r.state_directory, "jobs", "*", "state", "*.safetensors")))[-1]
+    return kept[example]
+
+
+def at(name):
+    return os.path.join(STATE, name)
+
+
+def eval_json(*words, **kw):
+    r = ctl("eval", *words, "--json=short", **kw)
+    equal(r.status, 0, f"status: {r.err}")
+    return r
+
+
+def nothing_but(before):
+    equal(set(os.listdir(STATE)) - {"actord"}, before - {"actord"}, "files left")
+
+
+def build(source, name):
+    subprocess.run(["gcc", "-std=gnu17", "-O1", "-fPIC", "-shared", "-I", os.path.join(ROOT, "include"), "-o", at(name),
+                    os.path.join(ROOT, source), "-lm"], check=True)
+    return at(name)
+
+
+@story("what is recorded is what an evaluation plays: equal returns to the last digit, modes or samples, scaled observations or raw ones")
+def same_episodes():
+    for example, sets in ("cartpole", ["Learner.NormalizeObservations=yes"]), ("pendulum", []), ("cartpole-dqn", []):
+        checkpoint = trained(example, *sets)
+        for how in [], ["--set", "Evaluation.Stochastic=yes", "--seed", "9"]:
+            played = eval_json(checkpoint, "--episodes=3", *how)
+            seen = eval_json(checkpoint, "--episodes=3", "--gif", at("a.gif"), *how)
+            equal((seen.return_mean, seen.episodes), (played.return_mean, 3), f"{example} {how}")
+            assert len(set(seen.returns)) > 1 or example == "cartpole-dqn", seen.returns
+            # CartPole shows 50 pictures a second and Pendulum 20, which is each of their states.
+            equal(seen.pictures, sum(seen.steps) + 3, "pictures")
+
+
+@story("a GIF, a directory of PNGs, a video: whole files in their formats, one episode unless more are asked for")
+def formats():
+    checkpoint = trained("cartpole")
+    seen = eval_json(checkpoint, "--gif", at("b.gif"))
+    with open(at("b.gif"), "rb") as f:
+        data = f.read()
+    equal((data[:6], struct.unpack("<HH", data[6:10]), data[-1:]), (b"GIF89a", (seen.width, seen.height), b";"), "a GIF")
+    equal((seen.episodes, seen.pictures, seen.pictures_per_second), (1, seen.steps[0] + 1, 50), "one episode")
+    assert len(data) < 2000 * seen.pictures, len(data)
+
+    seen = eval_json(checkpoint, "--frames", at("frames/"))
+    names = sorted(os.listdir(at("frames")))
+    equal(names, [f"frame-{k:05}.png" for k in range(1, seen.pictures + 1)], "frames")
+    for name in names:
+        with open(os.path.join(at("frames"), name), "rb") as f:
+            equal(f.read()[:8], b"\x89PNG\r\n\x1a\n", name)
+
+    if shutil.which("ffmpeg"):
+        eval_json(checkpoint, "--video", at("b.mp4"))
+        with open(at("b.mp4"), "rb") as f:
+            equal(f.read()[4:8], b"ftyp", "an MP4")
+    before = set(os.listdir(STATE))
+    r = ctl("eval", checkpoint, "--video", at("c.mp4"), before=["/usr/bin/env", "PATH=/nowhere"])
+    assert r.status == 1 and "ffmpeg" in r.err and "--gif" in r.err, r.err
+    nothing_but(before)
+
+
+@story("a rollout can be recorded, too: its lines are the same, and MuJoCo's many steps a second are thinned")
+def rollouts():
+    for name, steps, pictures in ("Acrobot-v1", 20, 21), ("Hopper-v4", 7, 4), ("LunarLander-v3", 10, 11):
+        plain = ctl("env", "rollout", name, "--seed=4", f"--steps={steps}")
+        r = ctl("env", "rollout", name, "--seed=4", f"--steps={steps}", "--gif", at("c.gif"))
+        equal((r.status, r.out), (0, plain.out), f"{name}: {r.err}")
+        assert f"c.gif: {pictures} pictures of " in r.err, r.err
+        os.unlink(at("c.gif"))
+    r = ctl("env", "rollout", build("examples/env-template/line.c", "line.so"), "--steps=5", "--gif", at("c.gif"), "-q")
+    equal((r.status, r.err, os.path.exists(at("c.gif"))), (0, "", True), "a plugin that draws")
+
+
+@story("a plugin whose pictures are none, or that fails in between, is named, and leaves no file")
+def hostile():
+    plugin = build("tests/integration/hostile-env.c", "hostile.so")
+    before = set(os.listdir(STATE))
+    for how, want in ("shapes", "no picture"), ("nowhere", "no picture"), ("blind", "Input/output error"), ("crash", "signal 11"):
+        for option in ["--gif", at("d.gif")], ["--frames", at("d")]:
+            r = ctl("env", "rollout", plugin, "--steps=30", "--set", "How=" + how, *option)
+            assert r.status != 0 and want in r.err, (how, r.status, r.err)
+            nothing_but(before)
+
+
+@story("what cannot be recorded is refused in a sentence before anything is played")
+def refusals():
+    checkpoint = trained("cartpole")
+    before = set(os.listdir(STATE))
+    os.makedirs(at("there"), exist_ok=True)
+    with open(at("broken.safetensors"), "wb") as f, open(checkpoint, "rb") as g:
+        f.write(g.read()[:-100])
+    for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "give one"), (["--video", at("x.avi")], "must end in .mp4"),
+                        (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "is there already"),
+                        (["--gif", at("none/x.gif")], "No such file"), (["--gif", at("x.gif"), "--episodes=101"], "at most 100"),
+                        (["--gif", ""], "no name"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),
+                        (["--gif", at("x.gif"), "--set", "Learner.HiddenLayers=8"], "does not hold")]:
+        r = ctl("eval", checkpoint, *words)
+        assert r.status != 0 and want in r.err and not r.out, (words, r.status, r.out, r.err)
+    r = ctl("eval", at("broken.safetensors"), "--gif", at("x.gif"))
+    assert r.status == 2 and "cut short" in r.err, r.err
+    equal(ctl("env", "show", "CartPole-v1", "--gif", at("x.gif")).status, 2, "show takes no --gif")
+    nothing_but(before | {"there", "broken.safetensors"})
+
+
+tell()

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A policy plays the episodes that an evaluation of it plays, by the same functions and on the same streams, and somebody watches: what
+ * each state looks like, as shapes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actor/host.h"
+#include "lib/cleanup.h"
+#include "lib/slot.h"
+#include "trial/trial.h"
+
+DEFINE_CLEANUP(Host *, host_free)
+
+static int problem(const Trial *trial, TrialProblem problem, int detail) {
+        trial->page->problem = problem;
+        trial->page->detail = detail;
+        return -ECANCELED;
+}
+
+ActordShape *picture_new(const Trial *trial, const ActordEnv *env) {
+        ActordShape *shapes;
+
+        if (!env_has_picture(env)) {
+                (void) problem(trial, TRIAL_PROBLEM_PICTURE, 0);
+                return NULL;
+        }
+        shapes = calloc(ACTORD_SHAPES_MAX, sizeof(*shapes));
+        if (!shapes)
+                (void) problem(trial, TRIAL_PROBLEM_SETUP, ENOMEM);
+        return shapes;
+}
+
+int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, ActordShape *shapes) {
+        ActordView view = {};
+        int r;
+
+        r = env->draw(instance, &view, shapes);
+        if (r < 0)
+                return r;
+        if (picture_check(&view, shapes) < 0)
+                return problem(trial, TRIAL_PROBLEM_PICTURE_BAD, (int) view.n_shapes);
+        trial_say(TRIAL_PICTURE, &view, sizeof(view), shapes, view.n_shapes * sizeof(*shapes));
+        return 0;
+}
+
+static void bank_write(uint8_t *bank, uint64_t at, const double *numbers, uint64_t n) {
+        float *floats = (float *) (bank + at);
+
+        for (uint64_t i = 0; i < n; i++)
+                floats[i] = (float) numbers[i];
+}
+
+/* Version 0 in bank 0. They were floats, and doubles hold these. */
+static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
+        const TrialRequest *request = trial->request;
+        const double *numbers =
+                        trial->numbers + request->n_state + request->n_actions * request->action_numbers;
+        const uint64_t n_observation = page->network.n_observation;
+        const uint64_t n = _TRIAL_POLICY_NUMBER_MAX + 2 * n_observation + page->network.n_parameters;
+        PolicyHead *head;
+        uint8_t *bank;
+
+        if (request->n_policy != n)
+                return problem(trial, TRIAL_PROBLEM_POLICY, (int) n);
+        bank = aligned_alloc(64, (page->policy.bank_bytes + 63) & ~UINT64_C(63));
+        if (!bank)
+                return -ENOMEM;
+        memset(bank, 0, page->policy.bank_bytes);
+
+        head = (PolicyHead *) bank;
+        head->observation_clip = numbers[TRIAL_POLICY_CLIP];
+        head->epsilon = numbers[TRIAL_POLICY_EPSILON];
+        numbers += _TRIAL_POLICY_NUMBER_MAX;
+        bank_write(bank, page->policy.mean_at, numbers, n_observation);
+        bank_write(bank, page->policy.inverse_sd_at, numbers + n_observation, n_observation);
+        bank_write(bank, page->policy.parameters_at, numbers + 2 * n_observation,
+                        page->network.n_parameters);
+        *ret = bank;
+        return 0;
+}
+
+static int play_episode(const Trial *trial, Host *host, uint64_t episode, ActordShape *shapes) {
+        TrialEpisode said = { .episode = episode };
+        const PolicyHead *policy;
+        ActordStep step = {};
+        Instance *instance;
+        uint32_t t;
+        int r;
+
+        r = host_policy(host, 0, &policy);
+        if (r >= 0)
+                r = evaluation_begin(host, episode, &instance);
+        if (r >= 0)
+                r = picture_say(trial, host->env, instance->memory, shapes);
+        if (r < 0)
+                return r;
+
+        for (t = 0; !evaluation_ended(host, &step, t); t++) {
+                atomic_fetch_add_explicit(&trial->page->progress, 1, memory_order_relaxed);
+                r = evaluation_step(host, policy, instance, episode, t, &step);
+                if (r >= 0)
+                        r = picture_say(trial, host->env, instance->memory, shapes);
+                if (r < 0)
+                        return r;
+                said.episode_return += step.reward;
+        }
+        said.n_steps = t;
+        trial_say(TRIAL_EPISODE, &said, sizeof(said), NULL, 0);
+        return 0;
+}
+
+static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec) {
+        _cleanup_free_ ActordShape *shapes = picture_new(trial, env);
+        _cleanup_free_ JobPage *page = calloc(1, sizeof(*page));
+        _cleanup_free_ void *policy = NULL;
+        _cleanup_(host_freep) Host *host = NULL;
+        ActorContext context = { .settings = trial->settings, .page = page, .n_containers = 1 };
+        int r;
+
+        if (!shapes)
+                return -ECANCELED;
+        r = page ? job_page_make(trial->settings, spec, page) : -ENOMEM;
+        if (r < 0)
+                return problem(trial, TRIAL_PROBLEM_SETUP, -r);
+        r = policy_new(trial, page, &policy);
+        if (r < 0)
+                return r;
+
+        context.policy = policy;
+        r = host_new(&context, env, &host);
+        for (uint64_t episode = 0; episode < trial->request->n_episodes && r >= 0; episode++)
+                r = play_episode(trial, host, episode, shapes);
+        return r;
+}
+
+void trial_play(const Trial *trial, const ActordEnv *env, const void *userdata) {
+        TrialSpec said;
+        int r;
+
+        if (!trial_learn_spec(trial, env, &said))
+                return;
+        trial_say(TRIAL_SPEC, &said, sizeof(said), NULL, 0);
+        r = play(trial, env, &said.spec);
+        if (r < 0 && r != -ECANCELED) {
+                trial->page->fault = FAULT_ENVIRONMENT;
+                trial->page->detail = -r;
+        }
+}
