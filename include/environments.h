@@ -15,6 +15,7 @@
         X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                               \
         X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, "GoalVelocity")                       \
         X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0, "GoalVelocity")     \
+        X("Catch-v0", "", "catch a falling ball, seen as an image", NAN, "ImageSize")                      \
         X("phydrl-cartpole", "", "hold a pole inside a safety envelope", NAN,                              \
                         "Friction ModelGain Disturbance LyapunovReward TerminateWhenUnsafe")               \
         X("iot5g-discrete", "", "give a moving 5G device its resources", NAN,                              \

@@ -13,23 +13,35 @@
 #define LAYERS_MAX 48u
 #define POLICY_BANKS 4u
 
-typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER } LayerKind;              /* PARAMETER: reads nothing; n_out numbers */
+typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } LayerKind; /* PARAMETER: reads nothing; n_out numbers */
 typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
 typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
 typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN, ACT_EPSILON_GREEDY } ActKind;    /* how an output row becomes an action */
+
+/* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a convolution writes has its channels
+ * first, rows of columns in each. Whatever would begin beyond the last whole square is not read. */
+typedef struct Convolution {
+        uint32_t channels, height, width;       /* of the image that it reads */
+        uint32_t channel_step, row_step, column_step;   /* numbers from one to the next: observations may have their channels last */
+        uint32_t kernel, stride, padding;
+        uint32_t out_height, out_width;
+} Convolution;
 
 typedef struct Layer {
         char name[32];                          /* of the tensor in a checkpoint: actor.0, critic.2, log_std */
         uint32_t kind, activation, output;
         uint32_t input;                         /* index of the layer it reads; own index: the observation */
-        uint32_t n_in, n_out;
-        uint64_t weight_at, bias_at;            /* elements into the flat parameters; weight [n_out][n_in], row-major */
+        uint32_t n_in, n_out;                   /* numbers that it reads and writes, of one row */
+        uint32_t n_units, n_reads;              /* DENSE: n_out, n_in; CONVOLUTION: channels, and the numbers of a square in all channels read */
+        uint64_t weight_at, bias_at;            /* elements into the flat parameters; weight [n_units][n_reads], row-major; bias [n_units] */
         double init_gain;
+        Convolution convolution;                /* of a CONVOLUTION, whose weight is [channels][channels read][kernel][kernel] */
 } Layer;
 
 typedef struct Network {
         uint32_t n_layers, act;
         uint32_t n_observation, n_action;       /* numbers in an observation; choices, or dimensions of a continuous action */
+        uint32_t pixels, reserved;              /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
         uint64_t n_parameters;
         Layer layers[LAYERS_MAX];
 } Network;

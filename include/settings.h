@@ -17,6 +17,9 @@
 
 #define SETTINGS_ABI 2u
 #define HIDDEN_LAYERS_MAX 8u
+#define CONVOLUTIONS_MAX 6u
+#define CONVOLUTION_CHANNELS_MAX 1024u
+#define CONVOLUTION_SIDE_MAX 64u        /* of a kernel, and between two */
 #define OPTIONS_MAX 32u
 #define SCHEDULE_RUNS_MAX 32u
 #define SCHEDULE_ROUNDS_MAX 1000000u    /* of one run */
@@ -207,7 +210,8 @@ enum KernelClass_ {
         X(Learner, EpsilonStart, f64, epsilon_start, "1", 0, 1, "chance of a random action, at first")                       \
         X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1, "and after EpsilonSteps")                                     \
         X(Learner, EpsilonSteps, u64, epsilon_steps, "10000", 0, 1e18, "environment steps over which it falls")              \
-        X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 1, 65536, "units of each hidden layer")                    \
+        X(Learner, Convolutions, convolutions, convolutions, "", 0, 0, "before them: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2") \
+        X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536, "units of each hidden layer; 0: none, after Convolutions") \
         X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")                              \
         X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0, "policy and value share the hidden layers")              \
         X(Learner, LogStdInit, f64, log_std_init, "0", -20, 5, "of continuous actions")                                      \
@@ -239,6 +243,7 @@ enum KernelClass_ {
 
 typedef char setting_string[256];
 typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } setting_u32list;
+typedef struct setting_convolutions { uint32_t n, reserved; struct { uint32_t channels, kernel, stride, padding; } layers[CONVOLUTIONS_MAX]; } setting_convolutions;
 typedef struct setting_counts { uint32_t n, reserved; struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX]; } setting_counts;
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;   /* kind: Scheduler_; argument: after a colon, or "" */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;           /* 1,024 CPUs; none set: all */
@@ -291,6 +296,11 @@ static inline uint32_t settings_curvature(const JobSettings *s) {
 
 static inline bool settings_noise_scale(const JobSettings *s) {
         return s->noise_scale || s->scheduler.kind == SCHEDULER_KUNGFU || s->scheduler.kind == SCHEDULER_AUTO;
+}
+
+/* HiddenLayers=0: none. */
+static inline uint32_t settings_hidden_layers(const JobSettings *s) {
+        return s->hidden_layers.n == 1 && s->hidden_layers.values[0] == 0 ? 0 : s->hidden_layers.n;
 }
 
 /* Where a scheduler wants to arrive; NaN: nowhere in particular. */

@@ -125,6 +125,8 @@ static int make_page(Invoker *i, const ActordEnvSpec *spec, uint32_t *ret_fault,
         if (r < 0) {
                 *ret_detail = r == -EOPNOTSUPP ? SPEC_FIELD_VALUES
                               : r == -ENOSPC   ? SPEC_FIELD_STORE
+                              : r == -EDOM     ? SPEC_FIELD_IMAGE
+                              : r == -E2BIG    ? SPEC_FIELD_SIZE
                                                : SPEC_FIELD_ACTION_KIND;
                 return r;
         }

@@ -16,6 +16,7 @@ Batch *batch_free(Batch *batch) {
                 return NULL;
 
         free(batch->observations);
+        free(batch->pixels);
         free(batch->choices);
         free(batch->actions);
         free(batch->rewards);
@@ -39,7 +40,10 @@ static int batch_allocate(Batch *b) {
         size_t n_choices = b->act != ACT_GAUSSIAN ? n : 1;
         size_t n_actions = b->act == ACT_GAUSSIAN ? n : 1;
 
-        b->observations = calloc(n, sizeof(float) * b->n_observation);
+        if (b->images)
+                b->pixels = calloc(n, b->n_observation);
+        else
+                b->observations = calloc(n, sizeof(float) * b->n_observation);
         b->choices = calloc(n_choices, sizeof(int32_t));
         b->actions = calloc(n_actions, sizeof(float) * b->n_action);
         b->rewards = calloc(n, sizeof(double));
@@ -55,10 +59,10 @@ static int batch_allocate(Batch *b) {
         b->taken = calloc(b->n_actors_max, sizeof(uint8_t));
         b->lost = calloc(slots, sizeof(uint8_t));
 
-        return b->observations && b->choices && b->actions && b->rewards && b->scaled && b->ends &&
-                                               b->behaviour_log_probability && b->log_probability &&
-                                               b->value && b->advantage && b->target && b->order &&
-                                               b->n_finals && b->taken && b->lost
+        return (b->observations || b->pixels) && b->choices && b->actions && b->rewards && b->scaled &&
+                                               b->ends && b->behaviour_log_probability &&
+                                               b->log_probability && b->value && b->advantage && b->target &&
+                                               b->order && b->n_finals && b->taken && b->lost
                                ? 0
                                : -ENOMEM;
 }
@@ -86,6 +90,7 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         b->n_observation = shape->n_observation;
         b->n_action = shape->n_action;
         b->act = shape->act;
+        b->images = shape->images;
         b->step_rows = (uint32_t) step_rows;
         b->next_rows = (uint32_t) (step_rows + shape->envs);
         b->block_rows = (uint32_t) block_rows;
@@ -117,6 +122,7 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
                                         .n_observation = page->network.n_observation,
                                         .n_action = page->network.n_action,
                                         .act = page->network.act,
+                                        .images = page->network.pixels,
                                         .finals_max = (uint32_t) l->finals_max,
                         },
                         ret);

@@ -19,9 +19,11 @@ typedef struct Batch {
         uint32_t next_rows;  /* step_rows + envs: where an actor's finals begin */
         uint32_t block_rows; /* of one actor */
         uint32_t finals_max;
+        uint32_t images; /* `pixels` are there, not `observations` */
         size_t n_rows;
 
         float *observations;              /* [n_rows][n_observation]: raw, then normalised in place */
+        uint8_t *pixels;                  /* [n_rows][n_observation]: raw, a quarter of the memory */
         int32_t *choices;                 /* [n_rows] */
         float *actions;                   /* [n_rows][n_action] */
         double *rewards;                  /* raw */
@@ -42,6 +44,16 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
 /* With the actors, environments, steps, finals and numbers of another. */
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
+
+/* Bytes of one row's observation, and where they are. */
+static inline size_t batch_observation_bytes(const Batch *batch) {
+        return batch->n_observation * (batch->images ? sizeof(uint8_t) : sizeof(float));
+}
+
+static inline void *batch_observation(const Batch *batch, size_t row) {
+        return batch->images ? (void *) (batch->pixels + row * batch->n_observation)
+                             : (void *) (batch->observations + row * batch->n_observation);
+}
 
 static inline size_t batch_block(const Batch *batch, uint32_t actor) {
         return (size_t) actor * batch->block_rows;

@@ -19,6 +19,7 @@ Buffer *buffer_free(Buffer *buffer) {
         free(buffer->n_actors);
         free(buffer->n_finals);
         free(buffer->columns.observations);
+        free(buffer->columns.pixels);
         free(buffer->columns.choices);
         free(buffer->columns.actions);
         free(buffer->columns.scaled);
@@ -34,7 +35,10 @@ static int buffer_allocate(Buffer *buffer, const Batch *live) {
 
         buffer->n_actors = calloc(buffer->n, sizeof(uint64_t));
         buffer->n_finals = calloc((size_t) buffer->n * live->n_actors_max, sizeof(uint32_t));
-        c->observations = calloc(n, sizeof(float) * live->n_observation);
+        if (live->images)
+                c->pixels = calloc(n, live->n_observation);
+        else
+                c->observations = calloc(n, sizeof(float) * live->n_observation);
         c->scaled = calloc(n, sizeof(float));
         c->ends = calloc(n, sizeof(uint8_t));
         c->behaviour_log_probability = calloc(n, sizeof(float));
@@ -43,8 +47,9 @@ static int buffer_allocate(Buffer *buffer, const Batch *live) {
         else
                 c->choices = calloc(n, sizeof(int32_t));
 
-        return buffer->n_actors && buffer->n_finals && c->observations && c->scaled && c->ends &&
-                                               c->behaviour_log_probability && (c->actions || c->choices)
+        return buffer->n_actors && buffer->n_finals && (c->observations || c->pixels) && c->scaled &&
+                                               c->ends && c->behaviour_log_probability &&
+                                               (c->actions || c->choices)
                                ? 0
                                : -ENOMEM;
 }
@@ -71,7 +76,8 @@ int buffer_new(uint32_t n, const Batch *live, Buffer **ret) {
                 size_t first = i * live->n_rows;
 
                 *view = *live;
-                view->observations = c->observations + first * live->n_observation;
+                view->observations = c->observations ? c->observations + first * live->n_observation : NULL;
+                view->pixels = c->pixels ? c->pixels + first * live->n_observation : NULL;
                 view->choices = c->choices ? c->choices + first : NULL;
                 view->actions = c->actions ? c->actions + first * live->n_action : NULL;
                 view->scaled = c->scaled + first;
@@ -91,7 +97,7 @@ void buffer_push(Buffer *buffer, const Batch *live, uint32_t n_actors) {
 
         buffer->n_actors[at] = n_actors;
         memcpy(view->n_finals, live->n_finals, n_actors * sizeof(uint32_t));
-        memcpy(view->observations, live->observations, n * live->n_observation * sizeof(float));
+        memcpy(batch_observation(view, 0), batch_observation(live, 0), n * batch_observation_bytes(live));
         memcpy(view->scaled, live->scaled, n * sizeof(float));
         memcpy(view->ends, live->ends, n * sizeof(uint8_t));
         memcpy(view->behaviour_log_probability, live->behaviour_log_probability, n * sizeof(float));
@@ -135,8 +141,8 @@ static bool block_possible(const Batch *b, uint32_t actor) {
                         return false;
         }
         return n_truncated == b->n_finals[actor] && n_truncated <= b->finals_max &&
-               floats_finite(b->observations + block * b->n_observation,
-                               (size_t) (b->next_rows + n_truncated) * b->n_observation) &&
+               (b->images || floats_finite(b->observations + block * b->n_observation,
+                                             (size_t) (b->next_rows + n_truncated) * b->n_observation)) &&
                floats_finite(b->scaled + block, b->step_rows) &&
                floats_finite(b->behaviour_log_probability + block, b->step_rows) &&
                (!b->actions || floats_finite(b->actions + block * b->n_action,

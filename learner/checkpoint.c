@@ -84,11 +84,16 @@ static void list_layers(TensorList *list, Learner *l) {
                 }
 
                 (void) snprintf(name, sizeof(name), "%s.weight", layer->name);
-                row = tensor_add(list, name, "F32", net->parameters + layer->weight_at, layer->n_out);
+                row = tensor_add(list, name, "F32", net->parameters + layer->weight_at, layer->n_units);
                 row->n_dims = 2;
-                row->shape[1] = layer->n_in;
+                row->shape[1] = layer->n_reads;
+                if (layer->kind == LAYER_CONVOLUTION) {
+                        row->n_dims = 4;
+                        row->shape[1] = layer->convolution.channels;
+                        row->shape[2] = row->shape[3] = layer->convolution.kernel;
+                }
                 (void) snprintf(name, sizeof(name), "%s.bias", layer->name);
-                tensor_add(list, name, "F32", net->parameters + layer->bias_at, layer->n_out);
+                tensor_add(list, name, "F32", net->parameters + layer->bias_at, layer->n_units);
         }
         tensor_add(list, "adam.m", "F32", net->m, net->n);
         tensor_add(list, "adam.v", "F32", net->v, net->n);
@@ -107,6 +112,14 @@ static void list_store_numbers(TensorList *list, Learner *l) {
                                 l->runtime->replay->n_slots);
 }
 
+static void list_replay_observations(
+                TensorList *list, const Replay *replay, const char *dtype, size_t element_bytes) {
+        uint64_t n = replay->n_slots * replay->capacity * (replay->observation_bytes / element_bytes);
+
+        tensor_add(list, "replay.observations", dtype, replay->observations, n);
+        tensor_add(list, "replay.successors", dtype, replay->successors, n);
+}
+
 static void list_store_columns(TensorList *list, Learner *l) {
         const Runtime *rt = l->runtime;
         const Buffer *buffer = rt->buffer;
@@ -117,9 +130,8 @@ static void list_store_columns(TensorList *list, Learner *l) {
                 tensor_add(list, "target.parameters", "F32", rt->nets[NET_TARGET]->parameters,
                                 rt->nets[NET_TARGET]->n);
         if (replay) {
-                tensor_add(list, "replay.observations", "F32", replay->observations,
-                                n * replay->n_observation);
-                tensor_add(list, "replay.successors", "F32", replay->successors, n * replay->n_observation);
+                if (!replay->images)
+                        list_replay_observations(list, replay, "F32", sizeof(float));
                 tensor_add(list, "replay.rewards", "F32", replay->rewards, n);
                 tensor_add(list, "replay.choices", "I32", replay->choices, n);
         }
@@ -127,8 +139,9 @@ static void list_store_columns(TensorList *list, Learner *l) {
                 return;
         tensor_add(list, "buffer.finals", "I32", buffer->n_finals,
                         (uint64_t) buffer->n * l->batch->n_actors_max);
-        tensor_add(list, "buffer.observations", "F32", buffer->columns.observations,
-                        n * l->batch->n_observation);
+        if (!l->batch->images)
+                tensor_add(list, "buffer.observations", "F32", buffer->columns.observations,
+                                n * l->batch->n_observation);
         tensor_add(list, "buffer.rewards", "F32", buffer->columns.scaled, n);
         tensor_add(list, "buffer.log_probabilities", "F32", buffer->columns.behaviour_log_probability, n);
         if (buffer->columns.actions)
@@ -142,6 +155,11 @@ static void list_store_bytes(TensorList *list, Learner *l) {
 
         if (buffer)
                 tensor_add(list, "buffer.ends", "U8", buffer->columns.ends, buffer->n * l->batch->n_rows);
+        if (buffer && l->batch->images)
+                tensor_add(list, "buffer.observations", "U8", buffer->columns.pixels,
+                                buffer->n * l->batch->n_rows * l->batch->n_observation);
+        if (l->runtime->replay && l->runtime->replay->images)
+                list_replay_observations(list, l->runtime->replay, "U8", sizeof(uint8_t));
         if (l->runtime->replay)
                 tensor_add(list, "replay.ends", "U8", l->runtime->replay->ends,
                                 l->runtime->replay->n_slots * l->runtime->replay->capacity);

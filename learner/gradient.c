@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "learner/blas.h"
+#include "learner/convolution.h"
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(Pass *, pass_free)
@@ -23,25 +24,32 @@ Pass *pass_free(Pass *pass) {
 
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
-        size_t columns = network->n_observation, n_in = 0;
+        size_t columns = network->n_observation, n_in = 0, squares = 0, n;
         float *at;
 
         assert(network);
         assert(ret);
 
         for (uint32_t i = 0; i < network->n_layers; i++) {
-                columns += 2 * (size_t) network->layers[i].n_out;
-                n_in = network->layers[i].n_in > n_in ? network->layers[i].n_in : n_in;
+                const Layer *l = &network->layers[i];
+
+                columns += 2 * (size_t) l->n_out;
+                if (l->kind == LAYER_CONVOLUTION) {
+                        n = convolution_scratch(l, SHARD_ROWS_MAX);
+                        squares = n > squares ? n : squares;
+                } else
+                        n_in = l->n_in > n_in ? l->n_in : n_in;
         }
         columns += n_in;
+        n = (columns * SHARD_ROWS_MAX + squares) * sizeof(float);
 
         pass = calloc(1, sizeof(*pass));
         if (!pass)
                 return -ENOMEM;
-        pass->memory = aligned_alloc(64, columns * SHARD_ROWS_MAX * sizeof(float));
+        pass->memory = aligned_alloc(64, n);
         if (!pass->memory)
                 return -ENOMEM;
-        memset(pass->memory, 0, columns * SHARD_ROWS_MAX * sizeof(float));
+        memset(pass->memory, 0, n);
 
         pass->network = network;
         pass->stride = SHARD_ROWS_MAX;
@@ -54,30 +62,44 @@ int pass_new(const Network *network, Pass **ret) {
                 pass->d_output[i] = at + (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
                 at += 2 * (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
         }
+        pass->squares = at;
 
         *ret = TAKE_PTR(pass);
         return 0;
 }
 
+/* Numbers that share a unit's bias, side by side: the shard's rows, for each square that a convolution reads. */
+static uint32_t unit_rows(const Pass *pass, const Layer *l) {
+        return l->n_out / l->n_units * pass->stride;
+}
+
 void pass_forward(Pass *pass, const float *parameters) {
         for (uint32_t i = 0; i < pass->network->n_layers; i++) {
                 const Layer *l = &pass->network->layers[i];
+                const float *x = l->input == i ? pass->input : pass->output[l->input];
                 float *y = pass->output[i];
 
                 switch ((LayerKind) l->kind) {
                 case LAYER_DENSE:
-                        blas_forward(parameters + l->weight_at,
-                                        l->input == i ? pass->input : pass->output[l->input], l->n_out,
-                                        l->n_in, pass->stride, y);
+                        blas_forward(parameters + l->weight_at, x, l->n_out, l->n_in, pass->stride, y);
+                        break;
+                case LAYER_CONVOLUTION:
+                        convolution_forward(l, parameters + l->weight_at, x, pass->stride, pass->squares, y);
                         break;
                 case LAYER_PARAMETER: memset(y, 0, (size_t) l->n_out * pass->stride * sizeof(float)); break;
                 }
-                kernel_bias_activate(y, parameters + l->bias_at, l->n_out, pass->stride, l->activation);
+                kernel_bias_activate(
+                                y, parameters + l->bias_at, l->n_units, unit_rows(pass, l), l->activation);
         }
 }
 
 static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, const float *x,
                 bool accumulate, float *gradient) {
+        if (l->kind == LAYER_CONVOLUTION) {
+                convolution_backward_weight(
+                                l, dy, x, pass->stride, accumulate, pass->squares, gradient + l->weight_at);
+                return;
+        }
         if (!blas_prefers_transposed(l->n_out, l->n_in, pass->stride)) {
                 blas_backward_weight(
                                 dy, x, l->n_out, l->n_in, pass->stride, accumulate, gradient + l->weight_at);
@@ -96,18 +118,22 @@ void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *
                 const Layer *l = &pass->network->layers[i];
                 float *dy = pass->d_output[i];
 
-                kernel_activation_backward(dy, pass->output[i], gradient + l->bias_at, l->n_out,
-                                pass->stride, l->activation, accumulate);
+                kernel_activation_backward(dy, pass->output[i], gradient + l->bias_at, l->n_units,
+                                unit_rows(pass, l), l->activation, accumulate);
                 if (l->kind == LAYER_PARAMETER)
                         continue;
 
                 layer_backward_weight(pass, l, dy, l->input == i ? pass->input : pass->output[l->input],
                                 accumulate, gradient);
-                if (l->input != i) {
+                if (l->input == i)
+                        continue;
+                if (l->kind == LAYER_CONVOLUTION)
+                        convolution_backward_input(l, parameters + l->weight_at, dy, pass->stride,
+                                        collected[l->input], pass->squares, pass->d_output[l->input]);
+                else
                         blas_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
                                         collected[l->input], pass->d_output[l->input]);
-                        collected[l->input] = true;
-                }
+                collected[l->input] = true;
         }
 }
 

@@ -40,8 +40,8 @@ static void rows_orthonormalise(double *x, size_t rows, size_t n) {
 }
 
 static int layer_init_orthogonal(const Layer *l, ActordRandom *random, float *parameters) {
-        bool wide = l->n_out <= l->n_in;
-        size_t rows = wide ? l->n_out : l->n_in, n = wide ? l->n_in : l->n_out;
+        bool wide = l->n_units <= l->n_reads;
+        size_t rows = wide ? l->n_units : l->n_reads, n = wide ? l->n_reads : l->n_units;
         _cleanup_free_ double *x = calloc(rows, n * sizeof(double));
 
         if (!x)
@@ -51,21 +51,21 @@ static int layer_init_orthogonal(const Layer *l, ActordRandom *random, float *pa
                 x[i] = actord_random_normal(random);
         rows_orthonormalise(x, rows, n);
 
-        for (size_t o = 0; o < l->n_out; o++)
-                for (size_t i = 0; i < l->n_in; i++)
-                        parameters[l->weight_at + o * l->n_in + i] =
+        for (size_t o = 0; o < l->n_units; o++)
+                for (size_t i = 0; i < l->n_reads; i++)
+                        parameters[l->weight_at + o * l->n_reads + i] =
                                         (float) (l->init_gain * (wide ? x[o * n + i] : x[i * n + o]));
-        for (size_t o = 0; o < l->n_out; o++)
+        for (size_t o = 0; o < l->n_units; o++)
                 parameters[l->bias_at + o] = 0.0f;
         return 0;
 }
 
 static void layer_init_uniform(const Layer *l, ActordRandom *random, float *parameters) {
-        double bound = 1.0 / sqrt(l->n_in);
+        double bound = 1.0 / sqrt(l->n_reads);
 
-        for (size_t i = 0; i < (size_t) l->n_out * l->n_in; i++)
+        for (size_t i = 0; i < (size_t) l->n_units * l->n_reads; i++)
                 parameters[l->weight_at + i] = (float) actord_random_uniform(random, -bound, bound);
-        for (size_t o = 0; o < l->n_out; o++)
+        for (size_t o = 0; o < l->n_units; o++)
                 parameters[l->bias_at + o] = (float) actord_random_uniform(random, -bound, bound);
 }
 

@@ -71,11 +71,27 @@ static bool numbers_within(const float *x, size_t n, double low, double high) {
         return n_bad == 0;
 }
 
-/* One raw observation -> floats in the batch; false if it is not one of the space. */
-static bool observation_take(Intake *intake, const void *from, float *ret) {
+/* Bytes are copied as they are: a byte is a finite number, and only a narrow space can be left by one. */
+static bool pixels_take(const ActordSpace *space, const void *from, size_t n, uint8_t *ret) {
+        size_t n_bad = 0;
+
+        memcpy(ret, from, n);
+        if (space->low <= 0 && space->high >= UINT8_MAX)
+                return true;
+        for (size_t i = 0; i < n; i++)
+                n_bad += ret[i] < space->low || ret[i] > space->high;
+        return n_bad == 0;
+}
+
+/* One raw observation -> a row of the batch; false if it is not one of the space. */
+static bool observation_take(Intake *intake, const void *from, size_t row) {
+        float *ret = batch_observation(intake->batch, row);
         const ActordSpace *space = &intake->page->spec.observation;
         size_t n = intake->batch->n_observation;
         int32_t choice;
+
+        if (intake->batch->images)
+                return pixels_take(space, from, n, intake->batch->pixels + row * n);
 
         memcpy(intake->scratch, from, intake->page->segment.observation_bytes);
         observation_read(space, intake->scratch, ret);
@@ -92,7 +108,7 @@ static Fault observations_take(Intake *intake, uint32_t actor, void *segment, in
 
         for (uint32_t row = 0; row < b->next_rows; row++)
                 if (!observation_take(intake, segment_observation(segment, &intake->page->segment, row),
-                                    b->observations + (batch_block(b, actor) + row) * b->n_observation)) {
+                                    batch_block(b, actor) + row)) {
                         *ret_row = (int32_t) row;
                         return FAULT_OBSERVATION;
                 }
@@ -251,8 +267,7 @@ static Fault finals_take(Intake *intake, uint32_t actor, void *segment, int32_t 
                 *ret_row = (int32_t) row;
                 if (n >= b->finals_max)
                         return FAULT_LENGTHS;
-                if (!observation_take(intake, segment_final(segment, l, n),
-                                    b->observations + (block + b->next_rows + n) * b->n_observation))
+                if (!observation_take(intake, segment_final(segment, l, n), block + b->next_rows + n))
                         return FAULT_OBSERVATION;
                 n++;
         }

@@ -39,6 +39,7 @@ static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
                 .n_observation = live->n_observation,
                 .n_action = live->n_action,
                 .act = live->act,
+                .images = live->images,
         };
 
         return batch_new_shape(&shape, ret);
@@ -49,8 +50,8 @@ static int replay_allocate(Replay *r, const Batch *live, uint32_t n_rows) {
 
         r->n_stored = calloc(r->n_slots, sizeof(uint64_t));
         r->first = calloc((size_t) r->n_slots + 1, sizeof(uint64_t));
-        r->observations = calloc(n, sizeof(float) * r->n_observation);
-        r->successors = calloc(n, sizeof(float) * r->n_observation);
+        r->observations = calloc(n, r->observation_bytes);
+        r->successors = calloc(n, r->observation_bytes);
         r->rewards = calloc(n, sizeof(float));
         r->choices = calloc(n, sizeof(int32_t));
         r->ends = calloc(n, sizeof(uint8_t));
@@ -73,7 +74,8 @@ int replay_new(const JobSettings *settings, const Batch *live, Replay **ret) {
         if (!replay)
                 return -ENOMEM;
         replay->n_slots = live->n_actors_max * live->envs;
-        replay->n_observation = live->n_observation;
+        replay->observation_bytes = batch_observation_bytes(live);
+        replay->images = live->images;
         replay->n_action = live->n_action;
         replay->capacity = algorithm_replay_steps(settings);
         replay->n_steps = settings->n_steps;
@@ -93,10 +95,10 @@ static size_t replay_at(const Replay *replay, uint32_t slot, uint64_t step) {
 
 static void step_enter(
                 Replay *replay, uint32_t slot, const Batch *live, size_t row, size_t next, uint8_t end) {
-        size_t at = replay_at(replay, slot, replay->n_stored[slot]++), n = replay->n_observation;
+        size_t at = replay_at(replay, slot, replay->n_stored[slot]++), n = replay->observation_bytes;
 
-        memcpy(replay->observations + at * n, live->observations + row * n, n * sizeof(float));
-        memcpy(replay->successors + at * n, live->observations + next * n, n * sizeof(float));
+        memcpy(replay->observations + at * n, batch_observation(live, row), n);
+        memcpy(replay->successors + at * n, batch_observation(live, next), n);
         replay->rewards[at] = live->scaled[row];
         replay->choices[at] = live->choices[row];
         replay->ends[at] = end;
@@ -155,7 +157,7 @@ static uint32_t window_slot(const Replay *replay, uint64_t window) {
 
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) {
         Batch *b = replay->drawn;
-        size_t n = replay->n_observation, at;
+        size_t n = replay->observation_bytes, at;
         double sum = 0.0, discount = 1.0;
         uint32_t slot;
         uint64_t step;
@@ -167,7 +169,7 @@ void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) 
         step = replay->n_stored[slot] - slot_windows(replay, slot) - replay->n_steps + 1 +
                (window - replay->first[slot]);
         at = replay_at(replay, slot, step);
-        memcpy(b->observations + row * n, replay->observations + at * n, n * sizeof(float));
+        memcpy(batch_observation(b, row), replay->observations + at * n, n);
         b->choices[row] = replay->choices[at];
 
         for (uint32_t k = 0; k < replay->n_steps; k++) {
@@ -177,9 +179,18 @@ void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) 
                 if (replay->ends[at] != END_NOT)
                         break;
         }
-        memcpy(b->observations + (b->step_rows + row) * n, replay->successors + at * n, n * sizeof(float));
+        memcpy(batch_observation(b, b->step_rows + row), replay->successors + at * n, n);
         b->scaled[row] = (float) sum;
         replay->discounts[row] = replay->ends[at] == END_TERMINATED ? 0.0f : (float) discount;
+}
+
+static bool floats_finite(const uint8_t *bytes, size_t n_bytes) {
+        const float *x = (const float *) bytes;
+
+        for (size_t i = 0; i < n_bytes / sizeof(float); i++)
+                if (!isfinite(x[i]))
+                        return false;
+        return true;
 }
 
 bool replay_possible(const Replay *replay) {
@@ -194,10 +205,14 @@ bool replay_possible(const Replay *replay) {
                         if (replay->choices[at] < 0 || (uint32_t) replay->choices[at] >= replay->n_action ||
                                         replay->ends[at] > END_TRUNCATED || !isfinite(replay->rewards[at]))
                                 return false;
-                        for (size_t k = at * replay->n_observation; k < (at + 1) * replay->n_observation;
-                                        k++)
-                                if (!isfinite(replay->observations[k]) || !isfinite(replay->successors[k]))
-                                        return false;
+                        if (!replay->images &&
+                                        (!floats_finite(replay->observations +
+                                                                         at * replay->observation_bytes,
+                                                         replay->observation_bytes) ||
+                                                        !floats_finite(replay->successors +
+                                                                                        at * replay->observation_bytes,
+                                                                        replay->observation_bytes)))
+                                return false;
                 }
         }
         return true;

@@ -12,11 +12,13 @@
 #include "learner/batch.h"
 
 typedef struct Replay {
-        uint32_t n_slots, n_observation, n_action;
-        uint64_t capacity;                /* steps of each slot */
-        uint64_t *n_stored;               /* [n_slots]: steps ever */
-        float *observations, *successors; /* [n_slots][capacity][n_observation] */
-        float *rewards;                   /* [n_slots][capacity] */
+        uint32_t n_slots, n_action;
+        uint32_t images;                    /* observations are bytes, not floats */
+        size_t observation_bytes;           /* of one, as a batch has it */
+        uint64_t capacity;                  /* steps of each slot */
+        uint64_t *n_stored;                 /* [n_slots]: steps ever */
+        uint8_t *observations, *successors; /* [n_slots][capacity][observation_bytes] */
+        float *rewards;                     /* [n_slots][capacity] */
         int32_t *choices;
         uint8_t *ends; /* EndKind; TRUNCATED too where an episode was cut off: it goes on in thought */
 

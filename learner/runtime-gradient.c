@@ -9,11 +9,14 @@
 
 #include "learner/runtime-internal.h"
 #include "learner/values.h"
+#include "lib/forward.h"
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
 /* Learners have equal work: who keeps the others waiting for so long has stopped. */
 #define REDUCE_TIMEOUT_NSEC (120ull * 1000000000u)
+
+enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
 
 enum {
         COLUMN_WEIGHT,
@@ -42,17 +45,33 @@ static size_t gathered_row(const Gathered *g, uint32_t i) {
         return g->order ? g->order[i] : g->first + i;
 }
 
+/* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its last number went. */
+static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
+        for (uint32_t first = 0; first < b->n_observation; first += GATHER_NUMBERS) {
+                uint32_t left = b->n_observation - first, n = left < GATHER_NUMBERS ? left : GATHER_NUMBERS;
+                float *column = input + (size_t) first * g->stride;
+
+                for (uint32_t i = 0; i < g->n; i++) {
+                        size_t at = gathered_row(g, i) * b->n_observation + first;
+
+                        for (uint32_t k = 0; k < n; k++)
+                                column[(size_t) k * g->stride + i] =
+                                                b->images ? (float) b->pixels[at + k] * FORWARD_PIXEL
+                                                          : b->observations[at + k];
+                }
+                for (uint32_t i = g->n; i < g->stride; i++)
+                        for (uint32_t k = 0; k < n; k++)
+                                column[(size_t) k * g->stride + i] = 0.0f;
+        }
+}
+
 /* Rows of the batch become columns of the shard: what the network reads, and which action was taken. */
 static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
-        float *input = bench->pass->input;
-
         bench->pass->stride = g->stride;
+        bench_gather_observations(bench->pass->input, b, g);
         for (uint32_t i = 0; i < g->n; i++) {
                 size_t row = gathered_row(g, i);
-                const float *observation = b->observations + row * b->n_observation;
 
-                for (uint32_t k = 0; k < b->n_observation; k++)
-                        input[(size_t) k * g->stride + i] = observation[k];
                 if (b->act != ACT_GAUSSIAN)
                         bench->choices[i] = b->choices[row];
                 else
@@ -62,8 +81,6 @@ static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         }
 
         for (uint32_t i = g->n; i < g->stride; i++) {
-                for (uint32_t k = 0; k < b->n_observation; k++)
-                        input[(size_t) k * g->stride + i] = 0.0f;
                 bench->choices[i] = 0;
                 for (uint32_t k = 0; k < b->n_action; k++)
                         bench->actions[(size_t) k * g->stride + i] = 0.0f;

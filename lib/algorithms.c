@@ -70,19 +70,23 @@ uint64_t algorithm_replay_steps(const JobSettings *settings) {
         return settings->replay_size / ((uint64_t) settings_actors_max(settings) * settings->envs_per_actor);
 }
 
-uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t n_observation, uint64_t n_action) {
+uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation_bytes, uint64_t n_action) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+        uint64_t n_rows = 0, row_bytes = 0, n;
 
-        /* No overflow: slots, steps, rounds and numbers have at most 22, 20, 6 and 16 bits. */
+        /* Rows do not overflow: slots, steps and rounds have at most 22, 20 and 6 bits. */
         switch ((Store) algorithm_row(settings->algorithm)->store) {
-        case STORE_ROLLOUT: return 0;
+        case STORE_ROLLOUT: break;
         case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */
-                return settings->buffer_batches * slots * (settings->rollout_steps + UINT64_C(1)) *
-                       (4 * (n_observation + n_action) + 9);
+                n_rows = settings->buffer_batches * slots * (settings->rollout_steps + UINT64_C(1));
+                row_bytes = observation_bytes + 4 * n_action + 9;
+                break;
         case STORE_REPLAY: /* observations before and after, choices, rewards, ends */
-                return slots * algorithm_replay_steps(settings) * (8 * n_observation + 9);
+                n_rows = slots * algorithm_replay_steps(settings);
+                row_bytes = 2 * observation_bytes + 9;
+                break;
         }
-        return 0;
+        return __builtin_mul_overflow(n_rows, row_bytes, &n) ? UINT64_MAX : n;
 }
 
 bool algorithm_uses(uint32_t algorithm, Setting setting) {

@@ -112,11 +112,34 @@ struct Forward {
         const Kernels *kernels;
         uint64_t acts;              /* bit i: layer i is needed to act, not for the value alone */
         float *observation;         /* padded to LANES, as each output is */
-        float *outputs[LAYERS_MAX]; /* of DENSE layers */
+        float *square;              /* what one unit of a convolution reads, padded */
+        float *units;               /* what all of them write for it, padded */
+        float *outputs[LAYERS_MAX]; /* of all but PARAMETER layers */
 };
+
+static size_t max_of(size_t a, size_t b) {
+        return a > b ? a : b;
+}
 
 static size_t padded(size_t n) {
         return (n + LANES - 1) / LANES * LANES;
+}
+
+/* Whether each square lies in the image and its padding, and the image in what is read. */
+static bool convolution_possible(const Layer *layer) {
+        const Convolution *c = &layer->convolution;
+        uint64_t reads = (uint64_t) c->channels * c->kernel * c->kernel;
+        uint64_t last = (uint64_t) (c->channels - UINT64_C(1)) * c->channel_step +
+                        (uint64_t) (c->height - UINT64_C(1)) * c->row_step +
+                        (uint64_t) (c->width - UINT64_C(1)) * c->column_step;
+
+        return c->channels > 0 && c->height > 0 && c->width > 0 && c->kernel > 0 && c->stride > 0 &&
+               c->out_height > 0 && c->out_width > 0 && c->padding < c->kernel && last < layer->n_in &&
+               layer->n_reads == reads && reads <= FORWARD_SCRATCH_MAX &&
+               layer->n_out == (uint64_t) layer->n_units * c->out_height * c->out_width &&
+               (uint64_t) (c->out_height - 1) * c->stride + c->kernel <=
+                               c->height + UINT64_C(2) * c->padding &&
+               (uint64_t) (c->out_width - 1) * c->stride + c->kernel <= c->width + UINT64_C(2) * c->padding;
 }
 
 static bool layer_possible(const Network *network, uint32_t i) {
@@ -127,13 +150,16 @@ static bool layer_possible(const Network *network, uint32_t i) {
                 return false;
         if (layer->kind == LAYER_PARAMETER)
                 return layer->bias_at + layer->n_out <= network->n_parameters;
-        if (layer->kind != LAYER_DENSE || network->layers[layer->input].kind != LAYER_DENSE)
+        if (layer->kind > LAYER_CONVOLUTION || network->layers[layer->input].kind == LAYER_PARAMETER)
                 return false;
 
         n_in = layer->input == i ? network->n_observation : network->layers[layer->input].n_out;
+        if (layer->kind == LAYER_DENSE ? layer->n_units != layer->n_out || layer->n_reads != n_in
+                                       : !convolution_possible(layer))
+                return false;
         return layer->n_in == n_in &&
-               layer->weight_at + (uint64_t) n_in * layer->n_out <= network->n_parameters &&
-               layer->bias_at + layer->n_out <= network->n_parameters;
+               layer->weight_at + (uint64_t) layer->n_units * layer->n_reads <= network->n_parameters &&
+               layer->bias_at + layer->n_units <= network->n_parameters;
 }
 
 static bool network_possible(const Network *network) {
@@ -178,7 +204,7 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         const size_t header = (sizeof(Forward) + 63) / 64 * 64;
         Forward *forward;
         float *next;
-        size_t n;
+        size_t n, squares_most = 0, units_most = 0;
 
         assert(network);
         assert(spec);
@@ -187,10 +213,16 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         if (!network_possible(network))
                 return -EINVAL;
 
-        n = padded(network->n_observation);
+        for (uint32_t i = 0; i < network->n_layers; i++)
+                if (network->layers[i].kind == LAYER_CONVOLUTION) {
+                        squares_most = max_of(squares_most, network->layers[i].n_reads);
+                        units_most = max_of(units_most, network->layers[i].n_units);
+                }
+
+        n = padded(network->n_observation) + padded(squares_most) + padded(units_most);
         for (uint32_t i = 0; i < network->n_layers; i++)
                 n += padded(network->layers[i].n_out);
-        if (n > FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 1))
+        if (n > 3 * FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 3))
                 return -E2BIG;
 
         forward = aligned_alloc(64, header + n * sizeof(float));
@@ -206,6 +238,10 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         next = (float *) ((uint8_t *) forward + header);
         forward->observation = next;
         next += padded(network->n_observation);
+        forward->square = next;
+        next += padded(squares_most);
+        forward->units = next;
+        next += padded(units_most);
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 forward->outputs[i] = next;
                 next += padded(network->layers[i].n_out);
@@ -220,13 +256,56 @@ Forward *forward_free(Forward *forward) {
         return NULL;
 }
 
+/* One square, channel by channel and row by row, zeros where it lies outside of the image. */
+static void square_read(const Convolution *c, const float *x, uint32_t oy, uint32_t ox, float *ret) {
+        int64_t top = (int64_t) oy * c->stride - c->padding, left = (int64_t) ox * c->stride - c->padding;
+        uint32_t first = left < 0 ? (uint32_t) -left : 0;
+        uint32_t end = left + c->kernel > c->width ? (uint32_t) (c->width - left) : c->kernel;
+
+        memset(ret, 0, (size_t) c->channels * c->kernel * c->kernel * sizeof(float));
+        for (uint32_t channel = 0; channel < c->channels; channel++)
+                for (uint32_t ky = 0; ky < c->kernel; ky++, ret += c->kernel) {
+                        int64_t row = top + ky;
+                        const float *from;
+
+                        if (row < 0 || row >= c->height)
+                                continue;
+                        from = x + (int64_t) channel * c->channel_step + row * c->row_step +
+                               (left + first) * c->column_step;
+                        for (uint32_t kx = first; kx < end; kx++, from += c->column_step)
+                                ret[kx] = *from;
+                }
+}
+
+/* A dense layer for each square. */
+static void squares_forward(
+                Forward *forward, const float *parameters, const Layer *layer, const float *x, float *y) {
+        const Convolution *c = &layer->convolution;
+        size_t n_squares = (size_t) c->out_height * c->out_width;
+
+        /* What a dense layer reads beyond its last input are zeros. */
+        memset(forward->square + layer->n_reads, 0,
+                        (padded(layer->n_reads) - layer->n_reads) * sizeof(float));
+        for (uint32_t oy = 0, i = 0; oy < c->out_height; oy++)
+                for (uint32_t ox = 0; ox < c->out_width; ox++, i++) {
+                        square_read(c, x, oy, ox, forward->square);
+                        forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
+                                        forward->square, layer->n_reads, layer->n_units, forward->units);
+                        for (size_t u = 0; u < layer->n_units; u++)
+                                y[u * n_squares + i] = forward->units[u];
+                }
+}
+
 static void layer_forward(Forward *forward, const float *parameters, uint32_t i) {
         const Layer *layer = &forward->network.layers[i];
+        const float *x = layer->input == i ? forward->observation : forward->outputs[layer->input];
         float *y = forward->outputs[i];
 
-        forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
-                        layer->input == i ? forward->observation : forward->outputs[layer->input],
-                        layer->n_in, layer->n_out, y);
+        if (layer->kind == LAYER_CONVOLUTION)
+                squares_forward(forward, parameters, layer, x, y);
+        else
+                forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at, x,
+                                layer->n_in, layer->n_out, y);
 
         switch ((LayerActivation) layer->activation) {
         case LAYER_NONE: break;
@@ -245,6 +324,9 @@ void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *l
         const float *parameters = policy_numbers(bank, layout->parameters_at);
 
         observation_read(&forward->space, observation, forward->observation);
+        if (network->pixels)
+                for (size_t k = 0; k < network->n_observation; k++)
+                        forward->observation[k] *= FORWARD_PIXEL;
         if (bank->observation_clip > 0)
                 observation_normalise(policy_numbers(bank, layout->mean_at),
                                 policy_numbers(bank, layout->inverse_sd_at), bank->observation_clip,
@@ -253,7 +335,7 @@ void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *l
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *layer = &network->layers[i];
 
-                if (layer->kind == LAYER_DENSE && (ret_value || forward->acts >> i & 1))
+                if (layer->kind != LAYER_PARAMETER && (ret_value || forward->acts >> i & 1))
                         layer_forward(forward, parameters, i);
 
                 switch ((LayerOutput) layer->output) {

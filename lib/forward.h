@@ -10,6 +10,9 @@
 
 #define FORWARD_SCRATCH_MAX 65536u /* numbers that one row may take: observation and outputs of all layers */
 
+/* What one step of a byte of an image is worth to a network that reads bytes as such (Network.pixels). */
+#define FORWARD_PIXEL (1.0f / 255.0f)
+
 typedef struct Forward Forward; /* scratch for one caller; made once, no allocation afterwards */
 
 /* 0, -ENOMEM, -E2BIG; -EINVAL: the network is not one that network_derive() makes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settings + spec -> the network as data. Two MLPs, or one whose last hidden layer both heads read. Tensors are named as in CleanRL's
- * scripts, where a layer's number counts the activations between (actor.0, actor.2, ...), so that weights go over without a table. */
+/* Settings + spec -> the network as data. Two sequences of convolutions and hidden layers, or one whose last layer both heads read.
+ * Tensors are named as in CleanRL's scripts, where a layer's number counts the activations between (actor.0, actor.2, ...) and the flattening
+ * of images, so that weights go over without a table. */
 #include "lib/network.h"
 
 #include <assert.h>
@@ -13,8 +14,7 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-static Layer *network_append(
-                Network *network, LayerKind kind, LayerOutput output, uint32_t input, uint32_t n_out) {
+static Layer *network_append(Network *network, LayerKind kind, LayerOutput output, uint32_t input) {
         uint32_t i = network->n_layers++;
         Layer *layer = &network->layers[i];
 
@@ -24,34 +24,156 @@ static Layer *network_append(
         layer->kind = kind;
         layer->output = output;
         layer->input = input;
-        layer->n_out = n_out;
-        if (kind == LAYER_DENSE)
+        if (kind != LAYER_PARAMETER)
                 layer->n_in = input == i ? network->n_observation : network->layers[input].n_out;
-
-        layer->weight_at = network->n_parameters;
-        layer->bias_at = layer->weight_at + (uint64_t) layer->n_in * n_out;
-        network->n_parameters = layer->bias_at + n_out;
         return layer;
 }
 
-/* The hidden layers PREFIX.0, PREFIX.2, ... Returns the index of the last. */
-static uint32_t network_append_hidden(Network *network, const JobSettings *settings, const char *prefix) {
-        for (uint32_t k = 0; k < settings->hidden_layers.n; k++) {
-                uint32_t input = k == 0 ? network->n_layers : network->n_layers - 1;
-                Layer *layer = network_append(network, LAYER_DENSE, OUTPUT_HIDDEN, input,
-                                settings->hidden_layers.values[k]);
+/* Behind the parameters of the layers before it. */
+static void layer_place(Network *network, Layer *layer, uint32_t n_units, uint32_t n_reads) {
+        layer->n_units = n_units;
+        layer->n_reads = n_reads;
+        layer->weight_at = network->n_parameters;
+        layer->bias_at = layer->weight_at + (uint64_t) n_units * n_reads;
+        network->n_parameters = layer->bias_at + n_units;
+}
 
-                layer->activation = settings->activation == ACTIVATION_RELU ? LAYER_RELU : LAYER_TANH;
-                layer->init_gain = M_SQRT2;
-                (void) snprintf(layer->name, sizeof(layer->name), "%s.%u", prefix, 2 * k);
+static Layer *network_append_dense(Network *network, LayerOutput output, uint32_t input, uint32_t n_out) {
+        Layer *layer = network_append(network, LAYER_DENSE, output, input);
+
+        layer->n_out = n_out;
+        layer_place(network, layer, n_out, layer->n_in);
+        return layer;
+}
+
+static void network_append_log_std(Network *network, const char *name) {
+        Layer *layer = network_append(network, LAYER_PARAMETER, OUTPUT_LOG_STD, network->n_layers);
+
+        layer->n_out = network->n_action;
+        layer_place(network, layer, network->n_action, 0);
+        (void) snprintf(layer->name, sizeof(layer->name), "%s", name);
+}
+
+/* How an observation is an image: [height][width]; or of three sizes, of which the smaller one of the first and the last counts the
+ * channels, be it the first one as in a stack of frames, or the last one as in a picture. */
+static int image_of(const ActordSpace *space, Convolution *ret) {
+        const uint32_t *shape = space->shape;
+
+        if (space->kind != ACTORD_BOX || space->n_dims < 2 || space->n_dims > 3)
+                return -EDOM;
+
+        if (space->n_dims == 2)
+                *ret = (Convolution){ .channels = 1, .height = shape[0], .width = shape[1] };
+        else if (shape[0] <= shape[2])
+                *ret = (Convolution){ .channels = shape[0], .height = shape[1], .width = shape[2] };
+        else {
+                *ret = (Convolution){ .channels = shape[2], .height = shape[0], .width = shape[1] };
+                ret->channel_step = 1;
+                ret->column_step = shape[2];
+                ret->row_step = shape[1] * shape[2];
+                return 0;
         }
-        return network->n_layers - 1;
+        ret->column_step = 1;
+        ret->row_step = ret->width;
+        ret->channel_step = ret->height * ret->width;
+        return 0;
+}
+
+/* How many squares fit side by side; 0: not even one. */
+static uint32_t squares_of(uint32_t side, const Convolution *c) {
+        uint32_t padded = side + 2 * c->padding;
+
+        return padded < c->kernel ? 0 : (padded - c->kernel) / c->stride + 1;
+}
+
+/* What the next layer reads. */
+static Convolution convolution_image(const Convolution *c, uint32_t channels) {
+        return (Convolution){
+                .channels = channels,
+                .height = c->out_height,
+                .width = c->out_width,
+                .channel_step = c->out_height * c->out_width,
+                .row_step = c->out_width,
+                .column_step = 1,
+        };
+}
+
+static void layer_is_hidden(Layer *layer, const JobSettings *settings, const char *prefix, uint32_t number) {
+        layer->activation = settings->activation == ACTIVATION_RELU ? LAYER_RELU : LAYER_TANH;
+        layer->init_gain = M_SQRT2;
+        (void) snprintf(layer->name, sizeof(layer->name), "%s.%u", prefix, number);
+}
+
+static int network_append_convolutions(Network *network, const JobSettings *settings,
+                const ActordSpace *space, const char *prefix) {
+        Convolution image;
+        int r;
+
+        if (settings->convolutions.n == 0)
+                return 0;
+        r = image_of(space, &image);
+        if (r < 0)
+                return r;
+
+        for (uint32_t k = 0; k < settings->convolutions.n; k++) {
+                uint32_t channels = settings->convolutions.layers[k].channels, kernel;
+                Layer *layer = network_append(network, LAYER_CONVOLUTION, OUTPUT_HIDDEN,
+                                k == 0 ? network->n_layers : network->n_layers - 1);
+                Convolution *c = &layer->convolution;
+
+                *c = image;
+                c->kernel = kernel = settings->convolutions.layers[k].kernel;
+                c->stride = settings->convolutions.layers[k].stride;
+                c->padding = settings->convolutions.layers[k].padding;
+                c->out_height = squares_of(c->height, c);
+                c->out_width = squares_of(c->width, c);
+                if (c->out_height == 0 || c->out_width == 0)
+                        return -EDOM;
+                if ((uint64_t) c->out_height * c->out_width * channels > FORWARD_SCRATCH_MAX)
+                        return -E2BIG;
+
+                layer->n_out = c->out_height * c->out_width * channels;
+                layer_place(network, layer, channels, c->channels * kernel * kernel);
+                layer_is_hidden(layer, settings, prefix, 2 * k);
+                image = convolution_image(c, channels);
+        }
+        return 0;
+}
+
+/* A layer's number in its sequence: convolutions and hidden layers each have an activation behind them, and what a convolution writes is
+ * flattened before a dense layer reads it. */
+static uint32_t dense_number(const JobSettings *settings, uint32_t k) {
+        return 2 * (settings->convolutions.n + k) + (settings->convolutions.n > 0);
+}
+
+/* Convolutions and hidden layers, PREFIX.0, PREFIX.2, ... Returns the index of the last, or a negative errno. */
+static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
+                const char *prefix) {
+        bool first = settings->convolutions.n == 0;
+        int r;
+
+        r = network_append_convolutions(network, settings, space, prefix);
+        if (r < 0)
+                return r;
+
+        for (uint32_t k = 0; k < settings_hidden_layers(settings); k++, first = false) {
+                uint32_t input = first ? network->n_layers : network->n_layers - 1;
+
+                if (settings->hidden_layers.values[k] < 1)
+                        return -EINVAL;
+                if (settings->hidden_layers.values[k] > FORWARD_SCRATCH_MAX)
+                        return -E2BIG;
+                layer_is_hidden(network_append_dense(network, OUTPUT_HIDDEN, input,
+                                                settings->hidden_layers.values[k]),
+                                settings, prefix, dense_number(settings, k));
+        }
+        return (int) network->n_layers - 1;
 }
 
 /* number < 0: a head of a shared trunk, which is no member of a sequence. */
 static void network_append_head(Network *network, LayerOutput output, const char *prefix, int number,
                 uint32_t input, uint32_t n_out, double gain) {
-        Layer *layer = network_append(network, LAYER_DENSE, output, input, n_out);
+        Layer *layer = network_append_dense(network, output, input, n_out);
 
         layer->activation = LAYER_NONE;
         layer->init_gain = gain;
@@ -97,74 +219,87 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 }
 
 /* Whether all that one row computes fits a caller's scratch. */
-static int widths_check(const JobSettings *settings, const Network *network) {
-        uint64_t n = (uint64_t) network->n_observation + 2ull * network->n_action;
+static int widths_check(const Network *network) {
+        uint64_t n = network->n_observation;
 
-        for (uint32_t k = 0; k < settings->hidden_layers.n; k++) {
-                if (settings->hidden_layers.values[k] < 1)
-                        return -EINVAL;
-                n += 2ull * settings->hidden_layers.values[k];
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *layer = &network->layers[i];
+
+                n += layer->n_out;
+                if (layer->kind == LAYER_CONVOLUTION && layer->n_reads > FORWARD_SCRATCH_MAX)
+                        return -E2BIG;
         }
         return n > FORWARD_SCRATCH_MAX ? -E2BIG : 0;
 }
 
-/* One MLP, named as CleanRL's QNetwork, with a number for each choice. */
-static int network_derive_values(const JobSettings *settings, Network *network) {
-        uint32_t trunk;
+/* One network, named as CleanRL's QNetwork, with a number for each choice. */
+static int network_derive_values(const JobSettings *settings, const ActordSpace *space, Network *network) {
+        int trunk;
 
         if (network->act != ACT_CATEGORICAL)
                 return -EOPNOTSUPP;
 
         network->act = ACT_EPSILON_GREEDY;
-        trunk = network_append_hidden(network, settings, "network");
-        network_append_head(network, OUTPUT_ACTION, "network", (int) (2 * settings->hidden_layers.n), trunk,
+        trunk = network_append_trunk(network, settings, space, "network");
+        if (trunk < 0)
+                return trunk;
+        network_append_head(network, OUTPUT_ACTION, "network",
+                        (int) dense_number(settings, settings_hidden_layers(settings)), (uint32_t) trunk,
                         network->n_action, 1.0);
         return 0;
 }
 
+static int network_derive_actor_critic(
+                const JobSettings *settings, const ActordSpace *space, Network *network) {
+        const char *actor = network->act == ACT_GAUSSIAN ? "actor_mean" : "actor";
+        int trunk, number = -1;
+
+        if (!settings->shared_network)
+                number = (int) dense_number(settings, settings_hidden_layers(settings));
+
+        trunk = network_append_trunk(network, settings, space, settings->shared_network ? "network" : actor);
+        if (trunk < 0)
+                return trunk;
+        network_append_head(
+                        network, OUTPUT_ACTION, actor, number, (uint32_t) trunk, network->n_action, 0.01);
+        if (network->act == ACT_GAUSSIAN)
+                network_append_log_std(network, "actor_logstd");
+        if (!settings->shared_network) {
+                trunk = network_append_trunk(network, settings, space, "critic");
+                if (trunk < 0)
+                        return trunk;
+        }
+        network_append_head(network, OUTPUT_VALUE, "critic", number, (uint32_t) trunk, 1, 1.0);
+        return 0;
+}
+
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret) {
+        uint32_t n_hidden = settings_hidden_layers(settings);
         Network network;
-        const char *actor;
-        uint32_t trunk;
-        int number, r;
+        int r;
 
         assert(settings);
         assert(spec);
         assert(ret);
 
-        if (settings->hidden_layers.n < 1 || settings->hidden_layers.n > HIDDEN_LAYERS_MAX)
+        if (settings->hidden_layers.n > HIDDEN_LAYERS_MAX || settings->convolutions.n > CONVOLUTIONS_MAX ||
+                        n_hidden + settings->convolutions.n < 1)
                 return -EINVAL;
 
         memset(&network, 0, sizeof(network));
         r = spaces_derive(spec, &network);
         if (r < 0)
                 return r;
-        r = widths_check(settings, &network);
+        network.pixels = settings->convolutions.n > 0 && spec->observation.element == ACTORD_U8;
+        if (algorithm_row(settings->algorithm)->values)
+                r = network_derive_values(settings, &spec->observation, &network);
+        else
+                r = network_derive_actor_critic(settings, &spec->observation, &network);
         if (r < 0)
                 return r;
-
-        if (algorithm_row(settings->algorithm)->values) {
-                r = network_derive_values(settings, &network);
-                if (r < 0)
-                        return r;
-                memcpy(ret, &network, sizeof(network));
-                return 0;
-        }
-
-        actor = network.act == ACT_GAUSSIAN ? "actor_mean" : "actor";
-        number = settings->shared_network ? -1 : (int) (2 * settings->hidden_layers.n);
-
-        trunk = network_append_hidden(&network, settings, settings->shared_network ? "network" : actor);
-        network_append_head(&network, OUTPUT_ACTION, actor, number, trunk, network.n_action, 0.01);
-        if (network.act == ACT_GAUSSIAN) {
-                Layer *layer = network_append(&network, LAYER_PARAMETER, OUTPUT_LOG_STD, network.n_layers,
-                                network.n_action);
-
-                (void) snprintf(layer->name, sizeof(layer->name), "actor_logstd");
-        }
-        if (!settings->shared_network)
-                trunk = network_append_hidden(&network, settings, "critic");
-        network_append_head(&network, OUTPUT_VALUE, "critic", number, trunk, 1, 1.0);
+        r = widths_check(&network);
+        if (r < 0)
+                return r;
 
         memcpy(ret, &network, sizeof(network));
         return 0;

@@ -5,8 +5,14 @@
 #include "include/policy.h"
 #include "include/settings.h"
 
-/* 0; -EINVAL: no policy of ours acts on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions; -E2BIG. */
+/* 0; -EINVAL: no policy of ours acts on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions; -EDOM: the
+ * observation is no image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
+
+/* As learners keep it: bytes as they are, all others as floats. */
+static inline uint64_t network_observation_bytes(const Network *network) {
+        return network->n_observation * (network->pixels ? sizeof(uint8_t) : sizeof(float));
+}
 
 /* The layer with this output (the first), or NULL. */
 const Layer *network_output(const Network *network, LayerOutput output);

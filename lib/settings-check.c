@@ -257,6 +257,33 @@ static void check_learner(SettingsReader *reader, const JobSettings *settings) {
                                 "KLWeight= adapts to it, so it must be above 0");
 }
 
+/* Layers that the keys allow one by one and not together. */
+static void check_network(SettingsReader *reader, const JobSettings *settings) {
+        bool convolutions = settings->convolutions.n > 0;
+
+        for (uint32_t i = 0; i < settings->hidden_layers.n; i++)
+                if (settings->hidden_layers.values[i] == 0 &&
+                                (settings->hidden_layers.n > 1 || !convolutions)) {
+                        reader_complain(reader, "Learner", "HiddenLayers", "0",
+                                        convolutions ? "a layer has at least one unit; 0 alone means no layer"
+                                                     : "only Convolutions= can do without hidden layers behind them");
+                        break;
+                }
+        if (!convolutions)
+                return;
+        if (settings->normalize_observations)
+                reader_complain(reader, "Learner", "NormalizeObservations", "yes",
+                                "Convolutions= read images as they are, bytes as 1/255 of them: write no");
+        if (settings->curvature != CURVATURE_NONE)
+                reader_complain(reader, "Learner", "Curvature",
+                                choice_curvature_to_string(settings->curvature),
+                                "it cannot be measured through Convolutions=");
+        else if (settings_curvature(settings) != CURVATURE_NONE)
+                reader_complain(reader, "Scaling", "Policy",
+                                choice_scheduler_to_string(settings->scheduler.kind),
+                                "it measures curvature, which it cannot through Convolutions=");
+}
+
 /* The option's value; NULL: not given. */
 static const char *option_value(const JobSettings *settings, const char *key) {
         for (uint32_t i = 0; i < settings->n_options; i++)
@@ -344,6 +371,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_minibatch(reader, settings);
         check_replay(reader, settings);
         check_learner(reader, settings);
+        check_network(reader, settings);
         check_job(reader, settings);
         check_python(reader, settings);
         check_evaluation(reader, settings);

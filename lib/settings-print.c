@@ -140,6 +140,21 @@ static int print_counts(const setting_counts *value, char *ret) {
         return n;
 }
 
+static int print_convolutions(const setting_convolutions *value, char *ret) {
+        int n = 0;
+
+        ret[0] = '\0';
+        for (uint32_t i = 0; i < value->n && i < CONVOLUTIONS_MAX; i++) {
+                n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%" PRIu32 "x%" PRIu32 "/%" PRIu32,
+                                i > 0 ? " " : "", value->layers[i].channels, value->layers[i].kernel,
+                                value->layers[i].stride);
+                if (value->layers[i].padding > 0)
+                        n += snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "+%" PRIu32,
+                                        value->layers[i].padding);
+        }
+        return n;
+}
+
 static int print_policy(const setting_policy *value, char *ret) {
         int n = print_choice_scheduler(&value->kind, ret);
 

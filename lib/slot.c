@@ -292,8 +292,8 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         r = network_derive(settings, spec, &page.network);
         if (r < 0)
                 return r;
-        if (algorithm_store_bytes(settings, page.network.n_observation, page.network.n_action) >
-                        settings->learner_memory_max_bytes)
+        if (algorithm_store_bytes(settings, network_observation_bytes(&page.network),
+                            page.network.n_action) > settings->learner_memory_max_bytes)
                 return -ENOSPC;
         r = segment_layout(spec, settings->envs_per_actor, settings->rollout_steps, &page.segment);
         if (r < 0)

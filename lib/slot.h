@@ -14,27 +14,29 @@
 #define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* episodes of an evaluation name their streams by step */
 
 /* X(NAME, words): fields of a spec that can be impossible. Numbers stand in records: append, never renumber. */
-#define SPEC_FIELDS(X)                                                                              \
-        X(NONE, "nothing")                                                                          \
-        X(NAME, "name: empty, not terminated, or not printable ASCII")                              \
-        X(OBSERVATION_KIND, "observation.kind: no kind of space")                                   \
-        X(OBSERVATION_ELEMENT, "observation.element: not one that this kind of space has")          \
-        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no, or too many numbers")                \
-        X(OBSERVATION_CHOICES, "observation.n_choices: none, or too many")                          \
-        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or crossed")                   \
-        X(ACTION_KIND, "action.kind: no kind of space")                                             \
-        X(ACTION_ELEMENT, "action.element: I32 for choices, F32 for a box")                         \
-        X(ACTION_SHAPE, "action.shape or n_dims: no, or too many numbers")                          \
-        X(ACTION_CHOICES, "action.n_choices: none, or too many")                                    \
-        X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                             \
-        X(HORIZON, "horizon_steps: longer than 16,777,216")                                         \
-        X(AGENTS, "n_agents: not 1")                                                                \
-        X(REWARD, "reward_low or reward_high: not numbers, or crossed")                             \
-        X(INSTANCE, "instance_bytes: more than 1 GiB")                                              \
-        X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")          \
-        X(FLAGS, "flags or reserved: unknown bits")                                                 \
-        X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work") \
-        X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its MemoryMax=")
+#define SPEC_FIELDS(X)                                                                                                               \
+        X(NONE, "nothing")                                                                                                           \
+        X(NAME, "name: empty, not terminated, or not printable ASCII")                                                               \
+        X(OBSERVATION_KIND, "observation.kind: no kind of space")                                                                    \
+        X(OBSERVATION_ELEMENT, "observation.element: not one that this kind of space has")                                           \
+        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no, or too many numbers")                                                 \
+        X(OBSERVATION_CHOICES, "observation.n_choices: none, or too many")                                                           \
+        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or crossed")                                                    \
+        X(ACTION_KIND, "action.kind: no kind of space")                                                                              \
+        X(ACTION_ELEMENT, "action.element: I32 for choices, F32 for a box")                                                          \
+        X(ACTION_SHAPE, "action.shape or n_dims: no, or too many numbers")                                                           \
+        X(ACTION_CHOICES, "action.n_choices: none, or too many")                                                                     \
+        X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                                                              \
+        X(HORIZON, "horizon_steps: longer than 16,777,216")                                                                          \
+        X(AGENTS, "n_agents: not 1")                                                                                                 \
+        X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                                              \
+        X(INSTANCE, "instance_bytes: more than 1 GiB")                                                                               \
+        X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                                           \
+        X(FLAGS, "flags or reserved: unknown bits")                                                                                  \
+        X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")                                  \
+        X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its MemoryMax=")                    \
+        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no larger than what they read") \
+        X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, EnvsPerActor=) too large")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -62,7 +64,8 @@ uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret);
 int policy_layout(const Network *network, PolicyLayout *ret);
 
-/* The whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EOPNOTSUPP: the algorithm needs discrete actions; -ENOSPC: what
+/* The whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EOPNOTSUPP: the algorithm needs discrete actions; -EDOM: the
+ * observation is no image, or too small for the convolutions; -ENOSPC: what
  * it keeps from round to round does not fit the learner's MemoryMax=. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 

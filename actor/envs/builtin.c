@@ -20,6 +20,7 @@ static const struct {
         { "Acrobot-v1", &acrobot_v1_env },
         { "MountainCar-v0", &mountaincar_v0_env },
         { "MountainCarContinuous-v0", &mountaincar_continuous_v0_env },
+        { "Catch-v0", &catch_v0_env },
         { "phydrl-cartpole", &phydrl_cartpole_env },
         { "iot5g-discrete", &iot5g_discrete_env },
         { "iot5g-continuous", &iot5g_continuous_env },

@@ -139,6 +139,27 @@ def replay_learner():
     equal(after.policy_sha256, before.policy_sha256, "policies")
 
 
+# Seen as images of bytes, through convolutions.
+IMAGES = ("Actor.RolloutSteps=64", "Job.StopSteps=40000", "Job.StopReturn=")
+
+
+@story("images: threads, processes and killed actors change nothing")
+def images():
+    before = run("catch", *IMAGES, seed=5)
+    equal(run("catch", *IMAGES, "Actor.Processes=1", "Learner.Threads=3", seed=5).policy_sha256, before.policy_sha256, "policies")
+    killer = Killer("actord-actor", low=0.02, high=0.2)
+    after = run("catch", *IMAGES, seed=5, during=killer)
+    assert len(killer.killed) >= 1, killer.killed
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+
+
+@story("convolutions that do not fit what is seen are refused with what they need")
+def images_refused():
+    for example, sets in (("catch", "Learner.Convolutions=8x11"), ("cartpole", "Learner.Convolutions=8x2")):
+        r = ctl("verify", os.path.join(EXAMPLES, example + ".conf"), "--set", sets)
+        assert r.status != 0 and "kernels no larger than what they read" in r.err, r.err
+
+
 @story("dqn on continuous actions, and a store that does not fit, are refused with what would work")
 def replay_refused():
     r = ctl("verify", os.path.join(EXAMPLES, "pendulum.conf"), "--set", "Job.Algorithm=dqn", "--set", "Learner.Lambda=", "--set", "Learner.Epochs=",

@@ -30,6 +30,12 @@ def cartpole():
     bill_adds_up(r)
 
 
+@story("Catch is learned from pixels")
+def catch():
+    r = run("catch", seed=3)
+    assert r.return_mean >= 0.96 and r.target_reached, r.json
+
+
 @story("Pendulum learns nothing yet in 2 rounds, and that is told as it is")
 def pendulum():
     r = run("pendulum", "Job.StopSteps=8192", "Job.StopReturn=")

@@ -13,6 +13,7 @@
 #include "include/actord/env.h"
 #include "lib/environments.h"
 #include "lib/rng.h"
+#include "lib/slot.h"
 
 enum { GUARD_BYTES = 64, GUARD = 0xa5 };
 
@@ -111,7 +112,7 @@ static inline Env *env_new_of(const ActordEnv *abi, const ActordOption *options,
 
         for (uint32_t i = 0; i < env->spec.observation.n_dims; i++)
                 n *= env->spec.observation.shape[i];
-        env->observation_bytes = n * sizeof(float);
+        env->observation_bytes = n * element_bytes(env->spec.observation.element);
 
         env->instance = guarded_new(env->spec.instance_bytes);
         env->observation = guarded_new(env->observation_bytes);

@@ -4,17 +4,36 @@
 
 #include "tests/unit/learner-fixture.h"
 
+/* Which number of its input is the k-th that a convolution multiplies for a square; -1: a zero around the image. */
+static inline int64_t reference_place(const Convolution *c, uint32_t square, uint32_t k) {
+        int64_t y = square / c->out_width * c->stride + k / c->kernel % c->kernel - (int64_t) c->padding;
+        int64_t x = square % c->out_width * c->stride + k % c->kernel - (int64_t) c->padding;
+        int64_t channel = k / (c->kernel * c->kernel);
+
+        if (y < 0 || y >= c->height || x < 0 || x >= c->width)
+                return -1;
+        return channel * c->channel_step + y * c->row_step + x * c->column_step;
+}
+
 static inline void reference_forward(const Network *network, const double *parameters,
                 const float *observation, double *ret[LAYERS_MAX]) {
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 const Layer *l = &network->layers[i];
 
                 for (uint32_t o = 0; o < l->n_out; o++) {
-                        double y = parameters[l->bias_at + o];
+                        uint32_t unit = o / (l->n_out / l->n_units), square = o % (l->n_out / l->n_units);
+                        double y = parameters[l->bias_at + unit];
 
-                        for (uint32_t k = 0; k < l->n_in; k++)
-                                y += parameters[l->weight_at + o * l->n_in + k] *
-                                     (l->input == i ? (double) observation[k] : ret[l->input][k]);
+                        for (uint32_t k = 0; k < l->n_reads; k++) {
+                                int64_t at = l->kind == LAYER_CONVOLUTION
+                                                             ? reference_place(&l->convolution, square, k)
+                                                             : k;
+                                double x = at < 0          ? 0
+                                           : l->input == i ? (double) observation[at]
+                                                           : ret[l->input][at];
+
+                                y += parameters[l->weight_at + unit * l->n_reads + k] * x;
+                        }
                         if (l->activation == LAYER_TANH)
                                 y = tanh(y);
                         else if (l->activation == LAYER_RELU)

@@ -124,18 +124,23 @@ static inline Answer bed_learn(Bed *bed, uint64_t update, uint32_t n_actors) {
         return answer;
 }
 
+static inline void bed_observe(const Bed *bed, GRand *rand, void *ret_observation) {
+        for (uint32_t k = 0; k < bed->page.network.n_observation; k++)
+                if (bed->page.spec.observation.element == ACTORD_U8)
+                        ((uint8_t *) ret_observation)[k] = (uint8_t) g_rand_int_range(rand, 0, 256);
+                else
+                        ((float *) ret_observation)[k] = (float) g_rand_double_range(rand, -2, 2);
+}
+
 /* Fills a segment with a rollout that is in order: numbers of a small generator, episodes that end now and then. */
 static inline void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[actor];
         GRand *rand = g_rand_new_with_seed(seed * 1000 + actor);
         uint64_t n_finals = 0;
-        uint32_t n_observation = bed->page.network.n_observation;
 
         for (uint64_t i = 0; i < (uint64_t) (l->steps + 1) * l->envs; i++)
-                for (uint32_t k = 0; k < n_observation; k++)
-                        ((float *) segment_observation(segment, l, i))[k] =
-                                        (float) g_rand_double_range(rand, -2, 2);
+                bed_observe(bed, rand, segment_observation(segment, l, i));
         for (uint32_t e = 0; e < l->envs; e++)
                 *segment_snapshot(segment, l, bank ^ 1, e) = *segment_snapshot(segment, l, bank, e);
         for (uint32_t e = 0; e < l->envs; e++)
@@ -166,9 +171,7 @@ static inline void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t se
                                 end = END_TRUNCATED;
                         segment_ends(segment, l)[row] = end;
                         if (end == END_TRUNCATED)
-                                for (uint32_t k = 0; k < n_observation; k++)
-                                        ((float *) segment_final(segment, l, n_finals))[k] =
-                                                        (float) g_rand_double_range(rand, -2, 2);
+                                bed_observe(bed, rand, segment_final(segment, l, n_finals));
                         n_finals += end == END_TRUNCATED;
                         if (end != END_NOT) {
                                 state->episode++;

@@ -16,17 +16,25 @@ typedef struct Case {
         const char *bandit; /* what it learns the bandit with */
         uint32_t n_updates; /* in so many rounds */
         bool continuous;    /* takes such actions too */
+        bool image;         /* seen as bytes, through convolutions */
 } Case;
 
 static void open_bed(Bed *bed, const Case *c, bool continuous, uint32_t n_threads, int state_fd,
                 int checkpoint_fd) {
         g_autofree char *sections = g_strdup_printf(
                         "Algorithm=%s\n[Scaling]\nActors=%u\n[Actor]\nEnvsPerActor=4\nRolloutSteps=32\n"
-                        "[Learner]\nHiddenLayers=24 8\nThreads=%u\n%s\n",
-                        c->name, ACTORS, n_threads, c->learner);
+                        "[Learner]\nHiddenLayers=24 8\nThreads=%u\n%s\n%s\n",
+                        c->name, ACTORS, n_threads,
+                        c->image ? "Convolutions=8x3/2 16x3/1+1\nActivation=relu" : "", c->learner);
         ActordEnvSpec spec = bed_spec_box(5, 2, continuous ? 0 : 3);
 
         spec.horizon_steps = 30;
+        if (c->image)
+                spec.observation = (ActordSpace){ .kind = ACTORD_BOX,
+                        .element = ACTORD_U8,
+                        .n_dims = 3,
+                        .shape = { 2, 9, 8 },
+                        .high = 255 };
         bed_settings("CartPole-v1", sections, &bed->settings);
         bed_open(bed, &spec, state_fd, checkpoint_fd);
         bed_restore(bed);
@@ -221,11 +229,24 @@ int main(int argc, char *argv[]) {
                                 false },
         };
 
+        /* One of each store. */
+        static const Case images[] = {
+                { "ppo", "Epochs=2\nMinibatchSize=96\nSharedNetwork=yes", .image = true },
+                { "impact", "Epochs=3\nMinibatchSize=192\nBufferBatches=2\nTargetInterval=5",
+                                .image = true },
+                { "dqn", "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nNSteps=3\nTargetInterval=7",
+                                .image = true },
+        };
+
         g_test_init(&argc, &argv, NULL);
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 add("threads", &cases[i], test_threads);
                 add("checkpoint", &cases[i], test_checkpoint);
                 add("bandit", &cases[i], test_bandit);
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(images); i++) {
+                add("images/threads", &images[i], test_threads);
+                add("images/checkpoint", &images[i], test_checkpoint);
         }
         g_test_add_func("/algorithms/keys", test_keys);
         g_test_add_data_func("/algorithms/table", cases, test_table);

@@ -374,6 +374,43 @@ static void test_fewer_statistics(void) {
         bed_close(&after);
 }
 
+/* Shaped as PyTorch has them. */
+static void test_convolutions(void) {
+        ActordEnvSpec spec = bed_spec_box(1, 1, 3);
+        g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
+        unsigned n_found = 0;
+        Bed bed = {};
+        size_t n;
+
+        spec.observation = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = 3, .shape = { 2, 9, 8 }, .high = 255
+        };
+        bed_settings("CartPole-v1",
+                        "[Learner]\nConvolutions=8x3/2 16x2\nHiddenLayers=30\nSharedNetwork=yes\n",
+                        &bed.settings);
+        bed_open(&bed, &spec, -1, -1);
+        n = learner_tensors(bed.learner, NULL, rows);
+        for (size_t i = 0; i < n; i++) {
+                const TensorRow *row = &rows[i];
+
+                if (g_str_equal(row->name, "network.2.weight")) {
+                        g_assert_cmpuint(row->n_dims, ==, 4);
+                        g_assert_cmpmem(row->shape, sizeof(row->shape), ((uint64_t[4]){ 16, 8, 2, 2 }), 32);
+                        n_found++;
+                } else if (g_str_equal(row->name, "network.5.weight")) {
+                        g_assert_cmpuint(row->n_dims, ==, 2);
+                        g_assert_cmpuint(row->shape[1], ==, 16 * 3 * 2);
+                        n_found++;
+                } else if (g_str_equal(row->name, "network.2.bias")) {
+                        g_assert_cmpuint(row->n_dims, ==, 1);
+                        g_assert_cmpuint(row->shape[0], ==, 16);
+                        n_found++;
+                }
+        }
+        g_assert_cmpuint(n_found, ==, 3);
+        bed_close(&bed);
+}
+
 static void test_full_disk(void) {
         Bed bed = {};
         Answer answer;
@@ -406,6 +443,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/checkpoint/kernels", test_kernels);
         g_test_add_func("/checkpoint/damage", test_damage);
         g_test_add_func("/checkpoint/weights", test_weights);
+        g_test_add_func("/checkpoint/convolutions", test_convolutions);
         g_test_add_func("/checkpoint/no-place", test_full_disk);
         return g_test_run();
 }

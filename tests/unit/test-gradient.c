@@ -4,12 +4,19 @@
 #include "tests/unit/gradient-reference.h"
 #include "tests/unit/learner-fixture.h"
 
+static void observation_of(const Batch *b, size_t row, float *ret) {
+        for (uint32_t k = 0; k < b->n_observation; k++)
+                ret[k] = b->images ? (float) b->pixels[row * b->n_observation + k] / 255.0f
+                                   : b->observations[row * b->n_observation + k];
+}
+
 /* The advantages are normalised already, if at all. */
 static double reference_loss(const Bed *bed, const double *parameters, const double *advantages) {
         const JobSettings *s = &bed->settings;
         const Network *network = &bed->page.network;
         const Batch *b = bed->learner->batch;
-        double storage[LAYERS_MAX][32], *outputs[LAYERS_MAX], loss = 0;
+        double storage[LAYERS_MAX][64], *outputs[LAYERS_MAX], loss = 0;
+        float observation[64];
         uint32_t n = s->n_actors * b->step_rows;
 
         for (unsigned i = 0; i < LAYERS_MAX; i++)
@@ -20,7 +27,8 @@ static double reference_loss(const Bed *bed, const double *parameters, const dou
                 double entropy, value, ratio, log_ratio, held, target = (double) b->target[row],
                                                                old = (double) b->value[row];
 
-                reference_forward(network, parameters, b->observations + row * b->n_observation, outputs);
+                observation_of(b, row, observation);
+                reference_forward(network, parameters, observation, outputs);
                 log_ratio = reference_log_probability(network, b, row, outputs, &entropy) -
                             (double) b->log_probability[row];
                 ratio = exp(log_ratio);
@@ -59,16 +67,23 @@ static void advantages_read(const Bed *bed, double *ret) {
 typedef struct Case {
         const char *name, *settings;
         uint32_t n_choices;
+        uint32_t shape[3]; /* of an image; 0: three numbers */
+        uint32_t element;
 } Case;
 
 static void learn_once(Bed *bed, const Case *c, unsigned epochs) {
         g_autofree char *sections = g_strdup_printf(
                         "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=15\n"
-                        "[Learner]\nHiddenLayers=5 4\nUpdates=full-batch\nMinibatchSize=90\nLearningRate=0.1\nEpochs=%u\n%s\n",
-                        epochs, c->settings);
+                        "[Learner]\n%sUpdates=full-batch\nMinibatchSize=90\nLearningRate=0.1\nEpochs=%u\n%s\n",
+                        c->shape[0] > 0 ? "" : "HiddenLayers=5 4\n", epochs, c->settings);
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
         spec.horizon_steps = 9;
+        if (c->shape[0] > 0) {
+                spec.observation.element = c->element;
+                spec.observation.n_dims = c->shape[2] > 0 ? 3 : 2;
+                memcpy(spec.observation.shape, c->shape, sizeof(c->shape));
+        }
         bed_settings("CartPole-v1", sections, &bed->settings);
         bed_open(bed, &spec, -1, -1);
         bed_restore(bed);
@@ -133,6 +148,17 @@ int main(int argc, char *argv[]) {
                 { "gaussian-everything",
                                 "SharedNetwork=yes\nValueClip=0.1\nKLWeight=0.3\nEntropyWeight=0.05\nMaxGradNorm=0",
                                 0 },
+                { "convolution", "Convolutions=3x3/2+1 4x2\nHiddenLayers=4\nSharedNetwork=yes\nClip=0.1", 3,
+                                { 2, 5, 5 }, ACTORD_F32 },
+                { "convolution-channels-last", "Convolutions=2x3/1 3x2/2+1\nHiddenLayers=3", 3, { 5, 6, 2 },
+                                ACTORD_F32 },
+                { "convolution-bytes", "Convolutions=3x3/2 4x2/1+1\nHiddenLayers=0\nSharedNetwork=yes", 3,
+                                { 6, 5, 0 }, ACTORD_U8 },
+                { "convolution-gaussian", "Convolutions=4x3/1\nHiddenLayers=5\nSharedNetwork=yes", 0,
+                                { 4, 4, 0 }, ACTORD_U8 },
+                { "convolution-relu",
+                                "Convolutions=4x3/1\nHiddenLayers=5\nSharedNetwork=yes\nActivation=relu", 0,
+                                { 4, 4, 0 }, ACTORD_F32 },
         };
 
         g_test_init(&argc, &argv, NULL);

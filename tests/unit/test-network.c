@@ -28,6 +28,10 @@ static char *network_to_string(const Network *network) {
 
                 if (l->kind == LAYER_PARAMETER)
                         g_string_append_printf(s, "%s[%u] ", l->name, l->n_out);
+                else if (l->kind == LAYER_CONVOLUTION)
+                        g_string_append_printf(s, "%s %ux%ux%u>%ux%ux%u ", l->name, l->convolution.channels,
+                                        l->convolution.height, l->convolution.width, l->n_units,
+                                        l->convolution.out_height, l->convolution.out_width);
                 else if (l->input == i)
                         g_string_append_printf(s, "%s %u>%u ^ ", l->name, l->n_in, l->n_out);
                 else
@@ -107,6 +111,95 @@ static void test_observations(void) {
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
 }
 
+static void image_shape(ActordEnvSpec *spec, uint32_t a, uint32_t b, uint32_t c) {
+        spec->observation = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = c > 0 ? 3 : 2, .shape = { a, b, c }
+        };
+}
+
+static void check_convolutions(
+                const JobSettings *settings, const ActordEnvSpec *spec, const char *expected) {
+        g_autofree char *got = NULL;
+        uint64_t at = 0;
+        Network network;
+
+        g_assert_cmpint(network_derive(settings, spec, &network), ==, 0);
+        got = network_to_string(&network);
+        g_assert_cmpstr(got, ==, expected);
+        for (uint32_t i = 0; i < network.n_layers; i++) {
+                const Layer *l = &network.layers[i];
+
+                g_assert_cmpuint(l->weight_at, ==, at);
+                g_assert_cmpuint(l->bias_at, ==, at + (uint64_t) l->n_units * l->n_reads);
+                at = l->bias_at + l->n_units;
+        }
+        g_assert_cmpuint(network.n_parameters, ==, at);
+        g_assert_true(network.pixels);
+}
+
+/* The networks of "Human-level control through deep reinforcement learning" (Mnih et al., 2015) and of MinionsRL, layer for layer. */
+static void test_convolutions(void) {
+        static const setting_convolutions nature = { 3, 0,
+                { { 32, 8, 4, 0 }, { 64, 4, 2, 0 }, { 64, 3, 1, 0 } } },
+                                          minions = { 3, 0,
+                                                  { { 16, 8, 4, 2 }, { 32, 4, 2, 2 }, { 256, 11, 1, 0 } } };
+        ActordEnvSpec spec = spec_make(false);
+        JobSettings settings = {
+                .shared_network = 1, .convolutions = nature, .hidden_layers = { 1, { 512 } }
+        };
+        Network network;
+
+        image_shape(&spec, 4, 84, 84);
+        check_convolutions(&settings, &spec,
+                        "network.0 4x84x84>32x20x20 network.2 32x20x20>64x9x9 network.4 64x9x9>64x7x7 "
+                        "network.7 3136>512 2 actor 512>5 3 critic 512>1 3 ");
+        settings.algorithm = ALGORITHM_DQN;
+        check_convolutions(&settings, &spec,
+                        "network.0 4x84x84>32x20x20 network.2 32x20x20>64x9x9 network.4 64x9x9>64x7x7 "
+                        "network.7 3136>512 2 network.9 512>5 3 ");
+
+        settings = (JobSettings){ .convolutions = minions, .hidden_layers = { 1, { 0 } } };
+        image_shape(&spec, 3, 84, 84);
+        check_convolutions(&settings, &spec,
+                        "actor.0 3x84x84>16x21x21 actor.2 16x21x21>32x11x11 actor.4 32x11x11>256x1x1 actor.7 256>5 2 "
+                        "critic.0 3x84x84>16x21x21 critic.2 16x21x21>32x11x11 critic.4 32x11x11>256x1x1 critic.7 256>1 6 ");
+
+        /* A picture has its channels last, and one without channels has one. */
+        image_shape(&spec, 84, 90, 3);
+        settings.convolutions = (setting_convolutions){ 1, 0, { { 1, 84, 1, 0 } } };
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.layers[0].convolution.channel_step, ==, 1);
+        g_assert_cmpuint(network.layers[0].convolution.column_step, ==, 3);
+        g_assert_cmpuint(network.layers[0].convolution.row_step, ==, 270);
+        g_assert_cmpuint(network.layers[0].convolution.out_width, ==, 7);
+        image_shape(&spec, 84, 90, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.layers[0].convolution.channels, ==, 1);
+}
+
+static void test_impossible_convolutions(void) {
+        ActordEnvSpec spec = spec_make(false);
+        JobSettings settings = { .shared_network = 1,
+                .convolutions = { 2, 0, { { 8, 5, 2, 0 }, { 8, 3, 1, 0 } } },
+                .hidden_layers = { 1, { 0 } } };
+        Network network;
+
+        image_shape(&spec, 9, 9, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        /* The first fits, the second does not fit what the first writes. */
+        image_shape(&spec, 9, 8, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
+        image_shape(&spec, 4, 9, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
+        spec.observation.n_dims = 1;
+        spec.observation.shape[0] = 81;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
+        image_shape(&spec, 250, 250, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
+        settings.convolutions.n = 0;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+}
+
 static void test_limits(void) {
         ActordEnvSpec spec = spec_make(true);
         JobSettings settings = settings_make();
@@ -148,6 +241,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/network/shapes", test_shapes);
         g_test_add_func("/network/outputs", test_gains_and_outputs);
         g_test_add_func("/network/observations", test_observations);
+        g_test_add_func("/network/convolutions", test_convolutions);
+        g_test_add_func("/network/impossible-convolutions", test_impossible_convolutions);
         g_test_add_func("/network/values", test_values);
         g_test_add_func("/network/limits", test_limits);
 

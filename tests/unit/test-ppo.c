@@ -178,6 +178,45 @@ static void test_forward(void) {
         }
 }
 
+/* The same through convolutions, of an image with its channels last. */
+static void test_forward_images(void) {
+        ActordEnvSpec spec = bed_spec_box(1, 1, 3);
+        float parameters[3], value;
+        Forward *forward;
+        const Batch *b;
+        Bed bed = {};
+
+        spec.observation = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = 3, .shape = { 20, 17, 3 }, .high = 255
+        };
+        bed_settings("CartPole-v1",
+                        "[Actor]\nEnvsPerActor=4\nRolloutSteps=30\n[Learner]\nConvolutions=16x5/2+1 20x3/2\nHiddenLayers=30\n"
+                        "Activation=relu\nEpochs=1\nMinibatchSize=120\nLearningRate=0\nSharedNetwork=yes\n",
+                        &bed.settings);
+        bed_open(&bed, &spec, -1, -1);
+        bed_restore(&bed);
+        bed_fill(&bed, 0, 0, 1);
+        bed_take(&bed, 0, 0);
+        bed_learn(&bed, 0, 1);
+
+        b = bed.learner->batch;
+        g_assert_null(b->observations);
+        g_assert_cmpint(forward_new(&bed.page.network, &bed.page.spec, &forward), ==, 0);
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                const void *observation = segment_observation(bed.segments[0], &bed.page.segment, row);
+
+                g_assert_cmpmem(batch_observation(b, row), 1020, observation, 1020);
+                forward_row(forward, bed.policy, &bed.page.policy, observation, parameters, &value);
+                g_assert_cmpfloat_with_epsilon(value, b->value[row], 1e-5f);
+                g_assert_cmpfloat_with_epsilon(
+                                action_log_probability(&bed.page.network, parameters,
+                                                segment_action(bed.segments[0], &bed.page.segment, row)),
+                                b->log_probability[row], 1e-5f);
+        }
+        forward_free(forward);
+        bed_close(&bed);
+}
+
 /* A bandit: one step an episode; the first choice pays if the observation is positive, the second if it is not; or, continuous, an
  * action pays the nearer it is to the observation. */
 static void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
@@ -282,6 +321,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ppo/norm", test_norm);
         g_test_add_func("/ppo/numeric", test_numeric);
         g_test_add_func("/ppo/forward", test_forward);
+        g_test_add_func("/ppo/forward-images", test_forward_images);
         g_test_add_func("/ppo/bandit", test_bandit);
         g_test_add_func("/ppo/init", test_init);
         return g_test_run();

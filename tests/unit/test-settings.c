@@ -249,6 +249,32 @@ static void test_relations(void) {
         g_assert_cmpstr(s.options[0].value, ==, "went");
 }
 
+static void test_convolutions(void) {
+        JobSettings s;
+
+        accept(CARTPOLE "[Learner]\nConvolutions=32x8/4 16x3+1, 8x2\nHiddenLayers=0\n", NULL, &s);
+        g_assert_cmpuint(s.convolutions.n, ==, 3);
+        g_assert_cmpuint(s.convolutions.layers[0].channels, ==, 32);
+        g_assert_cmpuint(s.convolutions.layers[0].kernel, ==, 8);
+        g_assert_cmpuint(s.convolutions.layers[0].stride, ==, 4);
+        g_assert_cmpuint(s.convolutions.layers[1].stride, ==, 1);
+        g_assert_cmpuint(s.convolutions.layers[1].padding, ==, 1);
+        g_assert_cmpuint(settings_hidden_layers(&s), ==, 0);
+        refuse(CARTPOLE "[Learner]\nConvolutions=32x8/4 64x\n", NULL, "x.conf:4:", "`64x`", "32x8/4", NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=32x8+8\n", NULL, "`32x8+8`", "less padding than kernel",
+                        NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=32x8/0\n", NULL, "`32x8/0`", NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=1x1 1x1 1x1 1x1 1x1 1x1 1x1\n", NULL, "6 are the most",
+                        NULL);
+        refuse(CARTPOLE "[Learner]\nHiddenLayers=0\n", NULL, "x.conf:4:", "Convolutions=", NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=8x2\nHiddenLayers=5 0\n", NULL, "at least one unit", NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=8x2\nNormalizeObservations=yes\n", NULL,
+                        "NormalizeObservations=yes", "1/255", NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=8x2\nCurvature=loss\n", NULL, "Curvature=loss", NULL);
+        refuse(CARTPOLE "[Learner]\nConvolutions=8x2\n[Scaling]\nPolicy=nitro\n", NULL, "Policy=nitro",
+                        "curvature", NULL);
+}
+
 static void test_scaling(void) {
         JobSettings s;
 
@@ -368,6 +394,14 @@ static void random_setting(JobSettings *s, Setting i) {
                 RANDOM_u32(&m.runs[k].n_actors, low, high);                                        \
                 RANDOM_u32(&m.runs[k].n_rounds, 1, SCHEDULE_ROUNDS_MAX);                           \
         }
+#define CASE_convolutions(m, low, high)                                                                 \
+        m = (setting_convolutions){ (uint32_t) g_test_rand_int_range(1, CONVOLUTIONS_MAX + 1), 0, {} }; \
+        for (uint32_t k = 0; k < m.n; k++) {                                                            \
+                RANDOM_u32(&m.layers[k].channels, 1, CONVOLUTION_CHANNELS_MAX);                         \
+                RANDOM_u32(&m.layers[k].kernel, 1, CONVOLUTION_SIDE_MAX);                               \
+                RANDOM_u32(&m.layers[k].stride, 1, CONVOLUTION_SIDE_MAX);                               \
+                RANDOM_u32(&m.layers[k].padding, 0, m.layers[k].kernel - 1);                            \
+        }
 #define CASE_policy(m, low, high)                                                        \
         m = (setting_policy){ (uint32_t) g_test_rand_int_range(0, _SCHEDULER_MAX), {} }; \
         if (scheduler_takes_argument(m.kind))                                            \
@@ -456,6 +490,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/sentences", test_sentences);
         g_test_add_func("/settings/syntax", test_syntax);
         g_test_add_func("/settings/relations", test_relations);
+        g_test_add_func("/settings/convolutions", test_convolutions);
         g_test_add_func("/settings/scaling", test_scaling);
         g_test_add_func("/settings/sizes", test_sizes);
         g_test_add_func("/settings/locate", test_locate);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Catch: a ball falls through a board of 10 by 5 fields, one row a step, and a paddle in the last row has to be below it. The task of
+ * "Recurrent Models of Visual Attention" (Mnih et al., 2014) in the size that bsuite gave it. What is seen is the board as an image of bytes,
+ * 255 where ball and paddle are, 0 elsewhere: the smallest task that is learned from pixels. */
+#include <math.h>
+
+#include "actor/envs/classic.h"
+#include "actor/envs/option.h"
+
+enum { ROWS = 10, COLUMNS = 5, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
+enum { BALL_ROW, BALL_COLUMN, PADDLE, N_STATE };
+
+typedef struct Catch {
+        double image_size; /* option: pixels a side; 0: one for each field */
+        uint32_t height, width;
+        double state[N_STATE]; /* whole numbers */
+} Catch;
+
+static const EnvOption catch_options[] = {
+        { "ImageSize", ENV_OPTION_NUMBER, offsetof(Catch, image_size), 0, IMAGE_SIZE_MAX },
+};
+
+static int catch_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        Catch *game = instance;
+        int r;
+
+        r = env_options_parse(catch_options, sizeof(catch_options) / sizeof(catch_options[0]), options,
+                        n_options, instance);
+        if (r < 0)
+                return r;
+        if (game->image_size != floor(game->image_size) || (game->image_size > 0 && game->image_size < ROWS))
+                return -EINVAL;
+
+        game->height = game->image_size > 0 ? (uint32_t) game->image_size : ROWS;
+        game->width = game->image_size > 0 ? (uint32_t) game->image_size : COLUMNS;
+        return 0;
+}
+
+static int catch_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        Catch game = {};
+        int r;
+
+        r = catch_init(&game, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec) {
+                .name = "Catch-v0",
+                .observation = {
+                        .kind = ACTORD_BOX,
+                        .element = ACTORD_U8,
+                        .n_dims = 2,
+                        .shape = { game.height, game.width },
+                        .low = 0,
+                        .high = UINT8_MAX,
+                },
+                .action = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = CHOICES },
+                .horizon_steps = ROWS - 1,
+                .n_agents = 1,
+                .reward_low = -1,
+                .reward_high = 1,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(Catch),
+                .snapshot_bytes = sizeof(game.state),
+        };
+        return 0;
+}
+
+static void catch_observe(const Catch *game, void *ret_observation) {
+        uint8_t *pixel = ret_observation;
+
+        for (uint32_t y = 0; y < game->height; y++) {
+                uint32_t row = y * ROWS / game->height;
+
+                for (uint32_t x = 0; x < game->width; x++) {
+                        uint32_t column = x * COLUMNS / game->width;
+                        bool ball = row == game->state[BALL_ROW] && column == game->state[BALL_COLUMN];
+                        bool paddle = row == ROWS - 1 && column == game->state[PADDLE];
+
+                        *pixel++ = ball || paddle ? UINT8_MAX : 0;
+                }
+        }
+}
+
+static int catch_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        Catch *game = instance;
+
+        game->state[BALL_ROW] = 0;
+        game->state[BALL_COLUMN] = floor(actord_random_uniform(random, 0, COLUMNS));
+        game->state[PADDLE] = COLUMNS / 2;
+        catch_observe(game, ret_observation);
+        return 0;
+}
+
+static int catch_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        Catch *game = instance;
+        double paddle;
+        int32_t choice;
+
+        memcpy(&choice, action, sizeof(choice));
+        if (choice < 0 || choice >= CHOICES || game->state[BALL_ROW] >= ROWS - 1)
+                return -EINVAL;
+
+        paddle = game->state[PADDLE] + choice - 1;
+        game->state[PADDLE] = paddle < 0 ? 0 : paddle >= COLUMNS ? COLUMNS - 1 : paddle;
+        game->state[BALL_ROW]++;
+        catch_observe(game, ret_observation);
+
+        *ret = (ActordStep){ .terminated = game->state[BALL_ROW] == ROWS - 1 };
+        if (ret->terminated)
+                ret->reward = game->state[PADDLE] == game->state[BALL_COLUMN] ? 1 : -1;
+        return 0;
+}
+
+static int catch_snapshot(const void *instance, void *ret_snapshot) {
+        const Catch *game = instance;
+
+        memcpy(ret_snapshot, game->state, sizeof(game->state));
+        return 0;
+}
+
+static bool field_possible(double field, uint32_t n) {
+        return field >= 0 && field < n && field == floor(field);
+}
+
+static int catch_restore(void *instance, const void *snapshot) {
+        Catch *game = instance;
+        double state[N_STATE];
+
+        memcpy(state, snapshot, sizeof(state));
+        if (!field_possible(state[BALL_ROW], ROWS) || !field_possible(state[BALL_COLUMN], COLUMNS) ||
+                        !field_possible(state[PADDLE], COLUMNS))
+                return -EINVAL;
+        memcpy(game->state, state, sizeof(state));
+        return 0;
+}
+
+static void catch_close(void *instance) {
+}
+
+CLASSIC_STATE(catch, N_STATE)
+
+const ActordEnv catch_v0_env = {
+        .abi = ACTORD_ENV_ABI,
+        .struct_bytes = sizeof(ActordEnv),
+        .spec = catch_spec,
+        .init = catch_init,
+        .reset = catch_reset,
+        .step = catch_step,
+        .snapshot = catch_snapshot,
+        .restore = catch_restore,
+        .close = catch_close,
+        CLASSIC_STATE_OF(catch),
+};
