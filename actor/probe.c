@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What an environment is, asked before a job starts: its spec, and whether it can begin an episode at all, so that a job with an
- * environment that cannot is refused and not retried. */
+ * environment that cannot is refused and not retried. Asked of each later process too: the slots are laid out by what the first one said,
+ * and an environment that says something else would write where it must not. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -38,6 +39,16 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
         return r;
 }
 
+/* A snapshot may be shorter than its place. */
+static bool spec_agrees(const ActordEnvSpec *spec, const ActordEnvSpec *first) {
+        ActordEnvSpec same = *spec;
+
+        if (spec->snapshot_bytes > first->snapshot_bytes)
+                return false;
+        same.snapshot_bytes = first->snapshot_bytes;
+        return memcmp(&same, first, sizeof(same)) == 0;
+}
+
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
         ActordEnvSpec spec;
         int field, r;
@@ -58,6 +69,11 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
         if (spec_check(&spec, &field) < 0) {
                 ret->fault = FAULT_SPEC;
                 ret->detail = field;
+                return;
+        }
+        if (context->page && !spec_agrees(&spec, &context->page->spec)) {
+                ret->fault = FAULT_SPEC;
+                ret->detail = SPEC_FIELD_OTHER;
                 return;
         }
 

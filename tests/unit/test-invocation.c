@@ -358,6 +358,22 @@ static void test_probe(void) {
         g_assert_cmpstr(job.worker->spec.name, ==, "Toy");
         g_assert_cmpuint(toy_plan.n_resets, ==, 1);
 
+        /* Slots were laid out by another spec. */
+        probe(&job.contexts[0], builtin_env_find("CartPole-v1"), &answer);
+        g_assert_cmpuint(answer.fault, ==, FAULT_SPEC);
+        g_assert_cmpint(answer.detail, ==, SPEC_FIELD_OTHER);
+        job.page.spec.snapshot_bytes--;
+        answer = (Answer){};
+        probe(&job.contexts[0], &toy_env, &answer);
+        g_assert_cmpuint(answer.fault, ==, FAULT_SPEC);
+        job.page.spec.snapshot_bytes += 2;
+        answer = (Answer){};
+        probe(&job.contexts[0], &toy_env, &answer);
+        g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
+        job.contexts[0].page = NULL;
+        probe(&job.contexts[0], builtin_env_find("CartPole-v1"), &answer);
+        g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
+
         job.settings.n_options = 1;
         g_strlcpy(job.settings.options[0].key, "NoSuchOption", sizeof(job.settings.options[0].key));
         probe(&job.contexts[0], builtin_env_find("CartPole-v1"), &answer);
