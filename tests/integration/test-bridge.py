@@ -56,6 +56,19 @@ class Held(Counter):
         self.generator = (k for k in range(10 ** 9))
 
 
+class Practised(Counter):
+    """It keeps something over its episodes."""
+    episodes = 0
+
+    def reset(self, seed=None, options=None):
+        self.episodes += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        observation, reward, *ends = super().step(action)
+        return observation, reward + self.episodes % 7, *ends
+
+
 class Failing(Counter):
     def step(self, action):
         if self.k == 60:
@@ -85,7 +98,7 @@ class Strange(Counter):
     action_space = gymnasium.spaces.MultiDiscrete([2, 3])
 
 
-for kind in (Counter, Transposed, Held, Failing, Hostile, Strange):
+for kind in (Counter, Transposed, Held, Practised, Failing, Hostile, Strange):
     gymnasium.register(f"{kind.__name__}-v0", kind)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -220,6 +233,16 @@ def pure():
         equal(again.policy_sha256, calm.policy_sha256, f"{name}: policies")
     for differently in ("Actor.Processes=1", "Actor.Sandbox=userns", "Actor.Sandbox=process"):
         equal(run(job(name, 9216), differently).policy_sha256, calm.policy_sha256, f"policies with {differently}")
+
+
+@story("what an environment keeps over its episodes does not depend on who shares it")
+def forgets():
+    for name, *sets in (("gym:actord_awkward:Practised-v0",), ("gym:CartPole-v1", "Environment.Wrappers=NormalizeObservation"),
+                        ("gym:actord_awkward:Practised-v0", "Actor.Carry=reset")):
+        apart, shared = run(job(name), *sets), run(job(name), "Actor.Processes=1", *sets)
+        equal(shared.policy_sha256, apart.policy_sha256, f"{name} {sets}: policies")
+        assert "is forgotten at each reset" in apart.err, apart.err
+    assert "is forgotten" not in run(job("gym:CartPole-v1")).err
 
 
 @story("wrappers stand in the job file, with their arguments; one that there is not is told")

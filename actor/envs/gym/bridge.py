@@ -6,7 +6,8 @@ import ast, difflib, importlib, io, os, pickle, random, sys, traceback
 
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
-SNAPSHOT_BYTES_MAX = 64 << 20
+SNAPSHOT_UNIT = 4096  # processes should agree on a size, though they may disagree by some bytes of it
+SNAPSHOT_BYTES_MAX = (64 << 20) - SNAPSHOT_UNIT
 
 
 class Refusal(Exception):
@@ -284,27 +285,37 @@ def trace(env, actions, seeded):
     return seen, draws
 
 
+def episode(env, actions, draws):
+    seed_globals(SEED_CHECKED)
+    begin = np.asarray(env.reset(seed=SEED_CHECKED)[0]).tobytes()
+    return begin, trace(env, actions, draws)
+
+
 def check(env):
     """Steps a copy that was saved and restored beside the original. (bytes of a snapshot, 0: none that could be trusted; whether
-    steps draw from shared streams; why there is no snapshot)."""
+    steps draw from shared streams; whether episodes show what was before their reset; why there is no snapshot)."""
     env.action_space.seed(SEED_CHECKED)
     actions = [env.action_space.sample() for _ in range(STEPS_BEFORE + STEPS_CHECKED)]
-    seed_globals(SEED_CHECKED)
-    env.reset(seed=SEED_CHECKED)
-    _, draws = trace(env, actions, False)
+    try:
+        new, reason = choose_freezer(env), ""
+    except Exception as e:
+        new, reason = None, f"it cannot be pickled ({type(e).__name__}: {e})"
+    _, (_, draws) = episode(env, actions, False)
     env.reset(seed=SEED_CHECKED)
     trace(env, actions[:STEPS_BEFORE], draws)
     try:
         data = choose_freezer(env)
     except Exception as e:
-        return 0, draws, f"it cannot be pickled ({type(e).__name__}: {e})"
+        return 0, draws, False, reason or f"it cannot be pickled ({type(e).__name__}: {e})"
     original = trace(env, actions[STEPS_BEFORE:], draws)
-    size = 2 * max(len(data), len(freeze(env)))
+    size = -(-2 * max(len(data), len(freeze(env))) // SNAPSHOT_UNIT) * SNAPSHOT_UNIT
     try:
         if trace(thaw(env, data), actions[STEPS_BEFORE:], draws) != original:
-            return 0, draws, "a copy that was saved and restored does not step as the original does"
+            return 0, draws, False, "a copy that was saved and restored does not step as the original does"
+        used = episode(env, actions, draws)
+        remembers = new is not None and episode(thaw(env, new), actions, draws) != used
     except Exception as e:
-        return 0, draws, f"a copy that was saved does not step ({type(e).__name__}: {e})"
+        return 0, draws, False, f"a copy that was saved does not step ({type(e).__name__}: {e})"
     if size > SNAPSHOT_BYTES_MAX:
-        return 0, draws, f"it takes {size // 2} bytes"
-    return size, draws, ""
+        return 0, draws, False, f"it takes {size // 2} bytes"
+    return size, draws, remembers, ""

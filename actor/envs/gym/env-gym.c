@@ -7,7 +7,10 @@
  * from those in their steps have them set before each step, so that who else lives in the process does not matter.
  *
  * A snapshot is the environment, wrappers and all, as pickle writes it, if a copy that was saved and restored steps as the original
- * does (bridge.py, check()); otherwise the environment is sticky. */
+ * does (bridge.py, check()); otherwise the environment is sticky.
+ *
+ * Slots take turns on the same environments, so that one whose episodes show what was before their reset (a running mean, a count of
+ * episodes) would show another slot's past: it begins each episode on a copy of what it was when it was made. */
 #include "actor/envs/gym/python.h"
 
 #include <errno.h>
@@ -34,6 +37,7 @@ typedef struct GymInstance {
         PyObject *convert;            /* what makes any observation one of the space's kind */
         PyObject *fresh;              /* a Box: returns an array with what lies in `action` */
         PyObject *low, *high;         /* a Box: bounds, as bytes of doubles */
+        PyObject *made; /* what it was before the first episode, frozen; NULL: a reset forgets all that was */
         Py_buffer action;
 } GymInstance;
 
@@ -49,6 +53,7 @@ static struct {
         GymSpace observation, action;
         uint64_t snapshot_bytes; /* 0: sticky */
         bool draws;              /* steps draw from streams that the process shares */
+        bool remembers;          /* episodes show what was before their reset */
         PyObject *seed_globals, *seed_name;
 } task;
 
@@ -120,19 +125,29 @@ static int task_check(PyObject *env) {
         _cleanup_(python_unrefp) PyObject *found = python_call("check", "(O)", env);
         unsigned long long bytes;
         const char *reason;
-        int draws;
+        int draws, remembers;
 
         if (!found)
                 return -EIO;
-        if (!PyArg_ParseTuple(found, "Kps", &bytes, &draws, &reason))
+        if (!PyArg_ParseTuple(found, "Kpps", &bytes, &draws, &remembers, &reason))
                 return python_tell();
         if (bytes == 0)
                 (void) fprintf(stderr,
                                 ENVIRONMENT_GYM_PREFIX "%s: episodes cannot be saved: %s; one that is cut "
                                                        "short by a lost actor begins anew\n",
                                 name, reason);
+        if (remembers)
+                (void) fprintf(stderr,
+                                ENVIRONMENT_GYM_PREFIX
+                                "%s: what it keeps from one episode to the next is "
+                                "forgotten at each reset, since slots share it; for a "
+                                "running mean of observations or rewards write "
+                                "NormalizeObservations= or NormalizeRewards= in "
+                                "[Learner]\n",
+                                name);
         task.snapshot_bytes = bytes > 0 ? sizeof(GymSnapshot) + bytes : 0;
         task.draws = draws;
+        task.remembers = remembers;
         return 0;
 }
 
@@ -232,6 +247,7 @@ static void gym_close(void *instance) {
         Py_CLEAR(i->fresh);
         Py_CLEAR(i->low);
         Py_CLEAR(i->high);
+        Py_CLEAR(i->made);
 }
 
 static int gym_init(void *instance, const ActordOption *options, uint32_t n_options) {
@@ -248,6 +264,10 @@ static int gym_init(void *instance, const ActordOption *options, uint32_t n_opti
         if (r >= 0) {
                 i->convert = python_call("as_array", "(O)", i->env);
                 r = i->convert ? 0 : -EIO;
+        }
+        if (r >= 0 && task.remembers) {
+                i->made = python_call("freeze", "(O)", i->env);
+                r = i->made ? 0 : -EIO;
         }
         if (r < 0)
                 gym_close(i);
@@ -306,6 +326,12 @@ static int seed_globals(uint32_t seed) {
         return done ? 0 : python_tell();
 }
 
+static int instance_forget(GymInstance *i) {
+        PyObject *env = python_call("thaw", "(OO)", i->env, i->made);
+
+        return env ? instance_bind(i, env) : -EIO;
+}
+
 static int gym_reset(void *instance, ActordRandom *random, void *ret_observation) {
         GymInstance *i = instance;
         uint32_t seed = actord_random_u32(random) >> 1; /* emulators take 31 bits */
@@ -313,7 +339,9 @@ static int gym_reset(void *instance, ActordRandom *random, void *ret_observation
         PyObject *arguments[] = { number };
         int r;
 
-        r = number ? seed_globals(seed) : -ENOMEM;
+        r = !number ? -ENOMEM : i->made ? instance_forget(i) : 0;
+        if (r >= 0)
+                r = seed_globals(seed);
         if (r < 0)
                 return r;
         result = PyObject_Vectorcall(i->reset, arguments, 0, task.seed_name);
