@@ -27,7 +27,7 @@ typedef struct Host {
 
         Forward *forward;
         SlotState *states;          /* [envs] */
-        float *parameters;          /* of one action's distribution */
+        float *parameters;          /* [FORWARD_ROWS_MAX], of one action's distribution each */
         void *action;               /* clipped */
         void *sample, *observation; /* of an evaluation: as drawn, as seen */
 } Host;

@@ -102,17 +102,24 @@ static int slot_park(const Invocation *v, uint32_t e) {
         return v->host->env->snapshot(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
 }
 
-static void slot_act(const Invocation *v, uint32_t t, uint32_t e) {
+/* Of n slots from e on. */
+static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint32_t n) {
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
-        ActordRandom random;
 
-        forward_row(v->host->forward, v->policy, &v->page->policy, segment_observation(v->segment, l, row),
-                        v->host->parameters, NULL);
+        forward_rows(v->host->forward, v->policy, &v->page->policy, segment_observation(v->segment, l, row),
+                        l->observation_bytes, n, v->host->parameters, NULL);
 
-        random_begin(&random, v->settings->seed, RANDOM_ACTION, invocation_slot(v, e), v->order->ordinal, t);
-        action_sample(&v->page->network, v->host->parameters, false, &random,
-                        segment_action(v->segment, l, row), &segment_log_probabilities(v->segment, l)[row]);
+        for (uint32_t k = 0; k < n; k++) {
+                ActordRandom random;
+
+                random_begin(&random, v->settings->seed, RANDOM_ACTION, invocation_slot(v, e + k),
+                                v->order->ordinal, t);
+                action_sample(&v->page->network,
+                                v->host->parameters + (size_t) k * 2 * v->page->network.n_action, false,
+                                &random, segment_action(v->segment, l, row + k),
+                                &segment_log_probabilities(v->segment, l)[row + k]);
+        }
 }
 
 /* The actions of a step, by ourselves or by the learner. */
@@ -125,8 +132,8 @@ static void slots_act(const Invocation *v, uint32_t t) {
                                 context->ask_fd);
                 return;
         }
-        for (uint32_t e = 0; e < l->envs; e++)
-                slot_act(v, t, e);
+        for (uint32_t e = 0; e < l->envs; e += FORWARD_ROWS_MAX)
+                slots_act_together(v, t, e, l->envs - e < FORWARD_ROWS_MAX ? l->envs - e : FORWARD_ROWS_MAX);
 }
 
 /* A termination is an end of the task, whatever the clock says; a truncation only stops watching. */

@@ -34,8 +34,9 @@ typedef struct Client {
 
 typedef struct Station { /* a thread's place */
         Forward *forward;
-        void *observation, *action;
-        float *parameters;
+        uint8_t *observations; /* [FORWARD_ROWS_MAX] */
+        void *action;
+        float *parameters; /* [FORWARD_ROWS_MAX] */
 } Station;
 
 struct Serve {
@@ -51,6 +52,7 @@ struct Serve {
         const PolicyHead *bank;
         uint32_t n_clients, n_ready;
         uint32_t *ready; /* [actors] */
+        uint32_t task_rows;
         Client *clients; /* [actors] */
         Station *stations;
 };
@@ -63,7 +65,7 @@ Serve *serve_free(Serve *serve) {
 
         for (uint32_t i = 0; serve->stations && i < serve->settings->n_threads; i++) {
                 forward_free(serve->stations[i].forward);
-                free(serve->stations[i].observation);
+                free(serve->stations[i].observations);
                 free(serve->stations[i].action);
                 free(serve->stations[i].parameters);
         }
@@ -75,10 +77,11 @@ Serve *serve_free(Serve *serve) {
 }
 
 static int station_init(const JobPage *page, Station *station) {
-        station->observation = aligned_alloc(64, (page->segment.observation_bytes + 63) / 64 * 64);
+        station->observations = aligned_alloc(
+                        64, (FORWARD_ROWS_MAX * page->segment.observation_bytes + 63) / 64 * 64);
         station->action = calloc(1, page->segment.action_bytes);
-        station->parameters = calloc(2 * (size_t) page->network.n_action, sizeof(float));
-        if (!station->observation || !station->action || !station->parameters)
+        station->parameters = calloc(FORWARD_ROWS_MAX * 2 * (size_t) page->network.n_action, sizeof(float));
+        if (!station->observations || !station->action || !station->parameters)
                 return -ENOMEM;
         return forward_new(&page->network, &page->spec, &station->forward);
 }
@@ -126,30 +129,39 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
+/* Rows of all who are ready, one actor's after the other's. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;
         Station *station = &s->stations[thread];
-        uint32_t actor = s->ready[task];
-        const Client *client = &s->clients[actor];
-        void *segment = s->segments[actor];
+        uint64_t first = (uint64_t) task * s->task_rows, n_rows = (uint64_t) s->n_ready * l->envs;
+        uint32_t n = n_rows - first < s->task_rows ? (uint32_t) (n_rows - first) : s->task_rows;
 
-        for (uint32_t e = 0; e < l->envs; e++) {
+        for (uint32_t k = 0; k < n; k++) {
+                uint32_t actor = s->ready[(first + k) / l->envs];
+                uint64_t row = (uint64_t) s->clients[actor].ask.step * l->envs + (first + k) % l->envs;
+
+                memcpy(station->observations + k * l->observation_bytes,
+                                segment_observation(s->segments[actor], l, row), l->observation_bytes);
+        }
+        forward_rows(station->forward, s->bank, &s->page->policy, station->observations,
+                        l->observation_bytes, n, station->parameters, NULL);
+
+        for (uint32_t k = 0; k < n; k++) {
+                uint32_t actor = s->ready[(first + k) / l->envs], e = (uint32_t) ((first + k) % l->envs);
+                const Client *client = &s->clients[actor];
                 uint64_t row = (uint64_t) client->ask.step * l->envs + e;
                 float log_probability;
                 ActordRandom random;
 
-                memcpy(station->observation, segment_observation(segment, l, row), l->observation_bytes);
-                forward_row(station->forward, s->bank, &s->page->policy, station->observation,
-                                station->parameters, NULL);
                 random_begin(&random, s->settings->seed, RANDOM_ACTION, actor * l->envs + e, client->ordinal,
                                 client->ask.step);
-                action_sample(&s->page->network, station->parameters, false, &random, station->action,
-                                &log_probability);
-                memcpy(segment_action(segment, l, row), station->action, l->action_bytes);
-                segment_log_probabilities(segment, l)[row] = log_probability;
+                action_sample(&s->page->network,
+                                station->parameters + (size_t) k * 2 * s->page->network.n_action, false,
+                                &random, station->action, &log_probability);
+                memcpy(segment_action(s->segments[actor], l, row), station->action, l->action_bytes);
+                segment_log_probabilities(s->segments[actor], l)[row] = log_probability;
         }
-        exchange_answer(exchange_of(s, actor), client->ask.number);
 }
 
 /* Looks at everybody once: who asks is ready. */
@@ -190,14 +202,22 @@ static void leave_behind(Serve *s) {
 }
 
 static void serve_ready(Serve *s) {
-        uint64_t work = s->page->network.n_parameters * s->page->segment.envs;
+        uint64_t n_rows = (uint64_t) s->n_ready * s->page->segment.envs;
+        uint64_t work = s->page->network.n_parameters * n_rows, share;
+        uint32_t n_threads = work >= THREAD_WORK ? threads_count(s->threads) : 1, n_tasks;
 
-        if (s->n_ready > 1 && work >= THREAD_WORK)
-                threads_run(s->threads, serve_task, s, s->n_ready);
+        /* As many rows at once as leave no thread without any. */
+        share = (n_rows + n_threads - 1) / n_threads;
+        s->task_rows = share < FORWARD_ROWS_MAX ? (uint32_t) share : FORWARD_ROWS_MAX;
+        n_tasks = (uint32_t) ((n_rows + s->task_rows - 1) / s->task_rows);
+        if (n_threads > 1)
+                threads_run(s->threads, serve_task, s, n_tasks);
         else
-                for (uint32_t k = 0; k < s->n_ready; k++)
+                for (uint32_t k = 0; k < n_tasks; k++)
                         serve_task(s, k, 0);
 
+        for (uint32_t k = 0; k < s->n_ready; k++)
+                exchange_answer(exchange_of(s, s->ready[k]), s->clients[s->ready[k]].ask.number);
         for (uint32_t k = 0; k < s->n_ready; k++) {
                 Client *client = &s->clients[s->ready[k]];
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One dense layer for one row, as a template: lib/forward.c includes it once for each vector width. It defines KERNEL(dense) from
+/* One dense layer for some rows, as a template: lib/forward.c includes it once for each vector width. It defines KERNEL(dense) from
  * KERNEL_TARGET and KERNEL_WIDTH (4, 8 or 16 floats).
  *
  * A dot product has 16 partial sums, number i % 16 taking the i-th product, and they are added as a tree: lane k to lane k + 8, then
  * k + 4, k + 2, k + 1. A vector of 16 does that in one piece, two of 8 in two pieces: the additions, their order and hence the bits
- * are the same. No include guard, on purpose. */
+ * are the same. Each row is summed by itself; what rows share is only that the weights of four outputs are near while all of them use
+ * them. No include guard, on purpose. */
 
 typedef float KERNEL(Vector) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 typedef float KERNEL(Loose) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
@@ -40,56 +41,62 @@ KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KER
                              __builtin_shufflevector(low, high, 1, 3, 5, 7);
 }
 
-/* y[n_out] = w[n_out][n_in] x + bias. x is padded with zeros, y is left padded with zeros, both to a multiple of LANES. Up to
- * LANES - 1 numbers beyond w are read, and masked. */
-KERNEL_TARGET static void KERNEL(dense)(
-                const float *w, const float *bias, const float *x, size_t n_in, size_t n_out, float *y) {
+/* Four outputs of one row, from the rows of w that belong to them. */
+KERNEL_TARGET static inline void KERNEL(four)(
+                const float *const rows[4], const float *x, size_t n_in, float *ret) {
         size_t whole = n_in / LANES * LANES, tail = n_in % LANES;
+        KERNEL(Vector) sums[4][KERNEL(PARTS)] = {};
+
+        for (size_t i = 0; i < whole; i += LANES)
+#pragma GCC unroll 4
+                for (size_t p = 0; p < KERNEL(PARTS); p++) {
+                        KERNEL(Vector) v = *(const KERNEL(Loose) *) (x + i + p * KERNEL_WIDTH);
+#pragma GCC unroll 4
+                        for (size_t k = 0; k < 4; k++)
+                                sums[k][p] += *(const KERNEL(Loose) *) (rows[k] + i + p * KERNEL_WIDTH) * v;
+                }
+
+        if (tail > 0)
+#pragma GCC unroll 4
+                for (size_t p = 0; p < KERNEL(PARTS); p++) {
+                        const float *at = x + whole + p * KERNEL_WIDTH;
+                        KERNEL(Mask)
+                        mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail + p * KERNEL_WIDTH);
+                        KERNEL(Vector) v = *(const KERNEL(Loose) *) at;
+#pragma GCC unroll 4
+                        for (size_t k = 0; k < 4; k++) {
+                                KERNEL(Mask)
+                                bits = *(const KERNEL(LooseMask) *) (rows[k] + whole + p * KERNEL_WIDTH);
+
+                                sums[k][p] += (KERNEL(Vector))(bits & mask) * v;
+                        }
+                }
+
+        KERNEL(reduce)(sums, ret);
+}
+
+/* y[r][n_out] = w[n_out][n_in] x[r] + bias. Each x is padded with zeros, each y is left padded with zeros, both to a multiple of LANES,
+ * which is how far a row lies from the next. Up to LANES - 1 numbers beyond w are read, and masked. */
+KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const float *x, size_t n_rows,
+                size_t n_in, size_t n_out, float *y) {
+        size_t x_stride = (n_in + LANES - 1) / LANES * LANES, y_stride = (n_out + LANES - 1) / LANES * LANES;
 
         for (size_t o = 0; o < n_out; o += 4) {
-                KERNEL(Vector) sums[4][KERNEL(PARTS)] = {};
                 const float *rows[4];
 
                 /* Beyond the last row the last one is computed again, and dropped below. */
                 for (size_t k = 0; k < 4; k++)
                         rows[k] = w + (o + k < n_out ? o + k : n_out - 1) * n_in;
-
-                for (size_t i = 0; i < whole; i += LANES)
-#pragma GCC unroll 4
-                        for (size_t p = 0; p < KERNEL(PARTS); p++) {
-                                KERNEL(Vector) v = *(const KERNEL(Loose) *) (x + i + p * KERNEL_WIDTH);
-#pragma GCC unroll 4
-                                for (size_t k = 0; k < 4; k++)
-                                        sums[k][p] += *(const KERNEL(Loose) *) (rows[k] + i +
-                                                                                p * KERNEL_WIDTH) *
-                                                      v;
-                        }
-
-                if (tail > 0)
-#pragma GCC unroll 4
-                        for (size_t p = 0; p < KERNEL(PARTS); p++) {
-                                const float *at = x + whole + p * KERNEL_WIDTH;
-                                KERNEL(Mask)
-                                mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail +
-                                                                     p * KERNEL_WIDTH);
-                                KERNEL(Vector) v = *(const KERNEL(Loose) *) at;
-#pragma GCC unroll 4
-                                for (size_t k = 0; k < 4; k++) {
-                                        KERNEL(Mask)
-                                        bits = *(const KERNEL(LooseMask) *) (rows[k] + whole +
-                                                                             p * KERNEL_WIDTH);
-
-                                        sums[k][p] += (KERNEL(Vector))(bits & mask) * v;
-                                }
-                        }
-
-                KERNEL(reduce)(sums, y + o);
+                for (size_t r = 0; r < n_rows; r++)
+                        KERNEL(four)(rows, x + r * x_stride, n_in, y + r * y_stride + o);
         }
 
-        for (size_t o = 0; o < n_out; o++)
-                y[o] += bias[o];
-        for (size_t o = n_out; o % LANES != 0; o++)
-                y[o] = 0;
+        for (size_t r = 0; r < n_rows; r++) {
+                for (size_t o = 0; o < n_out; o++)
+                        y[r * y_stride + o] += bias[o];
+                for (size_t o = n_out; o % LANES != 0; o++)
+                        y[r * y_stride + o] = 0;
+        }
 }
 
 KERNEL_TARGET static void KERNEL(tanh_row)(float *x, size_t n) {

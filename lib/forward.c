@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The forward pass of one row. Written without BLAS, whose sums depend on the batch's size and on the host's kernels: here a row's bits
+/* The forward pass of one row, or of some of them side by side. Written without BLAS, whose sums depend on the batch's size and on the host's kernels: here a row's bits
  * are the same on each machine, whatever its vectors (the build forbids fused multiply-add), so that a policy acts alike wherever an
  * invocation lands. */
 #include "lib/forward.h"
@@ -85,8 +85,8 @@ static inline __attribute__((always_inline)) float tanh_rational(float x) {
 #endif
 
 typedef struct Kernels {
-        void (*dense)(const float *w, const float *bias, const float *x, size_t n_in, size_t n_out,
-                        float *y);
+        void (*dense)(const float *w, const float *bias, const float *x, size_t n_rows, size_t n_in,
+                        size_t n_out, float *y);
         void (*tanh_row)(float *x, size_t n);
 } Kernels;
 
@@ -111,9 +111,9 @@ struct Forward {
         ActordSpace space;
         const Kernels *kernels;
         uint64_t acts;              /* bit i: layer i is needed to act, not for the value alone */
-        float *observation;         /* padded to LANES, as each output is */
-        float *square;              /* what one unit of a convolution reads, padded */
-        float *units;               /* what all of them write for it, padded */
+        float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
+        float *squares;             /* [FORWARD_ROWS_MAX]: what one unit of a convolution reads, padded */
+        float *units;               /* [FORWARD_ROWS_MAX]: what all of them write for it, padded */
         float *outputs[LAYERS_MAX]; /* of all but PARAMETER layers */
 };
 
@@ -224,6 +224,7 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
                 n += padded(network->layers[i].n_out);
         if (n > 3 * FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 3))
                 return -E2BIG;
+        n *= FORWARD_ROWS_MAX;
 
         forward = aligned_alloc(64, header + n * sizeof(float));
         if (!forward)
@@ -237,14 +238,14 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
 
         next = (float *) ((uint8_t *) forward + header);
         forward->observation = next;
-        next += padded(network->n_observation);
-        forward->square = next;
-        next += padded(squares_most);
+        next += FORWARD_ROWS_MAX * padded(network->n_observation);
+        forward->squares = next;
+        next += FORWARD_ROWS_MAX * padded(squares_most);
         forward->units = next;
-        next += padded(units_most);
+        next += FORWARD_ROWS_MAX * padded(units_most);
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 forward->outputs[i] = next;
-                next += padded(network->layers[i].n_out);
+                next += FORWARD_ROWS_MAX * padded(network->layers[i].n_out);
         }
 
         *ret = forward;
@@ -277,84 +278,121 @@ static void square_read(const Convolution *c, const float *x, uint32_t oy, uint3
                 }
 }
 
-/* A dense layer for each square. */
+/* A dense layer for each square, a few of them side by side. */
 static void squares_forward(
                 Forward *forward, const float *parameters, const Layer *layer, const float *x, float *y) {
         const Convolution *c = &layer->convolution;
-        size_t n_squares = (size_t) c->out_height * c->out_width;
+        size_t n_squares = (size_t) c->out_height * c->out_width, stride = padded(layer->n_reads), n;
 
-        /* What a dense layer reads beyond its last input are zeros. */
-        memset(forward->square + layer->n_reads, 0,
-                        (padded(layer->n_reads) - layer->n_reads) * sizeof(float));
-        for (uint32_t oy = 0, i = 0; oy < c->out_height; oy++)
-                for (uint32_t ox = 0; ox < c->out_width; ox++, i++) {
-                        square_read(c, x, oy, ox, forward->square);
-                        forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
-                                        forward->square, layer->n_reads, layer->n_units, forward->units);
-                        for (size_t u = 0; u < layer->n_units; u++)
-                                y[u * n_squares + i] = forward->units[u];
+        for (size_t first = 0; first < n_squares; first += n) {
+                n = n_squares - first < FORWARD_ROWS_MAX ? n_squares - first : FORWARD_ROWS_MAX;
+                for (size_t k = 0; k < n; k++) {
+                        size_t square = first + k;
+                        float *read = forward->squares + k * stride;
+
+                        square_read(c, x, (uint32_t) (square / c->out_width),
+                                        (uint32_t) (square % c->out_width), read);
+                        /* What a dense layer reads beyond its last input are zeros. */
+                        memset(read + layer->n_reads, 0, (stride - layer->n_reads) * sizeof(float));
                 }
+                forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
+                                forward->squares, n, layer->n_reads, layer->n_units, forward->units);
+                for (size_t k = 0; k < n; k++)
+                        for (size_t u = 0; u < layer->n_units; u++)
+                                y[u * n_squares + first + k] =
+                                                forward->units[k * padded(layer->n_units) + u];
+        }
 }
 
-static void layer_forward(Forward *forward, const float *parameters, uint32_t i) {
+static void layer_forward(Forward *forward, const float *parameters, uint32_t i, size_t n_rows) {
         const Layer *layer = &forward->network.layers[i];
         const float *x = layer->input == i ? forward->observation : forward->outputs[layer->input];
+        size_t n = n_rows * padded(layer->n_out);
         float *y = forward->outputs[i];
 
         if (layer->kind == LAYER_CONVOLUTION)
-                squares_forward(forward, parameters, layer, x, y);
+                for (size_t r = 0; r < n_rows; r++)
+                        squares_forward(forward, parameters, layer, x + r * padded(layer->n_in),
+                                        y + r * padded(layer->n_out));
         else
                 forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at, x,
-                                layer->n_in, layer->n_out, y);
+                                n_rows, layer->n_in, layer->n_out, y);
 
         switch ((LayerActivation) layer->activation) {
         case LAYER_NONE: break;
-        case LAYER_TANH: forward->kernels->tanh_row(y, padded(layer->n_out)); break;
+        case LAYER_TANH: forward->kernels->tanh_row(y, n); break;
         case LAYER_RELU:
                 /* A NaN stays one: it must be seen, not hidden. */
-                for (size_t k = 0; k < layer->n_out; k++)
+                for (size_t k = 0; k < n; k++)
                         y[k] = y[k] < 0 ? 0 : y[k];
                 break;
         }
 }
 
-void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
-                const void *observation, float *ret_parameters, float *ret_value) {
+static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
+                const void *observations, size_t stride, size_t n_rows) {
+        size_t n = forward->network.n_observation;
+
+        for (size_t r = 0; r < n_rows; r++) {
+                float *x = forward->observation + r * padded(n);
+
+                observation_read(&forward->space, (const uint8_t *) observations + r * stride, x);
+                if (forward->network.pixels)
+                        for (size_t k = 0; k < n; k++)
+                                x[k] *= FORWARD_PIXEL;
+                if (bank->observation_clip > 0)
+                        observation_normalise(policy_numbers(bank, layout->mean_at),
+                                        policy_numbers(bank, layout->inverse_sd_at), bank->observation_clip,
+                                        n, x);
+        }
+}
+
+/* What layer i has to say about one row. */
+static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
+                size_t r, float *ret_parameters, float *ret_value) {
+        const Network *network = &forward->network;
+        const Layer *layer = &network->layers[i];
+        const float *y = forward->outputs[i] + r * padded(layer->n_out);
+
+        switch ((LayerOutput) layer->output) {
+        case OUTPUT_HIDDEN: break;
+        case OUTPUT_ACTION:
+                memcpy(ret_parameters, y, network->n_action * sizeof(float));
+                if (network->act == ACT_EPSILON_GREEDY)
+                        ret_parameters[network->n_action] = (float) bank->epsilon;
+                break;
+        case OUTPUT_LOG_STD:
+                memcpy(ret_parameters + network->n_action, parameters + layer->bias_at,
+                                network->n_action * sizeof(float));
+                break;
+        case OUTPUT_VALUE:
+                if (ret_value)
+                        *ret_value = y[0];
+                break;
+        }
+}
+
+void forward_rows(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
+                const void *observations, size_t stride, size_t n_rows, float *ret_parameters,
+                float *ret_values) {
         const Network *network = &forward->network;
         const float *parameters = policy_numbers(bank, layout->parameters_at);
 
-        observation_read(&forward->space, observation, forward->observation);
-        if (network->pixels)
-                for (size_t k = 0; k < network->n_observation; k++)
-                        forward->observation[k] *= FORWARD_PIXEL;
-        if (bank->observation_clip > 0)
-                observation_normalise(policy_numbers(bank, layout->mean_at),
-                                policy_numbers(bank, layout->inverse_sd_at), bank->observation_clip,
-                                network->n_observation, forward->observation);
+        assert(n_rows > 0 && n_rows <= FORWARD_ROWS_MAX);
 
+        rows_read(forward, bank, layout, observations, stride, n_rows);
         for (uint32_t i = 0; i < network->n_layers; i++) {
-                const Layer *layer = &network->layers[i];
-
-                if (layer->kind != LAYER_PARAMETER && (ret_value || forward->acts >> i & 1))
-                        layer_forward(forward, parameters, i);
-
-                switch ((LayerOutput) layer->output) {
-                case OUTPUT_HIDDEN: break;
-                case OUTPUT_ACTION:
-                        memcpy(ret_parameters, forward->outputs[i], network->n_action * sizeof(float));
-                        if (network->act == ACT_EPSILON_GREEDY)
-                                ret_parameters[network->n_action] = (float) bank->epsilon;
-                        break;
-                case OUTPUT_LOG_STD:
-                        memcpy(ret_parameters + network->n_action, parameters + layer->bias_at,
-                                        network->n_action * sizeof(float));
-                        break;
-                case OUTPUT_VALUE:
-                        if (ret_value)
-                                *ret_value = forward->outputs[i][0];
-                        break;
-                }
+                if (network->layers[i].kind != LAYER_PARAMETER && (ret_values || forward->acts >> i & 1))
+                        layer_forward(forward, parameters, i, n_rows);
+                for (size_t r = 0; r < n_rows; r++)
+                        row_tell(forward, bank, parameters, i, r, ret_parameters + r * 2 * network->n_action,
+                                        ret_values ? &ret_values[r] : NULL);
         }
+}
+
+void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
+                const void *observation, float *ret_parameters, float *ret_value) {
+        forward_rows(forward, bank, layout, observation, 0, 1, ret_parameters, ret_value);
 }
 
 float forward_tanh(float x) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one row costs: the forward pass of usual networks, to act alone and with the value; and the whole of acting, with its draw. */
+/* What one row costs: the forward pass of usual networks, to act alone, with the value, and side by side with others; and the whole of acting,
+ * with its draw. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,15 @@ static double now_seconds(void) {
 
 static void row_act(Bench *bench, const float *observation, uint32_t i) {
         forward_row(bench->forward, bench->bank, &bench->page.policy, observation, bench->parameters, NULL);
+}
+
+/* One of as many as go at once. */
+static void row_together(Bench *bench, const float *observation, uint32_t i) {
+        size_t stride = bench->page.network.n_observation * sizeof(float);
+
+        if (i % FORWARD_ROWS_MAX == 0)
+                forward_rows(bench->forward, bench->bank, &bench->page.policy, observation, stride,
+                                FORWARD_ROWS_MAX, bench->parameters, NULL);
 }
 
 static void row_value(Bench *bench, const float *observation, uint32_t i) {
@@ -99,7 +109,7 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
 
         b.bank = aligned_alloc(64, b.page.policy.bank_bytes);
         b.observations = calloc((size_t) ROWS * n_observation, sizeof(float));
-        b.parameters = calloc(2 * n_action, sizeof(float));
+        b.parameters = calloc(FORWARD_ROWS_MAX * 2 * n_action, sizeof(float));
         b.action = calloc(n_action, sizeof(float));
         if (!b.bank || !b.observations || !b.parameters || !b.action)
                 exit(EXIT_FAILURE);
@@ -112,10 +122,10 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
         for (uint32_t i = 0; i < ROWS * n_observation; i++)
                 b.observations[i] = (float) actord_random_normal(&random);
 
-        printf("%3u > %3u x %3u > %2u %-11s  act %7.0f ns  with value %7.0f ns  act and draw %7.0f ns\n",
+        printf("%3u > %3u x %3u > %2u %-11s  act %7.0f ns  together %7.0f ns  with value %7.0f ns  act and draw %7.0f ns\n",
                         n_observation, width, width, n_action, continuous ? "continuous" : "discrete",
-                        nsec_per_row(&b, row_act), nsec_per_row(&b, row_value),
-                        nsec_per_row(&b, row_sample));
+                        nsec_per_row(&b, row_act), nsec_per_row(&b, row_together),
+                        nsec_per_row(&b, row_value), nsec_per_row(&b, row_sample));
 
         (void) forward_free(b.forward);
         free(b.bank);
@@ -128,6 +138,8 @@ int main(void) {
         bench_run(4, 2, false, 64);
         bench_run(11, 3, true, 64);
         bench_run(376, 17, true, 64);
+        bench_run(4, 2, false, 512);
+        bench_run(4, 2, false, 1024);
         bench_run(4, 2, false, 256);
         bench_run(11, 3, true, 256);
         bench_run(376, 17, true, 256);

@@ -179,8 +179,8 @@ static float dot_in_order(const float *w, const float *x, size_t n) {
         return lanes[0];
 }
 
-typedef void (*Dense)(
-                const float *w, const float *bias, const float *x, size_t n_in, size_t n_out, float *y);
+typedef void (*Dense)(const float *w, const float *bias, const float *x, size_t n_rows, size_t n_in,
+                size_t n_out, float *y);
 
 static void check_dense(Dense dense) {
         ActordRandom random;
@@ -188,24 +188,29 @@ static void check_dense(Dense dense) {
         random_begin(&random, 3, RANDOM_INIT, 0, 0, 0);
         for (size_t n_in = 1; n_in <= 70; n_in++)
                 for (size_t n_out = 1; n_out <= 19; n_out += n_out < 8 ? 1 : 11) {
+                        size_t n_rows = 1 + n_in % 5;
                         g_autofree float *w = g_new(float, n_in *n_out + LANES),
-                                         *x = g_new0(float, padded(n_in));
-                        g_autofree float *bias = g_new(float, n_out), *y = g_new(float, padded(n_out));
+                                         *x = g_new0(float, n_rows *padded(n_in));
+                        g_autofree float *bias = g_new(float, n_out),
+                                         *y = g_new(float, n_rows *padded(n_out));
 
                         for (size_t i = 0; i < n_in * n_out + LANES; i++)
                                 w[i] = i < n_in * n_out ? draw(&random) : NAN;
-                        for (size_t i = 0; i < n_in; i++)
-                                x[i] = draw(&random);
+                        for (size_t i = 0; i < n_rows * n_in; i++)
+                                x[i / n_in * padded(n_in) + i % n_in] = draw(&random);
                         for (size_t i = 0; i < n_out; i++)
                                 bias[i] = draw(&random);
 
-                        dense(w, bias, x, n_in, n_out, y);
+                        dense(w, bias, x, n_rows, n_in, n_out, y);
 
-                        for (size_t o = 0; o < padded(n_out); o++) {
-                                float expected = o < n_out ? dot_in_order(w + o * n_in, x, n_in) + bias[o]
+                        for (size_t i = 0; i < n_rows * padded(n_out); i++) {
+                                size_t r = i / padded(n_out), o = i % padded(n_out);
+                                float expected = o < n_out ? dot_in_order(w + o * n_in, x + r * padded(n_in),
+                                                                             n_in) +
+                                                                                 bias[o]
                                                            : 0;
 
-                                g_assert_cmpmem(&y[o], sizeof(float), &expected, sizeof(float));
+                                g_assert_cmpmem(&y[i], sizeof(float), &expected, sizeof(float));
                         }
                 }
 }
@@ -250,6 +255,17 @@ static void test_neighbours(void) {
                 g_assert_cmpmem(got, sizeof(got), alone[i], sizeof(alone[i]));
                 g_assert_cmpmem(&got_value, sizeof(float), &value[i], sizeof(float));
         }
+
+        /* At once: each number of rows, from each first one that leaves room. */
+        for (size_t n = 1; n <= FORWARD_ROWS_MAX; n++)
+                for (size_t i = 0; i + n <= ROWS; i += n) {
+                        float got[FORWARD_ROWS_MAX][6], got_value[FORWARD_ROWS_MAX];
+
+                        forward_rows(together, f.bank, &f.page.policy, rows[i], sizeof(rows[i]), n, got[0],
+                                        got_value);
+                        g_assert_cmpmem(got, n * sizeof(got[0]), alone[i], n * sizeof(alone[i]));
+                        g_assert_cmpmem(got_value, n * sizeof(float), &value[i], n * sizeof(float));
+                }
 
         (void) forward_free(together);
         fixture_done(&f);
