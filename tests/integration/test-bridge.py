@@ -98,7 +98,11 @@ class Strange(Counter):
     action_space = gymnasium.spaces.MultiDiscrete([2, 3])
 
 
-for kind in (Counter, Transposed, Held, Practised, Failing, Hostile, Strange):
+class Hollow(Counter):
+    observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
+
+
+for kind in (Hollow, Counter, Transposed, Held, Practised, Failing, Hostile, Strange):
     gymnasium.register(f"{kind.__name__}-v0", kind)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -252,6 +256,8 @@ def wrappers():
     assert "4x4 numbers (float32)" in r.out, r.out
     r = ctl("env", "rollout", "gym:CartPole-v1", *sets, "--set", "Wrappers=TimeLimit(7)", "--steps", "50")
     assert '"step": 6,' in r.out and [json.loads(x)["truncated"] for x in r.out.splitlines() if '"step": 6,' in x] == [True], r.out
+    r = ctl("env", "rollout", "gym:Pendulum-v1", *sets, "--set", "max_episode_steps=4294967299", "--steps", "5")
+    assert r.status == 0 and '"truncated": true' not in r.out, (r.out, r.err)
     assert "did you mean TimeLimit?" in refused("gym:CartPole-v1", "Environment.Wrappers=TimeLimits(3)")
     assert "a bracket or a quote is not closed" in refused("gym:CartPole-v1", "Environment.Wrappers=TimeLimit(3")
     assert "unexpected keyword argument 'gravity'" in refused("gym:CartPole-v1", "Environment.gravity=3")
@@ -280,6 +286,7 @@ def missing():
     text = refused("gym:CartPole-v1", python=empty)
     assert "is of python3.1, and this actord has python3." in text, text
     assert "MultiDiscrete([2 3]), and there must be a Box or a Discrete" in refused("gym:actord_awkward:Strange-v0")
+    assert "which holds no number" in refused("gym:actord_awkward:Hollow-v0")
 
 
 @story("what a script tries beyond its sandbox is refused, and the script hears of it")

@@ -6,6 +6,7 @@ import ast, difflib, importlib, io, os, pickle, random, sys, traceback
 
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
+HORIZON_MAX = 1 << 24  # that can be told
 SNAPSHOT_UNIT = 4096  # processes should agree on a size, though they may disagree by some bytes of it
 SNAPSHOT_BYTES_MAX = (64 << 20) - SNAPSHOT_UNIT
 
@@ -164,6 +165,8 @@ def space(env, name, action):
         raise Refusal(f"gym:{name}: its {what} space is {s}, and a Box must be of {', '.join(kinds)}{hint}")
     if len(s.shape) > 4:
         raise Refusal(f"gym:{name}: its {what} space is {s}, and four dimensions are the most")
+    if 0 in s.shape:
+        raise Refusal(f"gym:{name}: its {what} space is {s}, which holds no number")
     return BOX, ELEMENTS[s.dtype.name], tuple(map(int, s.shape)) or (1,), 0, 0, float(s.low.min()), float(s.high.max())
 
 
@@ -174,7 +177,8 @@ def horizon(env):
         if isinstance(env, gym.wrappers.TimeLimit):
             limits.append(int(env._max_episode_steps))
         env = env.env
-    return min(limits, default=0)
+    least = min(limits, default=0)
+    return least if least <= HORIZON_MAX else 0
 
 
 def describe(env, name):
