@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "actor/envs/box2d/tasks.h"
+#include "actor/envs/box2d/world.h"
 
 static const struct {
         const char *name;
@@ -17,6 +18,7 @@ static const struct {
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);
 
 const ActordEnv *actord_env_find(const char *name) {
+        world_prepare();
         for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
                 if (strcmp(tasks[i].name, name) == 0)
                         return tasks[i].env;

@@ -167,6 +167,21 @@ struct World {
         }
 };
 
+void world_prepare(void) {
+        const double from[2] = { -1, 0 }, to[2] = { 1, 0 };
+        World world(0);
+        WorldBody box = {};
+
+        box.n_vertices = 3;
+        box.vertices[0][0] = -0.5;
+        box.vertices[1][0] = 0.5;
+        box.vertices[2][1] = 0.5;
+        box.density = 1;
+        world_ground(&world, from, to, 0);
+        world_body(&world, &box);
+        world_step(&world, 0.01, 1, 1);
+}
+
 World *world_new(double gravity) {
         return new (std::nothrow) World(gravity);
 }

@@ -36,6 +36,9 @@ typedef struct WorldMotion {
         bool awake;
 } WorldMotion;
 
+/* Once, before there are threads: Box2D fills a table of its own, without a lock, when the first contact of a process is made. */
+void world_prepare(void);
+
 /* NULL: no memory. */
 World *world_new(double gravity);
 World *world_free(World *world);
