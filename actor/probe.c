@@ -46,7 +46,7 @@ static bool spec_agrees(const ActordEnvSpec *spec, const ActordEnvSpec *first) {
         if (spec->snapshot_bytes > first->snapshot_bytes)
                 return false;
         same.snapshot_bytes = first->snapshot_bytes;
-        return memcmp(&same, first, sizeof(same)) == 0;
+        return memcmp((const void *) &same, (const void *) first, sizeof(same)) == 0;
 }
 
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {

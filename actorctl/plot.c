@@ -197,16 +197,16 @@ static char *axis_label(const Axis *axis, const char *label) {
 static void draw_axes(Drawing *d, bool labels_y) {
         int right = d->x.from + d->x.length, top = d->y.from + d->y.length;
 
-        for (double v = d->y.low; v <= d->y.high + d->y.step / 2; v += d->y.step) {
-                double y = place(&d->y, v);
+        for (int i = 0; d->y.low + i * d->y.step <= d->y.high + d->y.step / 2; i++) {
+                double v = d->y.low + i * d->y.step, y = place(&d->y, v);
 
                 g_string_append_printf(
                                 d->text, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", d->x.from, y, right);
                 if (labels_y)
                         add_tick(d, &d->y, v, d->x.from - 6, y + 4, " text-anchor=\"end\"");
         }
-        for (double v = d->x.low; v <= d->x.high + d->x.step / 2; v += d->x.step) {
-                double x = place(&d->x, v);
+        for (int i = 0; d->x.low + i * d->x.step <= d->x.high + d->x.step / 2; i++) {
+                double v = d->x.low + i * d->x.step, x = place(&d->x, v);
 
                 g_string_append_printf(d->text, "<path class=\"a\" d=\"M%.1f %dv4\"/>\n", x, d->y.from);
                 add_tick(d, &d->x, v, x, d->y.from + 17, " text-anchor=\"middle\"");

@@ -3,6 +3,7 @@
  * of a second, which is also the fastest that viewers of GIFs play; the last state of an episode is always shown. */
 #include "actorctl/recording.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -74,6 +75,8 @@ ExitStatus recording_new(const Options *options, Recording **ret) {
         g_autoptr(Recording) recording = g_new0(Recording, 1);
         ExitStatus status;
         int fd;
+
+        assert(path);
 
         status = check(options, path);
         if (status != STATUS_OK)

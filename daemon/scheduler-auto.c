@@ -133,7 +133,7 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         if (view->facts)
                 auto_look(&a, view);
         memcpy(state->own, &a, sizeof(a));
-        if (a.noise.n == 0)
+        if (!view->facts || a.noise.n == 0)
                 return (uint32_t) first;
 
         trade = trade_make(&a, view->settings);

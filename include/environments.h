@@ -15,7 +15,7 @@
         X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                               \
         X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, "GoalVelocity")                       \
         X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0, "GoalVelocity")     \
-        X("Catch-v0", "", "catch a falling ball, seen as an image", NAN, "ImageSize")                      \
+        X("Catch-v0", "", "see a ball fall, and catch it", NAN, "ImageSize")                               \
         X("phydrl-cartpole", "", "hold a pole inside a safety envelope", NAN,                              \
                         "Friction ModelGain Disturbance LyapunovReward TerminateWhenUnsafe")               \
         X("iot5g-discrete", "", "give a moving 5G device its resources", NAN,                              \
@@ -23,7 +23,7 @@
         X("iot5g-continuous", "", "the same in continuous amounts", NAN,                                   \
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
         X("faas", "", "scale one serverless function of many", NAN, "Neighbours SLOSec")                   \
-        X("two-ponds", "", "keep two stormwater ponds from a flood", NAN, "StormScale FloodWeight")        \
+        X("two-ponds", "", "keep two storm ponds from flooding", NAN, "StormScale FloodWeight")            \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
                         "TerminateWhenUnhealthy HealthyStateMin HealthyStateMax HealthyZMin "              \

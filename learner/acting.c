@@ -55,6 +55,7 @@ static int acting_init(const FusedStart *start, Acting *x) {
         if (r < 0)
                 return r;
 
+        assert(x->learner);
         x->threads = x->learner->runtime->threads;
         x->n_hosts = threads_count(x->threads);
         /* To a host the threads are what containers are elsewhere: actor a lives in the one that is a modulo their number. */

@@ -54,7 +54,7 @@ static int go(Stage *stage, uint64_t t) {
 }
 
 static bool same(const Stage *a, const Stage *b) {
-        return memcmp(&a->step.reward, &b->step.reward, sizeof(double)) == 0 &&
+        return memcmp((const void *) &a->step.reward, (const void *) &b->step.reward, sizeof(double)) == 0 &&
                a->step.terminated == b->step.terminated && a->step.truncated == b->step.truncated &&
                memcmp(a->observation.memory, b->observation.memory, a->observation.bytes) == 0;
 }

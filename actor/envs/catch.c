@@ -7,7 +7,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 
-enum { ROWS = 10, COLUMNS = 5, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
+enum { ROWS = 10, COLUMNS = 5, MIDDLE = COLUMNS / 2, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
 enum { BALL_ROW, BALL_COLUMN, PADDLE, N_STATE };
 
 typedef struct Catch {
@@ -87,7 +87,7 @@ static int catch_reset(void *instance, ActordRandom *random, void *ret_observati
 
         game->state[BALL_ROW] = 0;
         game->state[BALL_COLUMN] = floor(actord_random_uniform(random, 0, COLUMNS));
-        game->state[PADDLE] = COLUMNS / 2;
+        game->state[PADDLE] = MIDDLE;
         catch_observe(game, ret_observation);
         return 0;
 }

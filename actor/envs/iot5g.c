@@ -174,13 +174,14 @@ static void walk(double *place, double *speed, double low, double high) {
 
 static int link_action(const Link *l, const void *action, double ret[2]) {
         float raw[2];
-        int32_t choice;
+        int32_t choice, row;
 
         if (!l->continuous) {
                 memcpy(&choice, action, sizeof(choice));
                 if (choice < 0 || choice >= 9)
                         return -EINVAL;
-                ret[0] = SHIFT_DISCRETE * (choice / 3 - 1);
+                row = choice / 3 - 1;
+                ret[0] = SHIFT_DISCRETE * row;
                 ret[1] = SHIFT_DISCRETE * (choice % 3 - 1);
                 return 0;
         }
@@ -233,12 +234,14 @@ static bool link_valid(const double s[N_STATE]) {
 
 /* An instance that never began an episode holds zeros, which is no place to be but may be kept. */
 static int link_restore(void *instance, const void *snapshot) {
-        static const double none[N_STATE];
         Link *l = instance;
         double state[N_STATE];
+        bool begun = false;
 
         memcpy(state, snapshot, sizeof(state));
-        if (!link_valid(state) && memcmp(state, none, sizeof(none)) != 0)
+        for (int i = 0; i < N_STATE; i++)
+                begun = begun || state[i] != 0;
+        if (begun && !link_valid(state))
                 return -EINVAL;
 
         memcpy(l->state, state, sizeof(state));

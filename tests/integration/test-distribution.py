@@ -108,7 +108,7 @@ def small_gradients():
 
 @story("either of two learners that is killed ends the life, and the next one ends with the same policy")
 def killed_learners():
-    sets = ("Job.StopSteps=16000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
+    sets = ("Job.StopSteps=50000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
     want = policy("hopper", "single-learner-coarse", *sets).policy_sha256
     for seed in 1, 2:
         killer = Killer("actord-learner", low=0.5, high=0.7, most=1, seed=seed)

@@ -131,7 +131,7 @@ def replay_actors():
 
 @story("replay: a killed learner's store comes back from the checkpoint, and the policy is the same")
 def replay_learner():
-    sets = (*REPLAY, "Job.StopSteps=40000", "Checkpoint.IntervalSec=0.1")
+    sets = (*REPLAY, "Job.StopSteps=160000", "Checkpoint.IntervalSec=0.1")
     before = run("cartpole-dqn", *sets, seed=5)
     killer = Killer("actord-learner", low=0.5, high=0.7, most=1)
     after = run("cartpole-dqn", *sets, seed=5, during=killer)

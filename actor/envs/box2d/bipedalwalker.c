@@ -323,7 +323,7 @@ static int walker_restore(void *instance, const void *snapshot) {
         WalkerEpisode *e = &w->episode;
         int r;
 
-        if (w->world && memcmp(e, snapshot, sizeof(*e)) == 0)
+        if (w->world && memcmp((const void *) e, snapshot, sizeof(*e)) == 0)
                 return 0;
 
         memcpy(e, snapshot, sizeof(*e));

@@ -412,7 +412,7 @@ static int lander_restore(void *instance, const void *snapshot) {
         uint32_t n_steps;
         int r;
 
-        if (l->world && memcmp(&l->episode, snapshot, sizeof(l->episode)) == 0)
+        if (l->world && memcmp((const void *) &l->episode, snapshot, sizeof(l->episode)) == 0)
                 return 0;
 
         memcpy(&l->episode, snapshot, sizeof(l->episode));

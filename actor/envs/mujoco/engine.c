@@ -423,7 +423,7 @@ int mujoco_set_state(void *instance, const double *state, void *ret_observation)
         MujocoInstance *m = instance;
         int r;
 
-        if (!env_state_finite(state, (size_t) (m->model->nq + m->model->nv)))
+        if (!env_state_finite(state, (size_t) m->model->nq + (size_t) m->model->nv))
                 return -EINVAL;
 
         mj_resetData(m->model, m->data);
