@@ -232,3 +232,17 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
                 display_end(display, status);
         return f.result;
 }
+
+ExitStatus submission_follow(Connection *connection, const Options *options, const Submission *submission,
+                char **ret_path, JobStatus *status) {
+        g_autoptr(Display) display = NULL;
+        ExitStatus result;
+        uint64_t id;
+
+        result = submission_send(submission, connection, &id, ret_path);
+        if (result != STATUS_OK)
+                return result;
+        if (options && !options->quiet)
+                display = display_new(stderr, false, connection, *ret_path);
+        return job_follow(connection, *ret_path, FOLLOW_STOP, display, status);
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actorctl/job-status.h"
+#include "actorctl/submission.h"
 
 typedef struct Display Display;
 
@@ -18,3 +19,8 @@ void follow_prepare(void);
  * before that. STATUS_FAILED: the daemon is gone, after having said so. display may be NULL. */
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, Display *display,
                 JobStatus *status);
+
+/* Sends a submission and follows the job, with a display unless --quiet (options NULL: without); Ctrl-C stops it. As job_follow(); *ret_path is the job's once the
+ * daemon has it. */
+ExitStatus submission_follow(Connection *connection, const Options *options, const Submission *submission,
+                char **ret_path, JobStatus *status);

@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "actorctl/checkpoint.h"
-#include "actorctl/display.h"
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
@@ -185,21 +184,14 @@ static ExitStatus keep(const Options *options, Connection *connection, const cha
 static ExitStatus run(const Options *options, const char *file, const char *name, const Submission *outer,
                 const JobSettings *inner) {
         g_autoptr(Connection) connection = NULL;
-        g_autoptr(Display) display = NULL;
         g_autofree char *path = NULL;
         JobStatus job;
-        uint64_t id;
         ExitStatus status;
 
         if (connection_open_private(true, &connection) < 0)
                 return STATUS_FAILED;
-        status = submission_send(outer, connection, &id, &path);
-        if (status != STATUS_OK)
-                return status;
-        if (!options->quiet)
-                display = display_new(stderr, false, connection, path);
         job_status_init(&job);
-        status = job_follow(connection, path, FOLLOW_STOP, display, &job);
+        status = submission_follow(connection, options, outer, &path, &job);
         if (status == STATUS_OK)
                 status = keep(options, connection, path, file, name, inner, &job);
         job_status_done(&job);

@@ -71,13 +71,9 @@ static ExitStatus follow(Connection *connection, const Submission *submission, R
         g_autofree char *path = NULL;
         ExitStatus status;
         JobStatus job;
-        uint64_t id;
 
-        status = submission_send(submission, connection, &id, &path);
-        if (status != STATUS_OK)
-                return status;
         job_status_init(&job);
-        status = job_follow(connection, path, FOLLOW_STOP, NULL, &job);
+        status = submission_follow(connection, NULL, submission, &path, &job);
         if (status == STATUS_OK && job_exit_status(&job) != STATUS_OK) {
                 complain("%s could not be measured: %s", submission->file_name,
                                 job.fault[0] ? job.fault : job.result);

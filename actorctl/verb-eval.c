@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "actorctl/checkpoint.h"
-#include "actorctl/display.h"
 #include "actorctl/follow.h"
 #include "actorctl/play.h"
 #include "actorctl/recording.h"
@@ -37,19 +36,12 @@ static void print(const Options *options, const JobStatus *job) {
 }
 
 static ExitStatus play(Connection *connection, const Options *options, const Submission *submission) {
-        g_autoptr(Display) display = NULL;
         g_autofree char *path = NULL;
         JobStatus job;
-        uint64_t id;
         ExitStatus status;
 
-        status = submission_send(submission, connection, &id, &path);
-        if (status != STATUS_OK)
-                return status;
-        if (!options->quiet)
-                display = display_new(stderr, false, connection, path);
         job_status_init(&job);
-        status = job_follow(connection, path, FOLLOW_STOP, display, &job);
+        status = submission_follow(connection, options, submission, &path, &job);
         if (status == STATUS_OK) {
                 status = job_exit_status(&job);
                 if (status == STATUS_OK)

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "actorctl/decisions.h"
-#include "actorctl/display.h"
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
@@ -73,21 +72,14 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
 
 static ExitStatus run(const Options *options, const Submission *submission) {
         g_autoptr(Connection) connection = NULL;
-        g_autoptr(Display) display = NULL;
         g_autofree char *path = NULL;
         JobStatus job;
-        uint64_t id;
         ExitStatus status;
 
         if (connection_open_private(true, &connection) < 0)
                 return STATUS_FAILED;
-        status = submission_send(submission, connection, &id, &path);
-        if (status != STATUS_OK)
-                return status;
-        if (!options->quiet)
-                display = display_new(stderr, false, connection, path);
         job_status_init(&job);
-        status = job_follow(connection, path, FOLLOW_STOP, display, &job);
+        status = submission_follow(connection, options, submission, &path, &job);
         if (status == STATUS_OK)
                 status = finish(connection, path, options, submission, &job);
         job_status_done(&job);

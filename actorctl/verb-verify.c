@@ -23,18 +23,14 @@ static ExitStatus verify_submission(const Options *options, Submission *submissi
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         JobStatus job;
-        uint64_t id;
         ExitStatus status;
 
         if (connection_open_any(options, &connection) < 0)
                 return STATUS_FAILED;
         submission->purpose = "verify";
         submission->with_stderr = connection->pid > 0;
-        status = submission_send(submission, connection, &id, &path);
-        if (status != STATUS_OK)
-                return status;
         job_status_init(&job);
-        status = job_follow(connection, path, FOLLOW_STOP, NULL, &job);
+        status = submission_follow(connection, NULL, submission, &path, &job);
         if (status == STATUS_OK && job_exit_status(&job) == STATUS_OK)
                 print_ok(options, submission, &job);
         else if (status == STATUS_OK && job_environment_failed(&job)) {
