@@ -122,15 +122,9 @@ int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most
         bind_u64(statement, 3, most);
 
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-                if (n == n_allocated) {
-                        size_t grown = n_allocated ? n_allocated * 2 : 256;
-                        LedgerDecision *array = reallocarray(decisions, grown, sizeof(*array));
-
-                        if (!array)
-                                return -ENOMEM;
-                        decisions = array;
-                        n_allocated = grown;
-                }
+                r = ledger_rows_grow(&decisions, &n_allocated, n, sizeof(*decisions));
+                if (r < 0)
+                        return r;
                 decisions[n++] = decision_read(statement);
         }
         r = ledger_error(ledger, rc);

@@ -66,6 +66,9 @@ int ledger_insert_decisions(Ledger *ledger);
 void ledger_pending_clear(Ledger *ledger); /* after it */
 int ledger_prepare_decisions(Ledger *ledger);
 
+/* Room for one more after n rows of `size` bytes; rows: where the pointer to them is. 0, -ENOMEM. */
+int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
+
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
 int ledger_schema_apply(Ledger *ledger); /* creates or checks; -EUCLEAN: not ours, or newer */

@@ -149,6 +149,21 @@ int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret) 
         return 0;
 }
 
+int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size) {
+        size_t n_grown = *n_allocated ? *n_allocated * 2 : 256;
+        void **array = rows, *grown;
+
+        if (n < *n_allocated)
+                return 0;
+        grown = reallocarray(*array, n_grown, size);
+        if (!grown)
+                return -ENOMEM;
+
+        *array = grown;
+        *n_allocated = n_grown;
+        return 0;
+}
+
 double column_double(sqlite3_stmt *statement, int at) {
         return sqlite3_column_type(statement, at) == SQLITE_NULL ? NAN
                                                                  : sqlite3_column_double(statement, at);
@@ -264,15 +279,9 @@ int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, L
         bind_u64(statement, 3, most);
 
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-                if (n == n_allocated) {
-                        size_t grown = n_allocated ? n_allocated * 2 : 256;
-                        LedgerRound *array = reallocarray(rounds, grown, sizeof(*array));
-
-                        if (!array)
-                                return -ENOMEM;
-                        rounds = array;
-                        n_allocated = grown;
-                }
+                r = ledger_rows_grow(&rounds, &n_allocated, n, sizeof(*rounds));
+                if (r < 0)
+                        return r;
                 rounds[n++] = round_read(statement);
         }
         r = ledger_error(ledger, rc);
