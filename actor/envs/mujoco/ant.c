@@ -69,74 +69,39 @@ static void ant_judge(const MujocoInstance *m, double velocity, double ctrl_squa
         ret->terminated = o->terminate_when_unhealthy && !healthy;
 }
 
+/* What both versions have. */
+#define ANT_TASK                                                                                        \
+        .name = "Ant", .xml = ant_xml, .xml_end = ant_xml_end, .model = &ant_model, .frame_skip = 5,    \
+        .horizon_steps = 1000, .solved_return = 6000, .seen = MUJOCO_SEEN_ASLANT, .seen_width = 6,      \
+        .seen_height = 0.5, .velocity_limit = INFINITY, .velocity_noise_normal = true, .n_excluded = 2, \
+        .place = ant_place, .judge = ant_judge
+
+#define ANT_DEFAULTS                                                                      \
+        .forward_reward_weight = 1, .ctrl_cost_weight = 0.5, .contact_cost_weight = 5e-4, \
+        .contact_force_min = -1, .contact_force_max = 1, .healthy_reward = 1,             \
+        .terminate_when_unhealthy = true, .healthy_z_min = 0.2, .healthy_z_max = 1,       \
+        .reset_noise_scale = 0.1, .exclude_current_positions = true
+
 static const MujocoTask ant_v4_task = {
-        .name = "Ant",
-        .xml = ant_xml,
-        .xml_end = ant_xml_end,
-        .model = &ant_model,
-        .frame_skip = 5,
-        .horizon_steps = 1000,
-        .solved_return = 6000,
-        .seen = MUJOCO_SEEN_ASLANT,
-        .seen_width = 6,
-        .seen_height = 0.5,
-        .velocity_limit = INFINITY,
-        .velocity_noise_normal = true,
+        ANT_TASK,
         .options = ant_options,
         .n_options = ANT_N_OPTIONS,
         .n_v5_options = ANT_N_V5,
         .defaults = {
-                .forward_reward_weight = 1,
-                .ctrl_cost_weight = 0.5,
-                .contact_cost_weight = 5e-4,
-                .contact_force_min = -1,
-                .contact_force_max = 1,
-                .healthy_reward = 1,
-                .terminate_when_unhealthy = true,
-                .healthy_z_min = 0.2,
-                .healthy_z_max = 1,
-                .reset_noise_scale = 0.1,
-                .exclude_current_positions = true,
+                ANT_DEFAULTS,
         },
-        .n_excluded = 2,
-        .place = ant_place,
-        .judge = ant_judge,
 };
 
 /* Contacts cost, and are observed. */
 static const MujocoTask ant_v5_task = {
-        .name = "Ant",
-        .xml = ant_xml,
-        .xml_end = ant_xml_end,
-        .model = &ant_model,
-        .frame_skip = 5,
-        .horizon_steps = 1000,
-        .solved_return = 6000,
-        .seen = MUJOCO_SEEN_ASLANT,
-        .seen_width = 6,
-        .seen_height = 0.5,
-        .velocity_limit = INFINITY,
-        .velocity_noise_normal = true,
+        ANT_TASK,
         .options = ant_options + ANT_N_V4,
         .n_options = ANT_N_OPTIONS - ANT_N_V4,
         .defaults = {
-                .forward_reward_weight = 1,
-                .ctrl_cost_weight = 0.5,
-                .contact_cost_weight = 5e-4,
-                .contact_force_min = -1,
-                .contact_force_max = 1,
                 .include_cfrc_ext = true,
-                .healthy_reward = 1,
-                .terminate_when_unhealthy = true,
-                .healthy_z_min = 0.2,
-                .healthy_z_max = 1,
-                .reset_noise_scale = 0.1,
-                .exclude_current_positions = true,
+                ANT_DEFAULTS,
         },
-        .n_excluded = 2,
         .reads_forces = true,
-        .place = ant_place,
-        .judge = ant_judge,
 };
 
 MUJOCO_ENV(ant, 4, ant_v4_task);
