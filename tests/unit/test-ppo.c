@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* PPO as a whole: what its first minibatch must look like, how a round is cut, when it stops, what schedules do; and that it learns. */
-#include "tests/unit/learner-fixture.h"
+#include "tests/unit/bandit-fixture.h"
 
 #include "lib/forward.h"
 #include "lib/rng.h"
@@ -215,38 +215,6 @@ static void test_forward_images(void) {
         }
         forward_free(forward);
         bed_close(&bed);
-}
-
-/* A bandit: one step an episode; the first choice pays if the observation is positive, the second if it is not; or, continuous, an
- * action pays the nearer it is to the observation. */
-static void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
-        const SegmentLayout *l = &bed->page.segment;
-        void *segment = bed->segments[0];
-        float parameters[4];
-        ActordRandom random;
-
-        random_begin(&random, 7, RANDOM_ACTION, 0, update, 0);
-        for (uint64_t row = 0; row < (uint64_t) (l->steps + 1) * l->envs; row++)
-                *(float *) segment_observation(segment, l, row) =
-                                (float) actord_random_uniform(&random, -1, 1);
-        for (uint64_t row = 0; row < (uint64_t) l->steps * l->envs; row++) {
-                float x = *(float *) segment_observation(segment, l, row);
-                double *reward = &segment_rewards(segment, l)[row];
-
-                forward_row(forward, policy_bank(bed->policy, &bed->page.policy, update), &bed->page.policy,
-                                &x, parameters, NULL);
-                action_sample(&bed->page.network, parameters, false, &random,
-                                segment_action(segment, l, row),
-                                &segment_log_probabilities(segment, l)[row]);
-                if (bed->page.network.act == ACT_CATEGORICAL)
-                        *reward = *(int32_t *) segment_action(segment, l, row) == (x > 0 ? 0 : 1);
-                else
-                        *reward = 1 - pow((double) (*(float *) segment_action(segment, l, row) - x), 2);
-                segment_ends(segment, l)[row] = END_TERMINATED;
-        }
-        for (uint32_t e = 0; e < l->envs; e++)
-                segment_snapshot(segment, l, ~update & 1, e)->episode =
-                                1 + (uint64_t) (update + 1) * l->steps;
 }
 
 static void test_bandit(void) {
