@@ -93,8 +93,12 @@ static int open_checkpoint(Job *job, uint64_t *ret_round) {
                                 "The checkpoint of round %" PRIu64 " of job %" PRIu64
                                 " is missing or damaged; the job begins anew.",
                                 checkpoint.round, job->row.id);
-                job_schedule_anew(job);
-                r = -ENOENT;
+                /* Before the first record of this life: a daemon that restarts in it would go on from that row's scheduler. */
+                r = ledger_checkpoints_forget(job->manager->ledger, job->row.id);
+                if (r >= 0) {
+                        job_schedule_anew(job);
+                        r = -ENOENT;
+                }
         }
         free(checkpoint.scheduler);
         return r;

@@ -296,3 +296,16 @@ int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret
         *ret = checkpoint;
         return 0;
 }
+
+int ledger_checkpoints_forget(Ledger *ledger, uint64_t job) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+
+        r = ledger_prepare(ledger, "DELETE FROM checkpoints WHERE job = ?", &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        return ledger_step_done(ledger, statement);
+}

@@ -71,6 +71,8 @@ int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Recor
 int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
+/* None of a job's counts any more: whatever earlier lives did was waste. */
+int ledger_checkpoints_forget(Ledger *ledger, uint64_t job);
 
 /* A decision and what it was made from. life and record name the record that closed the round before it (record 0: none did), whose statistics it saw. */
 typedef struct LedgerDecision {

@@ -25,4 +25,4 @@ static int a2c_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_a2c = { "a2c", NULL, a2c_learn, policy_gradient_second, NULL };
+const Algorithm algorithm_a2c = { "a2c", NULL, a2c_learn, policy_gradient_second, NULL, NULL };

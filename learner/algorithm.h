@@ -3,6 +3,8 @@
  * a row of lib/algorithms.c, which others than the learner need. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "learner/runtime.h"
 
 typedef struct Algorithm {
@@ -13,6 +15,8 @@ typedef struct Algorithm {
         LossSecond second; /* of its loss, as the round ended; NULL: the curvature of the loss is not measured */
         /* Chance of a random action, for the next round's actors; NULL: none but what the policy's distribution has. */
         double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps);
+        /* Whether finite numbers out of a file can be its state; NULL: any can. */
+        bool (*possible)(const double state[ALGORITHM_STATE_MAX]);
 } Algorithm;
 
 extern const Algorithm algorithm_ppo, algorithm_a2c, algorithm_impala, algorithm_impact, algorithm_dqn;

@@ -91,4 +91,9 @@ static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps) {
                (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
 }
 
-const Algorithm algorithm_dqn = { "dqn", NULL, dqn_learn, NULL, dqn_epsilon };
+/* A round leaves less than a step owed; whoever claims more would have the learner work it off before anything else. */
+static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
+        return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0 && state[STATE_STEPS] >= 0.0;
+}
+
+const Algorithm algorithm_dqn = { "dqn", NULL, dqn_learn, NULL, dqn_epsilon, dqn_possible };

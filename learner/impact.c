@@ -175,4 +175,4 @@ static int impact_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impact = { "impact", NULL, impact_learn, impact_second, NULL };
+const Algorithm algorithm_impact = { "impact", NULL, impact_learn, impact_second, NULL, NULL };

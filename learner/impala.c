@@ -32,4 +32,4 @@ static int impala_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impala = { "impala", NULL, impala_learn, policy_gradient_second, NULL };
+const Algorithm algorithm_impala = { "impala", NULL, impala_learn, policy_gradient_second, NULL, NULL };

@@ -210,4 +210,4 @@ static int ppo_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn, ppo_second, NULL };
+const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn, ppo_second, NULL, NULL };

@@ -114,6 +114,7 @@ static bool numbers_possible(const Learner *l) {
                doubles_finite(books->discounted_return, books->n_slots, -INFINITY) &&
                doubles_finite(books->returns, EPISODES_KEPT, -INFINITY) &&
                doubles_finite(l->runtime->state, ALGORITHM_STATE_MAX, -INFINITY) &&
+               (!l->algorithm->possible || l->algorithm->possible(l->runtime->state)) &&
                moments_possible(l->observation) && moments_possible(l->discounted);
 }
 

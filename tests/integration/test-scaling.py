@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The number of actors: what is decided is written down, follows from what was seen, and can be repeated."""
+import glob
 import shutil
 
 from bus import *
@@ -70,6 +71,29 @@ def elastic():
         equal(*([[d[k] for k in mine] for d in decisions(bus, job)] for job in (second, first)), "decisions")
         equal(bus.call(f"/org/actord1/job/{second}", JOB, "CheckDecisions")[:2], [bus.get(second, "Round"), 0], "the check")
         check_ledger(bus, second)
+
+
+@story("a job whose checkpoint is damaged begins anew and is the same, also when its daemon is killed before the next one")
+def damaged():
+    with Bus() as bus:
+        sets = [*ELASTIC, ("Job.StopSteps", "300000"), ("Checkpoint.IntervalSec", "1")]
+        first = bus.submit(overrides=sets)
+        assert bus.ended(first) == "finished"
+        second = bus.submit(overrides=sets)
+        until(lambda: bus.ledger().execute("SELECT count(*) FROM checkpoints WHERE job = ?", (second,)).fetchone()[0], "a checkpoint")
+        bus.stop(signal.SIGKILL)
+        for path in glob.glob(f"{bus.dir}/state/actord/jobs/{second}/state/*.safetensors"):
+            os.truncate(path, 100)
+        for p in bus.processes("actord-invoker"):
+            os.kill(p, signal.SIGKILL)
+        bus.start()
+        until(lambda: bus.get(second, "Life") == 2 and bus.get(second, "Round") > 3, "rounds of a second life")
+        bus.stop(signal.SIGKILL)
+        bus.start()
+        assert bus.ended(second) == "finished", bus.get(second, "Fault")
+        assert "missing or damaged; the job begins anew" in open(bus.dir + "/log").read()
+        equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
+        equal(*([(d["round"], d["actors"], d["return_round"]) for d in decisions(bus, job)] for job in (second, first)), "decisions")
 
 
 @story("a job with the decisions of another one is that one again; permuted they are the same numbers; a file of them is as good as the job")

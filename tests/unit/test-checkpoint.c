@@ -411,6 +411,35 @@ static void test_convolutions(void) {
         bed_close(&bed);
 }
 
+/* An algorithm's own numbers can be finite and still impossible: a file that says that a life's work is owed would be worked off first. */
+static void test_owed(void) {
+        static const double owed[] = { 0.5, 1.0, -0.5, 1e18 };
+        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        Bed bed = {};
+        Place place;
+        int kept;
+
+        place_open(&place);
+        bed_settings("CartPole-v1",
+                        "Algorithm=dqn\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=8\n",
+                        &bed.settings);
+        bed_open(&bed, &spec, place.fd, -1);
+        bed_restore(&bed);
+        kept = silence();
+        for (unsigned i = 0; i < G_N_ELEMENTS(owed); i++) {
+                Answer written;
+
+                bed.learner->runtime->state[0] = owed[i];
+                bed.learner->context.checkpoint_fd = checkpoint(&bed, &place, i, &written);
+                g_assert_cmpuint(bed_order(&bed, (Order){ .kind = ORDER_RESTORE }).fault, ==,
+                                i == 0 ? FAULT_NONE : FAULT_CHECKPOINT);
+                (void) close(bed.learner->context.checkpoint_fd);
+        }
+        unsilence(kept);
+        bed_close(&bed);
+        place_close(&place);
+}
+
 static void test_full_disk(void) {
         Bed bed = {};
         Answer answer;
@@ -444,6 +473,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/checkpoint/damage", test_damage);
         g_test_add_func("/checkpoint/weights", test_weights);
         g_test_add_func("/checkpoint/convolutions", test_convolutions);
+        g_test_add_func("/checkpoint/owed", test_owed);
         g_test_add_func("/checkpoint/no-place", test_full_disk);
         return g_test_run();
 }

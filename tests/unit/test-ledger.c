@@ -532,6 +532,13 @@ static void test_lives(void) {
         assert_ok(ledger_rounds(ledger, id, 11, 4, &rounds, &n));
         g_assert_cmpuint(n, ==, 0);
         free(rounds);
+
+        /* It was damaged: the second life begins anew, and nothing of the first was of use. */
+        assert_ok(ledger_checkpoints_forget(ledger, id));
+        g_assert_cmpint(ledger_checkpoint_newest(ledger, id, &newest), ==, -ENOENT);
+        g_autoptr(GArray) again = records_read(ledger, id);
+        for (unsigned i = 0; i < 15; i++)
+                g_assert_cmpuint(g_array_index(again, Record, i).wasted, ==, i < 10);
         ledger_close(ledger);
 }
 
