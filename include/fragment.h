@@ -14,7 +14,8 @@
 
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
-#define GRADIENT_PARTS 16u              /* lanes that a minibatch's shards are summed in, whoever computes them */
+#define GRADIENT_PARTS 16u              /* lanes that a minibatch's shards are summed in, and sets of blocks that parameters are moved in, by
+                                           whomever */
 
 /* X(NAME, word, what it does) */
 #define FRAGMENTS(X)                                                                \
@@ -34,7 +35,8 @@
         X(SEGMENT, "segment", "the actor's shared memory, handed over by an order") \
         X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")    \
         X(POLICY, "policy", "banks of versions that the learner alone writes")      \
-        X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")
+        X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")    \
+        X(PARAMETERS, "parameters", "the learners' shared parameters, written by whoever updates them")
 
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
@@ -93,7 +95,7 @@ typedef struct Edge {
         uint32_t n_dims;
         Dim dims[EDGE_DIMS_MAX];
         bool held;                      /* has a value before its producer ever ran: what breaks a cycle */
-        uint32_t n_parts;               /* pieces that replicas share out and add up again; 0: each replica has the whole */
+        uint32_t n_parts;               /* pieces that replicas share out and put together again; 0: each replica has the whole */
         uint64_t n_a_round;             /* how often; 0: as often as the algorithm asks */
 } Edge;
 

@@ -30,7 +30,7 @@
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
-        X(MULTI, "multi-learner") X(FUSED, "fused") X(AUTO, "auto")
+        X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(AUTO, "auto")
 #define SCHEDULERS(X)                                                                                   \
         X(FIXED, "fixed") X(SCHEDULE, "schedule") X(MAX, "max") X(ADAPT, "adapt") X(NITRO, "nitro")     \
         X(NITRO_CODE, "nitro-code") X(KUNGFU, "kungfu") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")     \
@@ -153,7 +153,7 @@ enum KernelClass_ {
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")                          \
         X(Job, Budget, money, budget_nano, "", 1, 1e18, "end before more than this is spent, by the full total")             \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
-        X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under Policy=multi-learner")              \
+        X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under multi-learner and central")         \
         X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")                             \
         X(Scaling, Actors, u32, n_actors, "1", 1, 1000, "actors of a round, under Policy=fixed")                             \
         X(Scaling, MinActors, u32, n_actors_min, "1", 1, 1000, "never fewer")                                                \

@@ -97,7 +97,7 @@ typedef enum LearnerFd {
         LEARNER_FD_BELL,        /* eventfd */
         LEARNER_FD_STATE,       /* directory */
         LEARNER_FD_CHECKPOINT,  /* file to restore from, or /dev/null */
-        LEARNER_FD_ASKS = 11,   /* epoll of the bells that actors ring; there when the distribution has the learner act (10 is the program's) */
+        LEARNER_FD_ASKS = 11,   /* epoll of the bells that actors ring; the first learner's, when the distribution has it act (10 is the program's) */
         LEARNER_FD_REDUCE,      /* lib/reduce.h; there when there are several learners */
         LEARNER_FD_SEGMENTS = 16,
 } LearnerFd;

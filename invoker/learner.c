@@ -73,7 +73,7 @@ static int child_descriptors(
                 sources[n] = fixed[n][0];
                 targets[n] = fixed[n][1];
         }
-        if (i->asks_fd >= 0) {
+        if (i->asks_fd >= 0 && learner == &i->learner) {
                 sources[n] = i->asks_fd;
                 targets[n++] = LEARNER_FD_ASKS;
         }

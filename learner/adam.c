@@ -16,11 +16,26 @@ Adam *adam_free(Adam *adam) {
         if (!adam)
                 return NULL;
 
+        if (!adam->shared) {
+                free(adam->parameters);
+                free(adam->m);
+                free(adam->v);
+        }
+        free(adam);
+        return NULL;
+}
+
+void adam_share(Adam *adam, float *parameters, float *m, float *v) {
+        assert(adam && !adam->shared);
+        assert(parameters && !m == !v);
+
         free(adam->parameters);
         free(adam->m);
         free(adam->v);
-        free(adam);
-        return NULL;
+        adam->parameters = parameters;
+        adam->m = m;
+        adam->v = v;
+        adam->shared = true;
 }
 
 static float *floats_new(size_t n) {
@@ -69,6 +84,7 @@ AdamScalars adam_begin(
 
 void adam_apply(Adam *adam, const AdamScalars *scalars, const float *gradient, size_t first, size_t n) {
         assert(first + n <= adam->n);
+        assert(adam->m && adam->v);
 
         kernel_adam(adam->parameters + first, adam->m + first, adam->v + first, gradient + first, n,
                         scalars);

@@ -3,6 +3,7 @@
  * single, the corrections that depend on the step are double. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +13,13 @@ typedef struct Adam {
         size_t n;
         float *parameters, *m, *v; /* aligned to 64 */
         uint64_t step;
+        bool shared; /* these are not its own */
 } Adam;
 
 int adam_new(size_t n, Adam **ret);
 Adam *adam_free(Adam *adam);
+/* Gives its own vectors up, zeros as they are, for some of several learners; m and v NULL: this one is not to apply. */
+void adam_share(Adam *adam, float *parameters, float *m, float *v);
 
 /* Counts a step and says what kernel_adam() needs for it, over all parameters or a part of them. */
 AdamScalars adam_begin(

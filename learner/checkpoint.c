@@ -187,7 +187,8 @@ size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
 
         list_numbers(&list, l);
         list_store_numbers(&list, l);
-        list_layers(&list, l);
+        if (l->context.learner == 0) /* the others see what it reads */
+                list_layers(&list, l);
         list_store_columns(&list, l);
         list_snapshots(&list, l, banks);
         list_store_bytes(&list, l);

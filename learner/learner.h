@@ -25,6 +25,7 @@ typedef struct LearnerContext { /* what is there when the program starts; outliv
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
         uint32_t learner, n_learners; /* which one of how many; 0 is as good as 1 */
+        uint32_t n_updaters;          /* of these: the first that move parameters */
         void *reduce;                 /* what several share (lib/reduce.h) */
         int asks_fd;                  /* 0: actors act by themselves */
 } LearnerContext;

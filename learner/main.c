@@ -92,6 +92,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         ret->worker = worker;
         ret->learner = ret->worker->learner;
         ret->n_learners = distribution_learners(row, ret->settings);
+        ret->n_updaters = distribution_updaters(row, ret->settings);
         r = map_policy(ret);
         if (r < 0)
                 return r;
@@ -111,7 +112,7 @@ static int map_context(LearnerContext *ret, void ***ret_segments) {
         ret->segments = *ret_segments = TAKE_PTR(segments);
         ret->state_fd = LEARNER_FD_STATE;
         ret->checkpoint_fd = LEARNER_FD_CHECKPOINT;
-        ret->asks_fd = distribution_serves(row) ? LEARNER_FD_ASKS : 0;
+        ret->asks_fd = distribution_serves(row) && ret->learner == 0 ? LEARNER_FD_ASKS : 0;
         return 0;
 }
 

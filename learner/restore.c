@@ -99,6 +99,7 @@ static bool moments_possible(const Moments *m) {
 static bool numbers_possible(const Learner *l) {
         const Adam *net = l->runtime->nets[NET_POLICY];
         const Books *books = l->books;
+        bool updates = net->m != NULL;
 
         for (uint32_t i = 0; i < books->n_slots; i++)
                 if (books->elapsed_steps[i] > INT64_MAX)
@@ -109,7 +110,8 @@ static bool numbers_possible(const Learner *l) {
         return l->round <= INT64_MAX && l->policy_version <= INT64_MAX && books->n_env_steps <= INT64_MAX &&
                books->n_episodes <= INT64_MAX && net->step <= INT64_MAX &&
                floats_finite(net->parameters, net->n, -INFINITY) &&
-               floats_finite(net->m, net->n, -INFINITY) && floats_finite(net->v, net->n, 0.0f) &&
+               (!updates || (floats_finite(net->m, net->n, -INFINITY) &&
+                                            floats_finite(net->v, net->n, 0.0f))) &&
                doubles_finite(books->running_return, books->n_slots, -INFINITY) &&
                doubles_finite(books->discounted_return, books->n_slots, -INFINITY) &&
                doubles_finite(books->returns, EPISODES_KEPT, -INFINITY) &&
@@ -156,21 +158,39 @@ static int restore_file(Learner *l) {
                 return r;
         if (!numbers_possible(l) || !stores_possible(l->runtime))
                 return refuse("some of its numbers are impossible: the file is damaged%s%s", "", "");
-        return check_policy(l, file);
+        return l->context.learner == 0 ? check_policy(l, file) : 0;
+}
+
+static int restore(Learner *l) {
+        struct stat st;
+
+        if (l->context.checkpoint_fd >= 0 && fstat(l->context.checkpoint_fd, &st) >= 0 &&
+                        S_ISREG(st.st_mode))
+                return restore_file(l);
+        if (l->runtime->nets[NET_TARGET])
+                runtime_copy(l->runtime, NET_TARGET, NET_POLICY);
+        return 0;
 }
 
 int learner_restore(Learner *l) {
-        struct stat st;
-        int r;
+        bool first;
+        int r = 0, met;
 
         assert(l);
 
-        if (l->context.checkpoint_fd >= 0 && fstat(l->context.checkpoint_fd, &st) >= 0 &&
-                        S_ISREG(st.st_mode)) {
-                r = restore_file(l);
-                if (r < 0)
-                        return r;
-        }
+        /* Parameters are the first learner's to fill, and the others read them. It meets them even if it has failed, so that nobody
+         * waits for it. */
+        first = l->context.learner == 0;
+        if (first)
+                r = restore(l);
+        met = runtime_meet(l->runtime);
+        if (!first)
+                r = met < 0 ? met : restore(l);
+        if (met < 0)
+                (void) fprintf(stderr,
+                                "actord-learner: another learner has stopped before the first round\n");
+        if (r < 0 || met < 0)
+                return r < 0 ? r : met;
 
         l->statistics.n_env_steps = l->books->n_env_steps;
         l->statistics.n_episodes = l->books->n_episodes;

@@ -13,8 +13,8 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* Learners have equal work: who keeps the others waiting for so long has stopped. */
-#define REDUCE_TIMEOUT_NSEC (120ull * 1000000000u)
+/* Learners have equal work, but for the first one's initialisation: who keeps the others waiting for so long has stopped. */
+#define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
 enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
 
@@ -261,18 +261,15 @@ static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accum
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
-/* Of n lanes or blocks, those that this learner computes. */
-static uint32_t share(const Runtime *rt, uint32_t n) {
-        return n > rt->learner ? (n - rt->learner + rt->n_learners - 1) / rt->n_learners : 0;
-}
-
-static uint32_t share_at(const Runtime *rt, uint32_t task) {
-        return rt->learner + task * rt->n_learners;
+/* Of n lanes or blocks, how many one of the first n_sharers learners does: its own number and every n_sharers-th after it. */
+static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
+        return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
+                                                          : 0;
 }
 
 static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
-        uint32_t lane = share_at(rt, task);
+        uint32_t lane = rt->learner + task * rt->n_learners;
         uint32_t first = (uint32_t) ((uint64_t) rt->work.n_shards * lane / rt->work.n_lanes);
         uint32_t end = (uint32_t) ((uint64_t) rt->work.n_shards * (lane + 1) / rt->work.n_lanes);
 
@@ -290,7 +287,7 @@ static size_t block_length(const Runtime *rt, uint32_t block) {
 /* Adds the lanes of one block as a tree into lane 0. */
 static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
-        uint32_t block = share_at(rt, task);
+        uint32_t block = rt->learner + task * rt->n_updaters;
         size_t first = (size_t) block * PARAMETER_BLOCK, n = block_length(rt, block);
 
         for (uint32_t step = 1; step < rt->work.n_lanes; step *= 2)
@@ -321,7 +318,7 @@ static void bank_change(Runtime *rt) {
         rt->block_sums = (double *) (rt->reduce + l->block_sums_at[rt->bank]);
 }
 
-static int everybody(Runtime *rt) {
+int runtime_meet(Runtime *rt) {
         return rt->reduce ? reduce_wait((ReduceHead *) rt->reduce, rt->n_learners, REDUCE_TIMEOUT_NSEC) : 0;
 }
 
@@ -331,12 +328,12 @@ static int lanes_and_blocks(Runtime *rt) {
 
         if (rt->reduce)
                 bank_change(rt);
-        threads_run(rt->threads, lane_task, rt, share(rt, rt->work.n_lanes));
-        r = everybody(rt);
+        threads_run(rt->threads, lane_task, rt, share(rt, rt->work.n_lanes, rt->n_learners));
+        r = runtime_meet(rt);
         if (r < 0)
                 return r;
-        threads_run(rt->threads, block_reduce_task, rt, share(rt, rt->n_blocks));
-        return everybody(rt);
+        threads_run(rt->threads, block_reduce_task, rt, share(rt, rt->n_blocks, rt->n_updaters));
+        return runtime_meet(rt);
 }
 
 int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
@@ -366,8 +363,9 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
         return 0;
 }
 
-static void block_apply_task(void *arg, uint32_t block, uint32_t thread) {
+static void block_apply_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
+        uint32_t block = rt->learner + task * rt->n_updaters;
 
         adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0],
                         (size_t) block * PARAMETER_BLOCK, block_length(rt, block));
@@ -376,6 +374,7 @@ static void block_apply_task(void *arg, uint32_t block, uint32_t thread) {
 int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *ret_norm) {
         const JobSettings *s = rt->settings;
         double sum = 0.0, norm, scale = 1.0;
+        int r;
 
         for (uint32_t i = 0; i < rt->n_blocks; i++)
                 sum += rt->block_sums[i];
@@ -388,7 +387,10 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
         rt->work.net = net;
         rt->work.scalars = adam_begin(
                         rt->nets[net], rate, s->adam_beta1, s->adam_beta2, s->adam_epsilon, scale);
-        threads_run(rt->threads, block_apply_task, rt, rt->n_blocks);
+        threads_run(rt->threads, block_apply_task, rt, share(rt, rt->n_blocks, rt->n_updaters));
+        r = runtime_meet(rt);
+        if (r < 0)
+                return r;
 
         *ret_norm = norm;
         return 0;

@@ -57,7 +57,8 @@ struct Runtime {
         double *noise_mean; /* [n_parameters]; NULL: not asked for */
         uint32_t n_blocks;
         uint32_t learner, n_learners;
-        uint8_t *reduce; /* of several learners: gradients and sums lie in here; NULL: they are our own */
+        uint32_t n_updaters; /* of the learners: the first of them, or all */
+        uint8_t *reduce; /* of several learners: gradients, sums and parameters lie in here; NULL: they are our own */
         ReduceLayout reduce_layout;
         uint32_t bank; /* changes with each gradient */
         uint32_t layer_action, layer_log_sd, layer_value;
@@ -74,8 +75,12 @@ struct Runtime {
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
 Runtime *runtime_free(Runtime *runtime);
 
-/* One of several: each computes some lanes and adds up some blocks of every gradient. memory: as lib/reduce.h has it. */
-void runtime_share(Runtime *runtime, void *memory, uint32_t learner, uint32_t n_learners);
+/* One of several: each computes some lanes of every gradient, and each of the first n_updaters adds up and moves some blocks of parameters.
+ * memory: as lib/reduce.h has it. The first learner fills the parameters. */
+void runtime_share(
+                Runtime *runtime, void *memory, uint32_t learner, uint32_t n_learners, uint32_t n_updaters);
+/* Until all learners have come; 0, or -ETIMEDOUT: one of them has stopped. */
+int runtime_meet(Runtime *runtime);
 
 /* Before learn(): the batch holds a round of n_actors, observations normalised, rewards scaled. */
 void runtime_begin(Runtime *runtime, uint32_t n_actors, uint64_t update, double progress,

@@ -25,15 +25,23 @@ static void runtime_free_gradients(Runtime *rt) {
         free(rt->block_sums);
 }
 
-void runtime_share(Runtime *rt, void *memory, uint32_t learner, uint32_t n_learners) {
+void runtime_share(Runtime *rt, void *memory, uint32_t learner, uint32_t n_learners, uint32_t n_updaters) {
+        ReduceLayout *l = &rt->reduce_layout;
+        bool updates = learner < n_updaters;
+
         assert(memory);
         assert(learner < n_learners && LANES_MAX % n_learners == 0);
+        assert(n_updaters == 1 || n_updaters == n_learners);
 
         runtime_free_gradients(rt);
         rt->reduce = memory;
         rt->learner = learner;
         rt->n_learners = n_learners;
-        reduce_layout(rt->network->n_parameters, &rt->reduce_layout);
+        rt->n_updaters = n_updaters;
+        reduce_layout(rt->network->n_parameters, l);
+        adam_share(rt->nets[NET_POLICY], (float *) (rt->reduce + l->parameters_at),
+                        updates ? (float *) (rt->reduce + l->m_at) : NULL,
+                        updates ? (float *) (rt->reduce + l->v_at) : NULL);
 }
 
 Runtime *runtime_free(Runtime *runtime) {
@@ -133,7 +141,7 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         if (!rt)
                 return -ENOMEM;
         rt->settings = settings;
-        rt->n_learners = 1;
+        rt->n_learners = rt->n_updaters = 1;
         rt->network = &page->network;
         rt->live = rt->batch = batch;
         rt->layer_action = network_find(rt->network, OUTPUT_ACTION);

@@ -77,7 +77,7 @@ void runtime_moments(Runtime *runtime, Rows rows, double *ret_mean,
                 double *ret_sd); /* of the advantages; sd of a sample */
 
 /* Mean gradient of a loss, and its sums. Then one step of Adam, with the gradient cut to norm_max unless that is 0.
- * 0, or -ERANGE: a gradient or a sum is not finite. */
+ * 0; -ERANGE: a gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);

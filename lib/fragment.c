@@ -52,6 +52,17 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "actors act by themselves, learners share each gradient out",
         },
+        /* "Scaling Distributed Machine Learning with the Parameter Server" (Li et al., OSDI'14), one server of it */
+        [DISTRIBUTION_CENTRAL] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_ACTOR,        [FRAGMENT_INFERENCE] = HOST_LEARNER,
+                        [FRAGMENT_STORE] = HOST_LEARNERS,    [FRAGMENT_ADVANTAGE] = HOST_LEARNERS,
+                        [FRAGMENT_GRADIENT] = HOST_LEARNERS, [FRAGMENT_UPDATE] = HOST_LEARNER,
+                        [FRAGMENT_PUBLISH] = HOST_LEARNER,   [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_READY,
+                .help = "one centre acts and updates, learners push it their gradients",
+        },
         [DISTRIBUTION_FUSED] = {
                 .host = {
                         [FRAGMENT_STEP] = HOST_FUSED,     [FRAGMENT_INFERENCE] = HOST_FUSED,
@@ -86,9 +97,9 @@ static const struct {
         { FRAGMENT_STORE, FRAGMENT_GRADIENT, "minibatch", RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
         { FRAGMENT_ADVANTAGE, FRAGMENT_GRADIENT, "advantages", RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
         { FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
-        { FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
-        { FRAGMENT_UPDATE, FRAGMENT_ADVANTAGE, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
-        { FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, 0 },
+        { FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, true, GRADIENT_PARTS },
+        { FRAGMENT_UPDATE, FRAGMENT_ADVANTAGE, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, GRADIENT_PARTS },
+        { FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
         { FRAGMENT_PUBLISH, FRAGMENT_INFERENCE, "policy", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
         { FRAGMENT_PUBLISH, FRAGMENT_EVALUATE, "policy", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, 0 },
 };
@@ -193,6 +204,17 @@ uint32_t distribution_learners(const Distribution *row, const JobSettings *setti
         return row->host[FRAGMENT_GRADIENT] == HOST_LEARNERS ? settings->n_learners : 1;
 }
 
+uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings) {
+        assert(row);
+
+        return row->host[FRAGMENT_UPDATE] == HOST_LEARNERS ? distribution_learners(row, settings) : 1;
+}
+
+/* The learner is one of the learners, and does what each of them does. */
+static bool host_includes(uint32_t host, uint32_t side) {
+        return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
+}
+
 uint32_t distribution_orders(const Distribution *row, FragmentHost side) {
         uint32_t orders = 0;
 
@@ -202,9 +224,9 @@ uint32_t distribution_orders(const Distribution *row, FragmentHost side) {
                 orders |= 1u << ORDER_ROLLOUT;
         if (row->host[FRAGMENT_INFERENCE] == side && row->host[FRAGMENT_STEP] != side)
                 orders |= 1u << ORDER_SERVE;
-        if (row->host[FRAGMENT_STORE] == side && row->host[FRAGMENT_STEP] != side)
+        if (host_includes(row->host[FRAGMENT_STORE], side) && row->host[FRAGMENT_STEP] != side)
                 orders |= 1u << ORDER_TAKE;
-        if (row->host[FRAGMENT_GRADIENT] == side)
+        if (host_includes(row->host[FRAGMENT_GRADIENT], side))
                 orders |= 1u << ORDER_LEARN;
         return orders;
 }
@@ -237,20 +259,19 @@ static uint64_t rate_a_round(const JobSettings *s, uint32_t n_actors, uint32_t r
         return 0;
 }
 
-/* A learner of several does what every learner does. */
-static bool hosts_meet(uint32_t a, uint32_t b) {
-        return a == b || (a == HOST_LEARNERS && b == HOST_LEARNER);
-}
-
 bool graph_crosses(const Graph *graph, const Edge *edge) {
         uint32_t from = graph->host[edge->from], to = graph->host[edge->to];
+        bool alone = graph->n_replicas[from] <= 1 && graph->n_replicas[to] <= 1;
 
-        return !hosts_meet(from, to) || (edge->n_parts > 0 && graph->n_replicas[to] > 1);
+        /* The learner has what every learner makes, but not its parts; and what it makes itself the others have not. */
+        if (host_includes(from, to))
+                return edge->n_parts > 0 && !alone;
+        return !host_includes(to, from) || !alone;
 }
 
 static ChannelKind channel_of(const Graph *graph, const Edge *edge) {
         if (edge->n_parts > 0)
-                return CHANNEL_REDUCE;
+                return edge->from == FRAGMENT_GRADIENT ? CHANNEL_REDUCE : CHANNEL_PARAMETERS;
         if (edge->from == FRAGMENT_PUBLISH)
                 return CHANNEL_POLICY;
         return edge->rate == RATE_STEP ? CHANNEL_EXCHANGE : CHANNEL_SEGMENT;

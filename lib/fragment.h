@@ -21,6 +21,8 @@ const char *distribution_refuses_fused(const JobSettings *settings);
 bool distribution_serves(const Distribution *row); /* the learner acts while a round rolls */
 bool distribution_fuses(const Distribution *row);  /* environments step where gradients are computed */
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings); /* processes */
+/* Of these, those that move parameters: each some of them, or the first all. */
+uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
 uint32_t distribution_orders(
                 const Distribution *row, FragmentHost side); /* of a round: bits 1 << OrderKind */
 

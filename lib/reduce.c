@@ -30,6 +30,9 @@ void reduce_layout(uint64_t n_parameters, ReduceLayout *ret) {
                 l.sums_at[bank] = append(&at, GRADIENT_PARTS * REDUCE_SUMS_MAX * sizeof(double));
                 l.block_sums_at[bank] = append(&at, n_blocks * sizeof(double));
         }
+        l.parameters_at = append(&at, n_parameters * sizeof(float));
+        l.m_at = append(&at, n_parameters * sizeof(float));
+        l.v_at = append(&at, n_parameters * sizeof(float));
         l.bytes = at;
         *ret = l;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Where several learners add their gradients up: one memfd that they alone map. Each learner computes some of a minibatch's lanes into
- * it, then each adds up all lanes of some blocks of parameters (reduce-scatter), then all read all blocks (all-gather): the same sums in the
- * same tree as one learner's, so that the result is its result. After "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (Patarasuk,
- * Yuan, 2009), in shared memory, where to gather is to read. */
+ * it, then each adds up all lanes of some blocks of parameters and moves them (reduce-scatter), then all read all blocks (all-gather): the
+ * same sums in the same tree as one learner's, so that the result is its result. After "Bandwidth Optimal All-reduce Algorithms for Clusters
+ * of Workstations" (Patarasuk, Yuan, 2009), in shared memory, where to gather is to read; and as each moves only some parameters, only
+ * it needs what Adam remembers of them ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", Rajbhandari et al., SC'20). Where
+ * one learner moves all of them, the others' part ends with their lanes: a parameter server. */
 #pragma once
 
 #include <stdatomic.h>
@@ -26,6 +28,8 @@ typedef struct ReduceLayout {
         uint64_t lanes_at[2];      /* float [GRADIENT_PARTS][parameters] */
         uint64_t sums_at[2];       /* double [GRADIENT_PARTS][REDUCE_SUMS_MAX] */
         uint64_t block_sums_at[2]; /* double [blocks]: squares of the reduced gradient */
+        uint64_t parameters_at;    /* float [parameters], and what Adam remembers of them: */
+        uint64_t m_at, v_at;
         uint64_t bytes;
 } ReduceLayout;
 

@@ -340,7 +340,7 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                 reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
         if (settings->n_learners > 1 && distribution_learners(row, settings) == 1)
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "it has one learner, and Learners=%u asks for more: take multi-learner",
+                                "it has one learner, and Learners=%u asks for more: take multi-learner or central",
                                 settings->n_learners);
         if (row->inference_barrier == BARRIER_ALL &&
                         settings_processes(settings) < settings_actors_max(settings))

@@ -42,7 +42,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
         --policy)
-            mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments multi-learner fused auto' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments multi-learner central fused auto' -- "$word")
             return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")

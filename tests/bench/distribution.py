@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What where fragments run costs: coarse against fine and in step, by the size of the network; one learner against several; one process that does
-both against coarse. Medians; the
+"""What where fragments run costs: coarse against fine and in step, by the size of the network; one learner against several, which all move
+parameters or leave that to a centre; one process that does both against coarse. Medians; the
 distributions alternate. Prints a table; never fails.
 
 distribution.py [acting] [learners] [fused] [--runs N]
@@ -48,8 +48,10 @@ def learners():
     base = ("Scaling.Actors=2", "Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.Epochs=20", "Learner.MinibatchSize=1024",
             "Job.StopReturn=", "Learner.Threads=1", "Job.StopSteps=4096", "Billing.ColdStartSec=0", "Distribution.Policy=multi-learner")
     for layers in "64 64", "256 256", "512 512":
-        compare(f"CartPole-v1, 20 epochs of 1,024 rows, hidden layers {layers}", "cartpole",
-                {f"{n} learner{'s' if n > 1 else ''}": (*base, f"Learner.HiddenLayers={layers}", f"Distribution.Learners={n}") for n in (1, 2, 4)})
+        arms = {f"{n} learner{'s' if n > 1 else ''}": (*base, f"Learner.HiddenLayers={layers}", f"Distribution.Learners={n}") for n in (1, 2, 4)}
+        for n in 1, 2, 4:
+            arms[f"central, {n}"] = (*arms[f"{n} learner{'s' if n > 1 else ''}"], "Distribution.Policy=central")
+        compare(f"CartPole-v1, 20 epochs of 1,024 rows, hidden layers {layers}", "cartpole", arms)
 
 
 def fused():

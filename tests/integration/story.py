@@ -147,18 +147,19 @@ def wait_for(what, condition, seconds=10):
 
 
 class Killer:
-    """Kills random processes of a name while a run goes on; .killed holds them."""
+    """Kills random processes of a name while a run goes on, or those that choose() names of their sorted ids; .killed holds them."""
 
-    def __init__(self, comm, low=0.03, high=0.15, most=10 ** 9, seed=1):
+    def __init__(self, comm, low=0.03, high=0.15, most=10 ** 9, seed=1, choose=None):
         self.comm, self.low, self.high, self.most, self.killed = comm, low, high, most, []
         self.random = random.Random(seed)
+        self.choose = choose or self.random.choice
 
     def __call__(self, p):
         while p.poll() is None and len(self.killed) < self.most:
             time.sleep(self.random.uniform(self.low, self.high))
             pids = descendants(p.pid, self.comm)
             if pids:
-                victim = self.random.choice(sorted(pids))
+                victim = self.choose(sorted(pids))
                 try:
                     os.kill(victim, signal.SIGKILL)
                     self.killed.append(victim)

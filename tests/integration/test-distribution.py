@@ -2,27 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where fragments run is nobody's business but the clock's: every distribution ends with the same policy, whatever happens to its processes."""
 import os, subprocess
-from story import *
+from distributing import *
 
-SERVED = ("single-learner-fine", "environments")
-JOBS = {
-    "cartpole": ("Scaling.Actors=4", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=24", "Learner.MinibatchSize=64", "Learner.Epochs=3",
-                 "Job.StopSteps=2500", "Job.StopReturn="),
-    "pendulum": ("Scaling.Actors=3", "Actor.RolloutSteps=64", "Learner.MinibatchSize=64", "Learner.Epochs=3", "Job.StopSteps=2500",
-                 "Job.StopReturn="),
-    "hopper": ("Scaling.Actors=3", "Actor.RolloutSteps=128", "Learner.Epochs=3", "Job.StopSteps=2500", "Job.StopReturn="),
-}
-reference = {}
-
-
-def policy(job, distribution, *sets, **kw):
-    return run(job, *JOBS[job], f"Distribution.Policy={distribution}", *sets, seed=7, **kw)
-
-
-def coarse(job):
-    if job not in reference:
-        reference[job] = policy(job, "single-learner-coarse")
-    return reference[job]
+SERVED = ("single-learner-fine", "environments", "central x 2")
 
 
 @story("who acts changes nothing: the learner, for whoever asks or for all in step, or the actors themselves")
@@ -38,17 +20,6 @@ def processes_and_threads():
     for sets in ("Actor.Processes=1", "Actor.Processes=3", "Learner.Threads=3"):
         equal(policy("cartpole", "single-learner-fine", sets).policy_sha256, coarse("cartpole").policy_sha256, f"policies with {sets}")
     equal(policy("cartpole", "environments", "Learner.Threads=2").policy_sha256, coarse("cartpole").policy_sha256, "policies in step")
-
-
-@story("1, 2 and 4 learners that share each gradient out, with one thread or two, end with the policy of one")
-def learners():
-    for n, threads in (1, 2), (2, 1), (2, 2), (4, 1):
-        r = policy("cartpole", "multi-learner", f"Distribution.Learners={n}", f"Learner.Threads={threads}", "Actor.Processes=2")
-        equal(r.policy_sha256, coarse("cartpole").policy_sha256, f"policies of {n} learners with {threads} threads")
-    for job in "pendulum", "hopper":
-        r = policy(job, "multi-learner", "Distribution.Learners=2")
-        equal(r.policy_sha256, coarse(job).policy_sha256, f"policies of {job}")
-        assert r.cpu_s["learner"] > 0 and abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
 
 
 @story("one process that acts and learns ends with the same policy, with any number of threads, and keeps every record")
@@ -94,26 +65,9 @@ def algorithms():
         if job == "cartpole-dqn":
             sets += ("Learner.ReplayMin=500",)  # it learns before the end
         want = run(job, *sets, seed=7).policy_sha256
-        for distribution in (("Policy=single-learner-fine",), ("Policy=multi-learner", "Learners=2"), ("Policy=fused",)):
+        for distribution in (("Policy=single-learner-fine",), ("Policy=multi-learner", "Learners=2"),
+                             ("Policy=central", "Learners=2"), ("Policy=fused",)):
             equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
-
-
-@story("minibatches of a few rows, a divergence that stops epochs early and running statistics are the same for two learners")
-def small_gradients():
-    sets = ("Learner.MinibatchSize=40", "Learner.KLStop=0.005", "Learner.KLWeight=0.2", "Learner.NormalizeObservations=yes", "Learner.NormalizeRewards=yes",
-            "Learner.HiddenLayers=160 160")
-    want = policy("cartpole", "single-learner-coarse", *sets).policy_sha256
-    equal(policy("cartpole", "multi-learner", "Distribution.Learners=2", *sets).policy_sha256, want, "policies")
-
-
-@story("either of two learners that is killed ends the life, and the next one ends with the same policy")
-def killed_learners():
-    sets = ("Job.StopSteps=50000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
-    want = policy("hopper", "single-learner-coarse", *sets).policy_sha256
-    for seed in 1, 2:
-        killer = Killer("actord-learner", low=0.5, high=0.7, most=1, seed=seed)
-        r = policy("hopper", "multi-learner", "Distribution.Learners=2", *sets, during=killer)
-        equal((r.policy_sha256, len(killer.killed)), (want, 1), "policies and learners killed")
 
 
 @story("a number of actors that changes gives the same policy, whoever acts")
@@ -154,9 +108,9 @@ def hostile():
                           "[Learner]\nMinibatchSize=32\nEpochs=1\n")
     want = run(conf).policy_sha256
     for distribution in SERVED:
-        equal(run(conf, f"Distribution.Policy={distribution}").policy_sha256, want, "policies of the plugin")
+        equal(run(conf, *under(distribution)).policy_sha256, want, "policies of the plugin")
         for how, word in ("hang", "TimeoutSec"), ("crash", "signal"), ("nan", "not finite"):
-            r = run(conf, f"Distribution.Policy={distribution}", f"Environment.How={how}", ok=False)
+            r = run(conf, *under(distribution), f"Environment.How={how}", ok=False)
             equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
             assert word in r.json["fault"] and r.invocations["retried"] >= 1, (how, r.json["fault"], r.invocations)
 
@@ -175,7 +129,8 @@ def refused():
     path = os.path.join(EXAMPLES, "cartpole.conf")
     r = ctl("verify", path, "--set", "Distribution.Policy=environments", "--set", "Scaling.Actors=4", "--set", "Actor.Processes=2")
     equal(r.status, 2, f"status: {r.err}")
-    for sets, want in ((("Policy=multi-learner", "Learners=3"), "divides"), (("Learners=2",), "multi-learner")):
+    for sets, want in ((("Policy=multi-learner", "Learners=3"), "divides"), (("Policy=central", "Learners=3"), "divides"),
+                       (("Learners=2",), "multi-learner or central")):
         r = ctl("verify", path, *(word for s in sets for word in ("--set", f"Distribution.{s}")))
         assert r.status == 2 and want in r.err and len(r.err.splitlines()) == 1, r
     plugin = os.path.join(STATE, "plugin.conf")

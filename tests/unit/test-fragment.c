@@ -25,6 +25,13 @@ static uint32_t find_edge(const Graph *graph, uint32_t from, uint32_t to, const 
         g_assert_not_reached();
 }
 
+static uint32_t channel_of(const Graph *graph, uint32_t edge) {
+        for (uint32_t c = 0; c < graph->n_channels; c++)
+                if (graph->channels[c].edge == edge)
+                        return graph->channels[c].kind;
+        return _CHANNEL_MAX;
+}
+
 static void refused(const Graph *graph, const char *part) {
         char reason[256] = "";
 
@@ -171,15 +178,73 @@ static void test_replicas(void) {
         g_assert_cmpuint(distribution_learners(row, &several), ==, 2);
         g_assert_cmpuint(distribution_learners(distribution_find(DISTRIBUTION_COARSE), &several), ==, 1);
 
-        /* The gradient leaves each of two processes, and only of two. */
+        /* The gradient leaves each of two processes, and only of two; so do the parameters that each has moved. */
         graph_make(row, &several, &graph);
         g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
         e = find_edge(&graph, FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient");
         g_assert_true(graph_crosses(&graph, &graph.edges[e]));
+        g_assert_cmpuint(channel_of(&graph,
+                                         find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters")),
+                        ==, CHANNEL_PARAMETERS);
         graph.n_replicas[HOST_LEARNERS] = 1;
         g_assert_false(graph_crosses(&graph, &graph.edges[e]));
         refused(&graph, "gradient from gradient to update: it stays");
 
+        several.n_learners = 3;
+        graph_make(row, &several, &graph);
+        refused(&graph, "the gradient has 16 parts, which 3 processes cannot share evenly");
+}
+
+/* A row whose update is in one of the processes that compute gradients. */
+static void test_central(void) {
+        const Distribution *row = distribution_find(DISTRIBUTION_CENTRAL);
+        JobSettings several = settings;
+        char reason[256];
+        Graph graph;
+        uint32_t gradient, parameters;
+
+        g_assert_true(distribution_serves(row));
+        g_assert_cmpuint(distribution_orders(row, HOST_LEARNER), ==,
+                        1u << ORDER_SERVE | 1u << ORDER_TAKE | 1u << ORDER_LEARN);
+        g_assert_cmpuint(distribution_orders(row, HOST_LEARNERS), ==, 1u << ORDER_TAKE | 1u << ORDER_LEARN);
+
+        /* Alone it has everything. */
+        graph = graph_of(DISTRIBUTION_CENTRAL);
+        gradient = find_edge(&graph, FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient");
+        parameters = find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters");
+        g_assert_false(graph_crosses(&graph, &graph.edges[gradient]));
+        g_assert_false(graph_crosses(&graph, &graph.edges[parameters]));
+
+        several.n_learners = 4;
+        g_assert_cmpuint(distribution_learners(row, &several), ==, 4);
+        g_assert_cmpuint(distribution_updaters(row, &several), ==, 1);
+        g_assert_cmpuint(distribution_updaters(distribution_find(DISTRIBUTION_MULTI), &several), ==, 4);
+        graph_make(row, &several, &graph);
+        g_assert_cmpint(graph_validate(&graph, reason, sizeof(reason)), ==, 0);
+        g_assert_cmpuint(channel_of(&graph, gradient), ==, CHANNEL_REDUCE);
+        g_assert_cmpuint(channel_of(&graph, parameters), ==, CHANNEL_PARAMETERS);
+        g_assert_cmpuint(channel_of(&graph, find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_ADVANTAGE,
+                                                            "parameters")),
+                        ==, CHANNEL_PARAMETERS);
+        g_assert_cmpuint(
+                        channel_of(&graph, find_edge(&graph, FRAGMENT_INFERENCE, FRAGMENT_STORE, "actions")),
+                        ==, CHANNEL_SEGMENT);
+        g_assert_cmpuint(channel_of(&graph,
+                                         find_edge(&graph, FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters")),
+                        ==, _CHANNEL_MAX);
+
+        graph.channels[graph.n_channels++] = (Channel){ CHANNEL_REDUCE, parameters };
+        refused(&graph, "parameters from update to gradient: it crosses processes, so that it needs exactly one channel, "
+                        "and it has 2");
+        graph_make(row, &several, &graph);
+        graph.n_channels--; /* the last edges' */
+        refused(&graph, "exactly one channel, and it has 0");
+        graph_make(row, &several, &graph);
+        graph.edges[parameters].held = false;
+        refused(&graph, "gradient update");
+        graph_make(row, &several, &graph);
+        graph.n_replicas[HOST_LEARNERS] = 1;
+        refused(&graph, "it stays in one process");
         several.n_learners = 3;
         graph_make(row, &several, &graph);
         refused(&graph, "the gradient has 16 parts, which 3 processes cannot share evenly");
@@ -193,6 +258,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/fragment/served", test_served);
         g_test_add_func("/fragment/fused", test_fused);
         g_test_add_func("/fragment/auto", test_auto);
+        g_test_add_func("/fragment/central", test_central);
         g_test_add_func("/fragment/channels", test_channels);
         g_test_add_func("/fragment/cycles", test_cycles);
         g_test_add_func("/fragment/replicas", test_replicas);

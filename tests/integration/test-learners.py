@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Several learners end with the policy of one, whether all of them move parameters or only the first, and whichever is killed."""
+from distributing import *
+
+SHARED = ("multi-learner", "central")
+
+
+@story("1, 2 and 4 learners that share each gradient out, or push it to a centre, end with the policy of one, with one thread or two")
+def learners():
+    for distribution in SHARED:
+        for n, threads in (1, 2), (2, 2), (4, 1):
+            r = policy("cartpole", f"{distribution} x {n}", f"Learner.Threads={threads}", "Actor.Processes=2")
+            equal(r.policy_sha256, coarse("cartpole").policy_sha256, f"policies of {n} learners with {threads} threads under {distribution}")
+        for job in JOBS:
+            for n in 1, 2, 4:
+                r = policy(job, f"{distribution} x {n}")
+                equal((r.policy_sha256, r.env_steps), (coarse(job).policy_sha256, coarse(job).env_steps), f"{job} of {n} learners under {distribution}")
+            assert r.cpu_s["learner"] > 0 and abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
+
+
+@story("minibatches of a few rows, a divergence that stops epochs early and running statistics are the same for two learners")
+def small_gradients():
+    sets = ("Learner.MinibatchSize=40", "Learner.KLStop=0.005", "Learner.KLWeight=0.2", "Learner.NormalizeObservations=yes", "Learner.NormalizeRewards=yes",
+            "Learner.HiddenLayers=160 160")
+    want = policy("cartpole", "single-learner-coarse", *sets).policy_sha256
+    for distribution in SHARED:
+        equal(policy("cartpole", f"{distribution} x 2", *sets).policy_sha256, want, f"policies under {distribution}")
+
+
+@story("the first of two learners or the other that is killed ends the life, and the next one ends with the same policy")
+def killed_learners():
+    sets = ("Job.StopSteps=50000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2")
+    want = policy("hopper", "single-learner-coarse", *sets).policy_sha256
+    for distribution in SHARED:
+        for which in min, max:
+            killer = Killer("actord-learner", low=0.5, high=0.7, most=1, choose=which)
+            r = policy("hopper", f"{distribution} x 2", *sets, during=killer)
+            equal((r.policy_sha256, len(killer.killed)), (want, 1), f"policies and learners killed under {distribution}")
+
+
+tell()
