@@ -52,7 +52,8 @@ SRC_acting   := learner/acting.c
 SRC_learner  := $(filter-out $(SRC_fused) $(SRC_acting),$(wildcard learner/*.c))
 SRC_job      := $(wildcard learner/job/*.c)
 SRC_actorctl := $(wildcard actorctl/*.c)
-SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c)
+# With what the parser of job files checks, too.
+SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c) lib/terms.c
 SRC_gym      := $(wildcard actor/envs/gym/*.c)
 SRC_box2d    := $(wildcard actor/envs/box2d/*.c)
 
@@ -122,7 +123,7 @@ $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 
 # Environments on libmujoco are a module that only an administrator installs: actors without physics do not carry it.
-$(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*)
+$(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) lib/terms.h include/actord/mujoco.h
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
 

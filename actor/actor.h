@@ -40,6 +40,11 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
 int environment_load_gym(
                 const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret);
 
+/* Environment=mujoco:FILE: env-mujoco.so, or that of Engine=, which reads the model at its first spec(), in the sandbox. model_fd: the
+ * descriptor of its directory, where the actor has one. 0, -ENOEXEC, -EINVAL, -ENOENT as environment_load_for(). */
+int environment_load_mjcf(
+                const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret);
+
 /* Environment=job:FILE, with the job that FILE is: env-job.so in `directory`. 0; -ENOEXEC: it, or the inner job's environment, does not
  * load. Called by the invoker, before any fork. */
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret);

@@ -15,6 +15,7 @@
 typedef const ActordEnv *(*EnvironmentFind)(const char *name);
 typedef const char *(*EnvironmentEngine)(void);
 typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd);
+typedef const ActordEnv *(*EnvironmentOfModel)(const JobSettings *settings, int model_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
 /* The module's entrance; NULL: there is no such module, or it has no such entrance. */
@@ -52,7 +53,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         assert(ret);
 
         row = environment_find(name);
-        if (!row || environment_is_job(name) || environment_is_gym(name))
+        if (!row || environment_is_job(name) || environment_is_foreign(name))
                 return -ENOENT;
         if (row->module[0])
                 return module_find(name, row->module, directory, ret);
@@ -87,8 +88,32 @@ static bool is_default_engine(const EnvironmentRow *row, const char *directory, 
         return of_default && strcmp(of_default(), engine) == 0;
 }
 
+/* The module's name for a job, by its Engine=. 0; -EINVAL; -ENOENT after a sentence on stderr. */
+static int choose_module(const JobSettings *settings, const EnvironmentRow *row, const char *directory,
+                char ret[ENVIRONMENT_MODULE_MAX]) {
+        const char *engine = asked_engine(settings, row);
+
+        (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s", row->module);
+        if (!engine)
+                return 0;
+        /* Becomes part of a path. */
+        if (!environment_engine_valid(engine))
+                return -EINVAL;
+        (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s-%s", row->module, engine);
+        if (module_entrance(ret, directory, "actord_env_find"))
+                return 0;
+        if (is_default_engine(row, directory, engine)) {
+                (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s", row->module);
+                return 0;
+        }
+        (void) fprintf(stderr,
+                        "Engine=%s is not installed: %s has no env-%s.so that loads; "
+                        "`actorctl env show %s` lists the engines there are.\n",
+                        engine, directory, ret, settings->environment);
+        return -ENOENT;
+}
+
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret) {
-        const char *name = settings->environment, *engine;
         char module[ENVIRONMENT_MODULE_MAX];
         const EnvironmentRow *row;
         int r;
@@ -97,26 +122,11 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
         assert(directory);
         assert(ret);
 
-        row = environment_find(name);
-        engine = asked_engine(settings, row);
-        if (engine) {
-                /* Becomes part of a path. */
-                if (!environment_engine_valid(engine))
-                        return -EINVAL;
-                (void) snprintf(module, sizeof(module), "%s-%s", row->module, engine);
-                r = module_find(name, module, directory, ret);
-                if (r >= 0)
-                        return r;
-
-                if (!is_default_engine(row, directory, engine)) {
-                        (void) fprintf(stderr,
-                                        "Engine=%s is not installed: %s has no env-%s.so that loads; "
-                                        "`actorctl env show %s` lists the engines there are.\n",
-                                        engine, directory, module, name);
-                        return -ENOENT;
-                }
-        }
-        return environment_load(name, directory, ret);
+        row = environment_find(settings->environment);
+        if (!row || !row->module[0] || environment_is_job(settings->environment))
+                return environment_load(settings->environment, directory, ret);
+        r = choose_module(settings, row, directory, module);
+        return r < 0 ? r : module_find(settings->environment, module, directory, ret);
 }
 
 int environment_load_gym(
@@ -136,6 +146,29 @@ int environment_load_gym(
                                 "libpython is not installed.\n");
                 return -ENOEXEC;
         }
+
+        *ret = env;
+        return 0;
+}
+
+int environment_load_mjcf(
+                const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret) {
+        char module[ENVIRONMENT_MODULE_MAX];
+        EnvironmentOfModel of_model;
+        const ActordEnv *env;
+        int r;
+
+        assert(settings);
+        assert(directory);
+        assert(ret);
+
+        r = choose_module(settings, environment_find(settings->environment), directory, module);
+        if (r < 0)
+                return r;
+        of_model = (EnvironmentOfModel) module_entrance(module, directory, "actord_mjcf_env");
+        env = of_model ? of_model(settings, model_fd) : NULL;
+        if (environment_check(env) < 0)
+                return -ENOEXEC;
 
         *ret = env;
         return 0;

@@ -2,10 +2,13 @@
 /* The cross product: arms x levels x seeds. Each cell is checked by the job parser before the first one runs, and gets the name of
  * everything that its result depends on. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/experiment.h"
+#include "lib/cleanup.h"
+#include "lib/environments.h"
 #include "lib/settings-print.h"
 
 const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor) {
@@ -80,6 +83,15 @@ static void hash_file(GChecksum *checksum, int fd) {
         }
 }
 
+/* The file itself; what it refers to is its author's to keep in mind. */
+static void hash_model(GChecksum *checksum, const Submission *submission) {
+        g_autofree char *name = g_path_get_basename(submission->settings.environment);
+        _cleanup_close_ int fd = openat(submission->directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd >= 0)
+                hash_file(checksum, fd);
+}
+
 /* Settings at their defaults are left out, so that a later version's new keys change no name. */
 static char *make_definition(const Submission *submission, const char *job_text, const Cell *after) {
         g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
@@ -104,6 +116,8 @@ static char *make_definition(const Submission *submission, const char *job_text,
         }
         if (submission->environment_fd >= 0)
                 hash_file(checksum, submission->environment_fd);
+        if (environment_is_mjcf(settings->environment))
+                hash_model(checksum, submission);
         /* A trained scheduler's, too, and those of a file of decisions. */
         if (submission->scheduler_data)
                 g_checksum_update(checksum, (const guchar *) submission->scheduler_data->data,

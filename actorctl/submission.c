@@ -142,7 +142,29 @@ static ExitStatus open_python(Submission *submission) {
                 submission_complain(submission, "Actor", "Python", python, reason);
                 return STATUS_USAGE;
         }
-        submission->python_fd = TAKE_FD(fd);
+        submission->directory_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+/* The directory that a model lies in, since most have meshes beside them; the model is read in a sandbox. */
+static ExitStatus open_model(Submission *submission) {
+        const char *name = submission->settings.environment + strlen(ENVIRONMENT_MJCF_PREFIX);
+        g_autofree char *path = path_of(submission, "Job.Environment", name), *reason = NULL;
+        g_autofree char *directory = g_path_get_dirname(path);
+        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat st;
+
+        if (stat(path, &st) < 0 || access(path, R_OK) < 0)
+                reason = g_strdup_printf("the model cannot be read: %s", g_strerror(errno));
+        else if (!S_ISREG(st.st_mode))
+                reason = g_strdup("the model is not a regular file");
+        else if (fd < 0)
+                reason = g_strdup_printf("its directory cannot be opened: %s", g_strerror(errno));
+        if (reason) {
+                submission_complain_environment(submission, reason);
+                return STATUS_USAGE;
+        }
+        submission->directory_fd = TAKE_FD(fd);
         return STATUS_OK;
 }
 
@@ -188,7 +210,7 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
                 .override_texts = g_ptr_array_new_with_free_func(g_free),
                 .environment_fd = -EBADF,
-                .python_fd = -EBADF,
+                .directory_fd = -EBADF,
                 .checkpoint_fd = -EBADF,
         };
         add_overrides(submission, sets);
@@ -199,6 +221,8 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 return include_inner(submission);
         if (environment_is_gym(submission->settings.environment))
                 return open_python(submission);
+        if (environment_is_mjcf(submission->settings.environment))
+                return open_model(submission);
         return open_environment(submission);
 }
 
@@ -224,7 +248,7 @@ ExitStatus submission_load(Submission *submission, const char *file, const GPtrA
 
 void submission_done(Submission *submission) {
         submission->environment_fd = close_fd(submission->environment_fd);
-        submission->python_fd = close_fd(submission->python_fd);
+        submission->directory_fd = close_fd(submission->directory_fd);
         submission->checkpoint_fd = close_fd(submission->checkpoint_fd);
         if (submission->overrides)
                 g_array_unref(submission->overrides);
@@ -318,7 +342,10 @@ static int append_files(const Submission *submission, sd_bus_message *m) {
         if (r >= 0)
                 r = append_file(m, BUS_FILE_ENVIRONMENT, submission->environment_fd);
         if (r >= 0)
-                r = append_file(m, BUS_FILE_PYTHON, submission->python_fd);
+                r = append_file(m,
+                                environment_is_mjcf(submission->settings.environment) ? BUS_FILE_MODEL
+                                                                                      : BUS_FILE_PYTHON,
+                                submission->directory_fd);
         if (r >= 0)
                 r = append_file(m, BUS_FILE_CHECKPOINT, submission->checkpoint_fd);
         if (r >= 0 && submission->with_stderr)

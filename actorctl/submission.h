@@ -11,7 +11,7 @@ typedef struct Submission {
         GArray *overrides; /* of SettingOverride, strings in override_texts */
         GPtrArray *override_texts;
         JobSettings settings;
-        int environment_fd, python_fd, checkpoint_fd;
+        int environment_fd, directory_fd, checkpoint_fd;
         const char *purpose; /* NULL: train */
         uint64_t n_episodes;
         GArray *scheduler_data; /* NULL: none */
@@ -19,7 +19,7 @@ typedef struct Submission {
         bool no_file;           /* the text is ours: there is no line to point to */
 } Submission;
 #define SUBMISSION_NONE \
-        ((Submission){ .environment_fd = -EBADF, .python_fd = -EBADF, .checkpoint_fd = -EBADF })
+        ((Submission){ .environment_fd = -EBADF, .directory_fd = -EBADF, .checkpoint_fd = -EBADF })
 
 /* sets: of "Section.Key=VALUE". STATUS_OK; else after having said why. Either way: submission_done(). */
 ExitStatus submission_load(Submission *submission, const char *file, const GPtrArray *sets);

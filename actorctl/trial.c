@@ -188,7 +188,7 @@ static int start(const TrialRequest *request, const Submission *submission, cons
         static const double zero;
         int brought_fd = !submission                       ? -EBADF
                          : submission->environment_fd >= 0 ? submission->environment_fd
-                                                           : submission->python_fd;
+                                                           : submission->directory_fd;
         bool has = numbers && numbers->len > 0;
         _cleanup_close_ int request_fd = memfd_make_sealed("trial", request, sizeof(*request));
         _cleanup_close_ int settings_fd = memfd_make_sealed(

@@ -149,20 +149,22 @@ static int add_plugin(Job *job, LaunchRequest *request) {
         return 0;
 }
 
-static int add_python(const Job *job, LaunchRequest *request) {
+static int add_directory(const Job *job, LaunchRequest *request) {
+        const char *at = environment_directory(&job->settings);
         LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
         int fd;
 
-        if (!job->settings.python[0])
+        if (!at)
                 return 0;
-        if (job->python_fd < 0)
+        if (job->directory_fd < 0)
                 return -ESTALE;
-        fd = fcntl(job->python_fd, F_DUPFD_CLOEXEC, 3);
+        fd = fcntl(job->directory_fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0)
                 return -errno;
 
         request->fds[_LAUNCH_FD_FIXED + request->launch.n_mounts++] = fd;
-        *mount = (LaunchMount){ .at = PYTHON_DIRECTORY, .read_only = 1 };
+        *mount = (LaunchMount){ .read_only = 1 };
+        (void) snprintf(mount->at, sizeof(mount->at), "%s", at);
         return 0;
 }
 
@@ -212,8 +214,8 @@ static int prepare(Job *job, LaunchRequest *request, const char **ret_what) {
         r = add_plugin(job, request);
         if (r < 0)
                 return r;
-        *ret_what = "its virtual environment, which its submitter opened (after a restart of the daemon: submit it again),";
-        return add_python(job, request);
+        *ret_what = "the directory of its virtual environment or model, which its submitter opened (after a restart of the daemon: submit it again),";
+        return add_directory(job, request);
 }
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {

@@ -66,7 +66,7 @@ int job_new(Manager *manager, LedgerJob *row, Job **ret) {
         job = malloc(sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        *job = (Job){ .manager = manager, .pid_fd = -EBADF, .stderr_fd = -EBADF, .python_fd = -EBADF };
+        *job = (Job){ .manager = manager, .pid_fd = -EBADF, .stderr_fd = -EBADF, .directory_fd = -EBADF };
         progress_init(&job->progress);
 
         r = parse_row(row, &job->settings, &job->sheet);
@@ -90,7 +90,7 @@ Job *job_free(Job *job) {
         job->check = decisions_check_free(job->check);
         (void) sd_event_source_disable_unref(job->changes_timer);
         (void) close_fd(job->stderr_fd);
-        (void) close_fd(job->python_fd);
+        (void) close_fd(job->directory_fd);
         progress_done(&job->progress);
         job->sheet = price_sheet_free(job->sheet);
         g_free(job->path);

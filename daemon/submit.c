@@ -103,8 +103,31 @@ static bool directory_is_hidden(int fd) {
         return false;
 }
 
+/* The directory of Python=, or that of Environment=mujoco:FILE. */
+static int check_directory(Manager *manager, const Submission *s, sd_bus_error *error) {
+        bool model = environment_is_mjcf(s->settings.environment);
+        const char *section = model ? "Job" : "Actor", *key = model ? "Environment" : "Python";
+        const char *value = model ? s->settings.environment : s->settings.python;
+        bool wanted = environment_directory(&s->settings);
+
+        if (wanted && s->directory_fd < 0)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                                "%s:%u: [%s] %s=%s: this directory was not sent along with the job.",
+                                s->file_name, settings_locate(s->text, section, key), section, key, value);
+        if (s->directory_fd >= 0 && (!wanted || job_directory_check(s->directory_fd) < 0))
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "A python or model must be a directory, for Python= or a model, on a file system that no user serves.");
+        if (s->directory_fd >= 0 && manager->mode == DAEMON_SYSTEM && directory_is_hidden(s->directory_fd))
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                                "%s:%u: [%s] %s=%s: the system's daemon sees no home directories and no /tmp: "
+                                "move it, to /opt for one, or submit the job to your own daemon (--user).",
+                                s->file_name, settings_locate(s->text, section, key), section, key, value);
+        return 0;
+}
+
 static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_bus_error *error) {
         bool plugin = environment_is_file(s->settings.environment);
+        int r;
 
         if (plugin && s->environment_fd < 0)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
@@ -120,21 +143,9 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 s->file_name, settings_locate(s->text, "Job", "Environment"),
                                 s->settings.environment);
 
-        if (s->settings.python[0] && s->python_fd < 0)
-                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                                "%s:%u: [Actor] Python=%s: this directory was not sent along with the job.",
-                                s->file_name, settings_locate(s->text, "Actor", "Python"),
-                                s->settings.python);
-        if (s->python_fd >= 0 && (!s->settings.python[0] || job_directory_check(s->python_fd) < 0))
-                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The python must be a directory, for Python=, on a file system that no user serves.");
-
-        if (s->python_fd >= 0 && manager->mode == DAEMON_SYSTEM && directory_is_hidden(s->python_fd))
-                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                                "%s:%u: [Actor] Python=%s: the system's daemon sees no home directories and no /tmp: "
-                                "move it, to /opt for one, or submit the job to your own daemon (--user).",
-                                s->file_name, settings_locate(s->text, "Actor", "Python"),
-                                s->settings.python);
+        r = check_directory(manager, s, error);
+        if (r < 0)
+                return r;
 
         if (s->purpose == LAUNCH_EVALUATE && s->checkpoint_fd < 0)
                 return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "To evaluate takes a checkpoint.");
@@ -274,8 +285,8 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
 
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
-        if (s.python_fd >= 0)
-                (*ret)->python_fd = fcntl(s.python_fd, F_DUPFD_CLOEXEC, 3);
+        if (s.directory_fd >= 0)
+                (*ret)->directory_fd = fcntl(s.directory_fd, F_DUPFD_CLOEXEC, 3);
         r = manager_add(manager, *ret);
         assert(r >= 0);
         say_queued(*ret);

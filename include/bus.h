@@ -20,6 +20,7 @@
 /* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a user. */
 #define BUS_FILE_ENVIRONMENT "environment"      /* the plugin of Environment=./FILE.so */
 #define BUS_FILE_PYTHON "python"                /* the directory of Python= */
+#define BUS_FILE_MODEL "model"                  /* the directory of Environment=mujoco:FILE */
 #define BUS_FILE_CHECKPOINT "checkpoint"        /* to evaluate */
 #define BUS_FILE_STDERR "stderr"                /* run mode: where actors' own words go */
 

@@ -111,6 +111,14 @@
 #define JOB_EPISODES_DEFAULT   5 /* evaluations after each round; 0: its training episodes say how it does */
 #define JOB_EPISODES_MAX       10000
 
+/* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); what it is for, its options say. */
+#define ENVIRONMENT_MJCF_PREFIX "mujoco:"
+#define MJCF_OPTIONS \
+        "Engine Reward Terminate RewardPlugin FrameSkip Horizon ResetNoise SkipPositions VelocityClip"
+#define MJCF_REWARD_KEY    "Reward"
+#define MJCF_TERMINATE_KEY "Terminate"
+#define MJCF_PLUGIN_KEY    "RewardPlugin"
+
 /* The option by which an environment runs on one release of its engine: env-MODULE-RELEASE.so beside env-MODULE.so, the default. */
 #define ENGINE_KEY             "Engine"
 #define ENGINE_DEFAULT         "default"

@@ -26,6 +26,8 @@
 #define PLUGIN_DIRECTORY "/plugin/"
 /* Where the virtual environment of Python= is mounted. */
 #define PYTHON_DIRECTORY "/python"
+/* Where the directory of Environment=mujoco:FILE is mounted. */
+#define MODEL_DIRECTORY "/model"
 
 /* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each holds a process that does nothing but
  * keep it: the invoker moves that into a leaf, and the container lives in another. */

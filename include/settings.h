@@ -145,7 +145,7 @@ enum KernelClass_ {
  * The text of a default is parsed by the same code as the file's. */
 #define SETTINGS(X)                                                                                                          \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                                            \
-        X(Job, Environment, string, environment, "", 0, 0, "name from `actorctl env list`, or ./FILE.so")                    \
+        X(Job, Environment, string, environment, "", 0, 0, "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")    \
         X(Job, Algorithm, choice_algorithm, algorithm, "ppo", 0, 0, "how the learner learns")                                \
         X(Job, Seed, u64, seed, "1", 0, 1.8e19, "equal seeds give equal policies, bit for bit")                              \
         X(Job, StopSteps, u64, stop_steps, "1000000", 1, 1e18, "end after this many environment steps")                      \

@@ -19,7 +19,7 @@ typedef enum TrialFd {
         TRIAL_FD_NUMBERS,       /* sealed memfd: doubles, n_state, then n_actions times action_numbers, then n_policy; at least one */
         TRIAL_FD_ROWS,          /* pipe: TrialRecord and its body, again and again */
         TRIAL_FD_VERDICT,       /* memfd: TrialVerdict, written last and by what is outside the sandbox */
-        TRIAL_FD_PLUGIN = 16,   /* of Environment=./FILE.so, or the directory of Python=: where a sandbox expects a job's first mount */
+        TRIAL_FD_PLUGIN = 16,   /* of Environment=./FILE.so, or the directory of Python= or of a model: where a sandbox expects a job's first mount */
 } TrialFd;
 
 typedef enum TrialKind {

@@ -31,6 +31,8 @@ int pool_load_environment(Invoker *i) {
         if (environment_is_gym(i->settings->environment))
                 return environment_load_gym(i->settings, i->invoked->directory,
                                 i->settings->python[0] ? INVOKER_FD_MOUNTS : -1, &i->env);
+        if (environment_is_mjcf(i->settings->environment))
+                return environment_load_mjcf(i->settings, i->invoked->directory, INVOKER_FD_MOUNTS, &i->env);
         return environment_load_for(i->settings, i->invoked->directory, &i->env);
 }
 

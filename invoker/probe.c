@@ -94,7 +94,7 @@ static int probe_plugin(Invoker *i, ActordEnvSpec *ret, uint32_t *ret_fault, int
 }
 
 bool invoker_runs_foreign_code(const Invoker *i) {
-        return !i->env || environment_is_gym(i->settings->environment);
+        return !i->env || environment_is_foreign(i->settings->environment);
 }
 
 int probe_load(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "include/launch.h"
+
 #define ROW(name, module, description, threshold, options) { name, module, description, threshold, options },
 
 static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
@@ -15,6 +17,9 @@ static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
 
 static const EnvironmentRow gym_row = { ENVIRONMENT_GYM_PREFIX "ID", "gym",
         "any environment of Gymnasium, in Python", NAN, GYM_OPTIONS };
+
+static const EnvironmentRow mjcf_row = { ENVIRONMENT_MJCF_PREFIX "FILE", "mujoco",
+        "a model of one's own, in MuJoCo's format", NAN, MJCF_OPTIONS };
 
 bool environment_is_job(const char *name) {
         assert(name);
@@ -28,8 +33,27 @@ bool environment_is_gym(const char *name) {
         return strncmp(name, ENVIRONMENT_GYM_PREFIX, strlen(ENVIRONMENT_GYM_PREFIX)) == 0;
 }
 
+bool environment_is_mjcf(const char *name) {
+        assert(name);
+
+        return strncmp(name, ENVIRONMENT_MJCF_PREFIX, strlen(ENVIRONMENT_MJCF_PREFIX)) == 0;
+}
+
 bool environment_is_file(const char *name) {
-        return !environment_is_job(name) && !environment_is_gym(name) && strchr(name, '/');
+        return !environment_is_job(name) && !environment_is_gym(name) && !environment_is_mjcf(name) &&
+               strchr(name, '/');
+}
+
+bool environment_is_foreign(const char *name) {
+        return environment_is_file(name) || environment_is_gym(name) || environment_is_mjcf(name);
+}
+
+const char *environment_directory(const JobSettings *settings) {
+        assert(settings);
+
+        if (environment_is_mjcf(settings->environment))
+                return MODEL_DIRECTORY;
+        return settings->python[0] ? PYTHON_DIRECTORY : NULL;
 }
 
 const EnvironmentRow *environment_find(const char *name) {
@@ -39,6 +63,8 @@ const EnvironmentRow *environment_find(const char *name) {
                 return &job_row;
         if (environment_is_gym(name))
                 return &gym_row;
+        if (environment_is_mjcf(name))
+                return &mjcf_row;
         for (size_t i = 0; i < environment_count(); i++)
                 if (strcmp(rows[i].name, name) == 0)
                         return &rows[i];

@@ -6,14 +6,23 @@
 #include <stddef.h>
 
 #include "include/environments.h"
+#include "include/settings.h"
 
-/* NULL: no environment has this name. Each job:FILE has the same row, and each gym:ID. */
+/* NULL: no environment has this name. Each job:FILE has the same row, each gym:ID, and each mujoco:FILE. */
 const EnvironmentRow *environment_find(const char *name);
 
-/* Whether the name is of a user's file, of an inner job, or of an environment in Python. */
+/* Whether the name is of a user's plugin, of an inner job, of an environment in Python, or of a user's model. */
 bool environment_is_file(const char *name);
 bool environment_is_job(const char *name);
 bool environment_is_gym(const char *name);
+bool environment_is_mjcf(const char *name);
+
+/* Whether it runs or reads what a user wrote, and is asked what it is inside a sandbox only. */
+bool environment_is_foreign(const char *name);
+
+/* Where an actor's root has the directory that the job brings: the virtual environment of Python=, or what a model lies in. NULL: it brings
+ * none. */
+const char *environment_directory(const JobSettings *settings);
 
 size_t environment_count(void);
 

@@ -142,6 +142,8 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
                 return "a plugin would share the learner's memory, and only what an administrator installed may";
         if (environment_is_gym(settings->environment))
                 return "an environment in Python would share the learner's memory, and only what an administrator installed may";
+        if (environment_is_mjcf(settings->environment))
+                return "a model of a user's would be read in the learner's process, and only what an administrator installed may";
         if (environment_is_job(settings->environment))
                 return "a job as an environment brings a learner of its own into the process";
         if (settings_present(settings, SETTING_Actor_CPUQuota) ||

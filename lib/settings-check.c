@@ -9,6 +9,7 @@
 #include "lib/fragment.h"
 #include "lib/settings-internal.h"
 #include "lib/settings-print.h"
+#include "lib/terms.h"
 
 static GPtrArray *environment_names(void) {
         GPtrArray *names = g_ptr_array_new();
@@ -44,6 +45,32 @@ static void check_gym(SettingsReader *reader, const JobSettings *settings) {
                                 "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
 }
 
+/* The terms' grammar is known here; which joints and bodies there are, only the model says. */
+static void check_terms(SettingsReader *reader, const JobSettings *settings) {
+        const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
+        bool paid = false;
+
+        if (*file == '\0' || g_str_has_suffix(file, "/"))
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write mujoco:FILE.xml, with the path of a model");
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                const ActordOption *option = &settings->options[i];
+                bool reward = strcmp(option->key, MJCF_REWARD_KEY) == 0;
+                char message[512];
+                Terms terms;
+
+                paid = paid || (option->value[0] && (reward || strcmp(option->key, MJCF_PLUGIN_KEY) == 0));
+                if (!reward && strcmp(option->key, MJCF_TERMINATE_KEY) != 0)
+                        continue;
+                if (terms_parse(option->value, reward ? TERMS_REWARD : TERMS_TERMINATE, &terms, message,
+                                    sizeof(message)) < 0)
+                        reader_complain(reader, "Environment", option->key, option->value, "%s", message);
+        }
+        if (!paid)
+                reader_complain(reader, "Environment", MJCF_REWARD_KEY, "",
+                                "a model does not say what a step pays: write terms, as in Reward=alive 1, or RewardPlugin=");
+}
+
 static void check_environment(SettingsReader *reader, const JobSettings *settings) {
         const char *name = settings->environment;
         const EnvironmentRow *row;
@@ -64,6 +91,8 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
         row = environment_find(name);
         if (row) {
                 check_options(reader, settings, row);
+                if (environment_is_mjcf(name))
+                        check_terms(reader, settings);
                 return;
         }
         if (g_str_has_suffix(name, ".so")) {

@@ -69,8 +69,7 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
         g_assert(text);
         g_assert(ret_message);
 
-        if (environment_is_job(inner->environment) || environment_is_file(inner->environment) ||
-                        environment_is_gym(inner->environment))
+        if (environment_is_job(inner->environment) || environment_is_foreign(inner->environment))
                 return refuse(ret_message, text, file_name, SETTING_Job_Environment,
                                 "an inner job's environment is one that `actorctl env list` shows");
         if (settings_actors_max(inner) < 2)

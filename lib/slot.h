@@ -37,7 +37,7 @@
         X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its MemoryMax=")                    \
         X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no larger than what they read") \
         X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, EnvsPerActor=) too large") \
-        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone")
+        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,

@@ -14,7 +14,7 @@ EXAMPLESDIR ?= $(DOCDIR)/examples
 
 MANPAGES    := $(wildcard docs/*.1 docs/*.5 docs/*.7 docs/*.8)
 man_section  = $(subst .,,$(suffix $(1)))
-examples     = $(foreach f,$(wildcard examples/*.conf),0644:$(f):$(EXAMPLESDIR)/$(notdir $(f))) \
+examples     = $(foreach f,$(wildcard examples/*.conf examples/*.xml),0644:$(f):$(EXAMPLESDIR)/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/experiments/*),0644:$(f):$(EXAMPLESDIR)/experiments/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/env-template/*.c examples/env-template/Makefile examples/env-template/*.conf examples/env-template/*.md),0644:$(f):$(EXAMPLESDIR)/env-template/$(notdir $(f)))
 
@@ -41,6 +41,7 @@ INSTALLED = \
         0644:units/actord.sysusers:$(PREFIX)/lib/sysusers.d/actord.conf \
         0644:units/actord.catalog:$(PREFIX)/lib/systemd/catalog/actord.catalog \
         0644:include/actord/env.h:$(PREFIX)/include/actord/env.h \
+        0644:include/actord/mujoco.h:$(PREFIX)/include/actord/mujoco.h \
         0644:packaging/actord.pc.in:$(SHARE)/pkgconfig/actord.pc \
         $(foreach f,$(wildcard packaging/completions/actorctl.bash),0644:$(f):$(SHARE)/bash-completion/completions/actorctl) \
         $(foreach f,$(wildcard packaging/completions/_actorctl),0644:$(f):$(SHARE)/zsh/vendor-completions/_actorctl) \

@@ -81,13 +81,13 @@ static int plugin_reopen(void) {
         return dup3(fd, TRIAL_FD_PLUGIN, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* Whether the one who asks brought a plugin, or a directory of Python packages. */
+/* Whether the one who asks brought a plugin, or a directory of Python packages or of a model. */
 static bool brings(const Trial *trial) {
-        return environment_is_file(trial->settings->environment) || trial->settings->python[0];
+        return environment_is_file(trial->settings->environment) || environment_directory(trial->settings);
 }
 
 bool trial_runs_foreign_code(const Trial *trial) {
-        return !trial->env || environment_is_gym(trial->settings->environment);
+        return !trial->env || environment_is_foreign(trial->settings->environment);
 }
 
 static int choose_level(Trial *trial) {
@@ -110,14 +110,14 @@ static int choose_level(Trial *trial) {
 
 static int prepare_sandbox(Trial *trial) {
         bool gym = environment_is_gym(trial->settings->environment);
-        const LaunchMount plugin = { .at = PLUGIN_DIRECTORY "environment.so", .read_only = 1 },
-                          python = { .at = PYTHON_DIRECTORY, .read_only = 1 };
+        const char *directory = environment_directory(trial->settings);
+        LaunchMount brought = { .at = PLUGIN_DIRECTORY "environment.so", .read_only = 1 };
         const SandboxSpec spec = {
                 .kind = SANDBOX_ACTOR,
                 .level = trial->level,
                 .n_uids = 1,
                 .settings = trial->settings,
-                .mounts = gym ? &python : &plugin,
+                .mounts = &brought,
                 .n_mounts = brings(trial),
                 .libraries = trial_runs_foreign_code(trial),
                 .interpreter = gym,
@@ -130,8 +130,10 @@ static int prepare_sandbox(Trial *trial) {
         int r;
 
         static_assert((int) TRIAL_FD_PLUGIN == (int) INVOKER_FD_MOUNTS, "a sandbox looks for mounts there");
+        if (directory)
+                (void) snprintf(brought.at, sizeof(brought.at), "%s", directory);
         (void) snprintf(trial->plugin, sizeof(trial->plugin), "%s",
-                        trial->level >= SANDBOX_LEVEL_USERNS ? plugin.at : "/proc/self/fd/16");
+                        trial->level >= SANDBOX_LEVEL_USERNS ? brought.at : "/proc/self/fd/16");
         r = sandbox_new(&spec, &trial->sandbox, &missing);
         return r < 0 ? r : sandbox_leave_host();
 }
@@ -144,6 +146,8 @@ static int load_installed(Trial *trial, const char *directory) {
         if (environment_is_gym(trial->settings->environment))
                 return environment_load_gym(trial->settings, directory, brings(trial) ? TRIAL_FD_PLUGIN : -1,
                                 &trial->env);
+        if (environment_is_mjcf(trial->settings->environment))
+                return environment_load_mjcf(trial->settings, directory, TRIAL_FD_PLUGIN, &trial->env);
         r = environment_load_for(trial->settings, directory, &trial->env);
         if (r < 0)
                 return r;

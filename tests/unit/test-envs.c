@@ -371,6 +371,11 @@ static void test_no_such_environment(void) {
         g_assert_false(environment_is_file("gym:ale_py:ALE/Pong-v5"));
         g_assert_cmpstr(environment_find("gym:CartPole-v1")->module, ==, "gym");
         g_assert_false(environment_is_gym("CartPole-v1"));
+        g_assert_true(environment_is_mjcf("mujoco:models/arm.xml"));
+        g_assert_false(environment_is_file("mujoco:models/arm.xml"));
+        g_assert_true(environment_is_foreign("mujoco:models/arm.xml"));
+        g_assert_true(environment_takes(environment_find("mujoco:arm.xml"), "Engine"));
+        g_assert_false(environment_is_foreign("Hopper-v4"));
         g_assert_null(environment_find(""));
         g_assert_null(builtin_env_find("CartPole-v7"));
         g_assert_null(builtin_env_find("Hopper-v4"));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "include/bus.h"
+#include "lib/environments.h"
 #include "lib/fd.h"
 
 extern char **environ;
@@ -230,8 +231,8 @@ static void test_files(Fixture *f, const void *userdata) {
                         SD_BUS_ERROR_INVALID_ARGS);
 }
 
-/* A virtual environment is a directory that stays the caller's: taken for Python= only, and demanded there. */
-static void test_python(Fixture *f, const void *userdata) {
+/* A virtual environment is a directory that stays the caller's, and so is a model's: taken for these only, and demanded there. */
+static void test_directories(Fixture *f, const void *userdata) {
         static const struct {
                 const char *environment, *python, *path, *error;
                 int flags;
@@ -244,6 +245,10 @@ static void test_python(Fixture *f, const void *userdata) {
                 { "CartPole-v1", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
                 { "gym:", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
                 { "gym::X", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "mujoco:m.xml", "", "/tmp", NULL, O_RDONLY },
+                { "mujoco:m.xml", "", NULL, BUS_ERROR(BadJobFile), 0 },
+                { "mujoco:m.xml", "", "/etc/passwd", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "mujoco:m.xml", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
         };
 
         if (!ready(f))
@@ -251,11 +256,14 @@ static void test_python(Fixture *f, const void *userdata) {
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 sd_bus_message *m = call_of(f, "SubmitJob");
                 int fd = cases[i].path ? open(cases[i].path, cases[i].flags | O_CLOEXEC) : -1;
+                bool model = environment_is_mjcf(cases[i].environment);
+                const char *key = model ? BUS_FILE_MODEL : BUS_FILE_PYTHON;
 
-                g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)", TEXT, "a.conf", 2, "Job.Environment",
-                                                cases[i].environment, "Actor.Python", cases[i].python),
+                g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)", TEXT, "a.conf", 3, "Job.Environment",
+                                                cases[i].environment, "Actor.Python", cases[i].python,
+                                                model ? "Environment.Reward" : "Job.Description", "alive 1"),
                                 >=, 0);
-                g_assert_cmpint(fd >= 0 ? sd_bus_message_append(m, "a{sh}a{sv}", 1, BUS_FILE_PYTHON, fd, 0)
+                g_assert_cmpint(fd >= 0 ? sd_bus_message_append(m, "a{sh}a{sv}", 1, key, fd, 0)
                                         : sd_bus_message_append(m, "a{sh}a{sv}", 0, 0),
                                 >=, 0);
                 (void) close(fd);
@@ -417,7 +425,7 @@ int main(int argc, char **argv) {
         g_test_add("/submit/memfds", Fixture, NULL, set_up, test_memfds, tear_down);
         g_test_add("/submit/overrides", Fixture, NULL, set_up, test_overrides, tear_down);
         g_test_add("/submit/files", Fixture, NULL, set_up, test_files, tear_down);
-        g_test_add("/submit/python", Fixture, NULL, set_up, test_python, tear_down);
+        g_test_add("/submit/directories", Fixture, NULL, set_up, test_directories, tear_down);
         g_test_add("/submit/names", Fixture, NULL, set_up, test_names, tear_down);
         g_test_add("/submit/numbers-again", Fixture, NULL, set_up, test_numbers_again, tear_down);
         g_test_add("/submit/others-do-not-wait", Fixture, NULL, set_up, test_others_do_not_wait, tear_down);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A robot seen from far away, so that nothing grows smaller with its distance: then a sphere is a disc and a capsule a stroke with round
- * ends, which is all that our models are made of (and Pusher's upright cylinders are discs from above), and neither OpenGL nor a graphics driver is needed. Bodies' places lag behind qpos by
- * a stage of the integrator, which is less than eyes can tell. */
+ * ends, which is all that our models are made of (and Pusher's upright cylinders are discs from above), and neither OpenGL nor a graphics driver is needed.
+ * Users' models have boxes as well, which are hexagons then, and meshes, of which the box around them is shown. Bodies' places lag behind
+ * qpos by a stage of the integrator, which is less than eyes can tell. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static const Eye eyes[] = {
 
 typedef struct Stroke {
         double ends[2][3], radius, depth;
-        int body;
+        int geom;
 } Stroke;
 
 static double along(const double axis[3], const double at[3]) {
@@ -56,6 +57,11 @@ static int compare(const void *a, const void *b) {
         return (x < y) - (x > y);
 }
 
+/* Of the line between the round ends. */
+static double half_length(int type, const mjtNum *size) {
+        return type == mjGEOM_CAPSULE ? size[1] : type == mjGEOM_CYLINDER ? fmax(0, size[1] - size[0]) : 0;
+}
+
 static int collect(const MujocoInstance *m, const Eye *eye, Stroke *ret) {
         int n = 0;
 
@@ -66,10 +72,9 @@ static int collect(const MujocoInstance *m, const Eye *eye, Stroke *ret) {
 
                 if (m->model->geom_type[g] == mjGEOM_PLANE)
                         continue;
-                *s = (Stroke){ .radius = size[0], .body = m->model->geom_bodyid[g] };
+                *s = (Stroke){ .radius = size[0], .geom = g };
                 for (int k = 0; k < 3; k++) {
-                        double half = m->model->geom_type[g] == mjGEOM_CAPSULE ? size[1] * axes[3 * k + 2]
-                                                                               : 0;
+                        double half = half_length(m->model->geom_type[g], size) * axes[3 * k + 2];
 
                         s->ends[0][k] = at[k] - half;
                         s->ends[1][k] = at[k] + half;
@@ -81,9 +86,17 @@ static int collect(const MujocoInstance *m, const Eye *eye, Stroke *ret) {
         return n;
 }
 
-static uint32_t colour_of(const MujocoInstance *m, int body) {
+static uint32_t colour_of(const MujocoInstance *m, int geom) {
+        int body = m->model->geom_bodyid[geom];
         const char *name = m->model->names + m->model->name_bodyadr[body];
+        const float *rgba = m->model->geom_rgba + 4 * (size_t) geom;
+        uint32_t colour = 0;
 
+        if (m->version == 0) { /* a user's model has colours of its own */
+                for (int i = 0; i < 3; i++)
+                        colour = colour << 8 | (uint32_t) (255 * fmaxf(0, fminf(1, rgba[i])));
+                return colour;
+        }
         if (body == 0)
                 return COLOUR_GREY;
         if (strcmp(name, "target") == 0 || strcmp(name, "goal") == 0)
@@ -101,6 +114,59 @@ static void draw_stroke(
                 project(eye, at, ends[i]);
         }
         picture_line(p, ends[0][0], ends[0][1], ends[1][0], ends[1][1], radius, colour);
+}
+
+static bool is_box(const MujocoInstance *m, int geom) {
+        int type = m->model->geom_type[geom];
+
+        return type == mjGEOM_BOX || type == mjGEOM_MESH;
+}
+
+static int compare_points(const void *a, const void *b) {
+        const double *p = a, *q = b;
+
+        return p[0] != q[0] ? (p[0] > q[0]) - (p[0] < q[0]) : (p[1] > q[1]) - (p[1] < q[1]);
+}
+
+static bool turns_left(const double a[2], const double b[2], const double c[2]) {
+        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0;
+}
+
+/* The outline of a box is what its corners' shadows span: their convex hull (Andrew's monotone chain). */
+static void draw_box(Picture *p, const MujocoInstance *m, const Eye *eye, int geom, double radius, bool flat,
+                uint32_t colour) {
+        const mjtNum *at = m->data->geom_xpos + 3 * (size_t) geom,
+                     *axes = m->data->geom_xmat + 9 * (size_t) geom;
+        const mjtNum *size = m->model->geom_size + 3 * (size_t) geom;
+        double corners[8][2], hull[17][2];
+        uint32_t n = 0;
+
+        for (int c = 0; c < 8; c++) {
+                double corner[3];
+
+                for (int k = 0; k < 3; k++)
+                        corner[k] = at[k] + (c & 1 ? 1 : -1) * size[0] * axes[3 * k] +
+                                    (c & 2 ? 1 : -1) * size[1] * axes[3 * k + 1] +
+                                    (c & 4 ? 1 : -1) * size[2] * axes[3 * k + 2];
+                if (flat)
+                        corner[2] = 0;
+                project(eye, corner, corners[c]);
+        }
+        qsort(corners, 8, sizeof(corners[0]), compare_points);
+        for (int pass = 0; pass < 2; pass++) {
+                uint32_t first = n;
+
+                for (int i = 0; i < 8; i++) {
+                        const double *corner = corners[pass == 0 ? i : 7 - i];
+
+                        while (n >= first + 2 && !turns_left(hull[n - 2], hull[n - 1], corner))
+                                n--;
+                        memcpy(hull[n++], corner, sizeof(hull[0]));
+                }
+                n--; /* the last of one half is the first of the other */
+        }
+        if (n >= 3)
+                picture_polygon(p, (const double(*)[2]) hull, n, radius, colour);
 }
 
 /* A chessboard that shows how far it has gone. */
@@ -156,11 +222,20 @@ int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_sha
         else if (!task->seen_fixed)
                 draw_ground(&p, tile);
         for (int i = 0; i < n && task->seen == MUJOCO_SEEN_ASLANT; i++)
-                draw_stroke(&p, eye, &strokes[i], strokes[i].radius * 0.8, true, COLOUR_GREY);
+                if (is_box(m, strokes[i].geom))
+                        draw_box(&p, m, eye, strokes[i].geom, 0, true, COLOUR_GREY);
+                else
+                        draw_stroke(&p, eye, &strokes[i], strokes[i].radius * 0.8, true, COLOUR_GREY);
         for (int i = 0; i < n; i++) {
+                uint32_t colour = colour_of(m, strokes[i].geom);
+
+                if (is_box(m, strokes[i].geom)) {
+                        draw_box(&p, m, eye, strokes[i].geom, outline, false, COLOUR_INK);
+                        draw_box(&p, m, eye, strokes[i].geom, 0, false, colour);
+                        continue;
+                }
                 draw_stroke(&p, eye, &strokes[i], strokes[i].radius + outline / 2, false, COLOUR_INK);
-                draw_stroke(&p, eye, &strokes[i], strokes[i].radius - outline / 2, false,
-                                colour_of(m, strokes[i].body));
+                draw_stroke(&p, eye, &strokes[i], fmax(0, strokes[i].radius - outline / 2), false, colour);
         }
         return 0;
 }

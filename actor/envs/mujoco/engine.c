@@ -11,10 +11,6 @@
 #include "include/environments.h"
 #include "lib/cleanup.h"
 
-/* The controls that a step may carry; actions are copied to a local array of this length. */
-#define CONTROLS_MAX    32
-#define OBSERVATION_MAX 512
-
 /* Numbers of a body's inertia, and of a velocity or force with its rotation. */
 enum { N_CINERT = 10, N_SPATIAL = 6 };
 
@@ -56,13 +52,24 @@ static int model_acquire(const MujocoTask *task, const mjModel **ret) {
                         return -EIO;
         }
 
-        assert((*task->model)->nu <= CONTROLS_MAX);
-        assert((*task->model)->nq + (*task->model)->nv <= OBSERVATION_MAX);
+        assert((*task->model)->nu <= MUJOCO_CONTROLS_MAX);
+        assert((*task->model)->nq + (*task->model)->nv <= MUJOCO_OBSERVATION_MAX);
         *ret = *task->model;
         return 0;
 }
 
 /* Options */
+
+int mujoco_take_engine(const ActordOption *option) {
+        if (!env_option_valid(option) || strcmp(option->key, ENGINE_KEY) != 0)
+                return 0;
+
+        /* This module has one; who loads it has looked for the one that is asked for. */
+        return !option->value[0] || strcmp(option->value, ENGINE_DEFAULT) == 0 ||
+                                               strcmp(option->value, mj_versionString()) == 0
+                               ? 1
+                               : -EINVAL;
+}
 
 static int mujoco_parse(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
                 MujocoOptions *ret) {
@@ -74,15 +81,9 @@ static int mujoco_parse(const MujocoTask *task, int version, const ActordOption 
                 const ActordOption *option = &options[i];
                 int r;
 
-                if (env_option_valid(option) && strcmp(option->key, ENGINE_KEY) == 0) {
-                        /* This module has one; who loads it has looked for the one that is asked for. */
-                        if (option->value[0] && strcmp(option->value, ENGINE_DEFAULT) != 0 &&
-                                        strcmp(option->value, mj_versionString()) != 0)
-                                return -EINVAL;
-                        continue;
-                }
-
-                r = env_option_apply(task->options, n, option, ret);
+                r = mujoco_take_engine(option);
+                if (r == 0)
+                        r = env_option_apply(task->options, n, option, ret);
                 if (r < 0)
                         return r;
         }
@@ -119,9 +120,13 @@ static uint32_t n_observation(
         return (uint32_t) n;
 }
 
+static int n_place(const MujocoTask *task) {
+        return !task->place ? 0 : task->n_place > 0 ? task->n_place : MUJOCO_N_PLACE;
+}
+
 static size_t n_state(const MujocoTask *task, const mjModel *model) {
         return 1 + (size_t) model->nq + 2 * (size_t) model->nv + (size_t) model->na + (size_t) model->nu +
-               (task->place ? MUJOCO_N_PLACE : 0);
+               (size_t) n_place(task);
 }
 
 int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
@@ -155,8 +160,8 @@ int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options
                         .element = ACTORD_F32,
                         .n_dims = 1,
                         .shape = { (uint32_t) model->nu },
-                        .low = model->actuator_ctrlrange[0],
-                        .high = model->actuator_ctrlrange[1],
+                        .low = task->scaled_controls ? -1 : model->actuator_ctrlrange[0],
+                        .high = task->scaled_controls ? 1 : model->actuator_ctrlrange[1],
                 },
                 .horizon_steps = task->horizon_steps,
                 .n_agents = 1,
@@ -242,15 +247,15 @@ static uint32_t observe_usual(const MujocoInstance *m, float *ret, uint32_t n) {
 
 /* Shared by reset and step. */
 static void mujoco_observe(const MujocoInstance *m, void *ret_observation) {
-        float observation[OBSERVATION_MAX];
+        float observation[MUJOCO_OBSERVATION_MAX];
         uint32_t n;
 
-        (void) (m->task->observe ?: observe_usual)(m, observation, OBSERVATION_MAX);
+        (void) (m->task->observe ?: observe_usual)(m, observation, MUJOCO_OBSERVATION_MAX);
         n = n_observation(m->task, m->version, m->model, &m->options);
         memcpy(ret_observation, observation, n * sizeof(float));
 }
 
-static void mujoco_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
+static void mujoco_place(const MujocoInstance *m, double *ret) {
         if (m->task->place)
                 m->task->place(m, ret);
         else
@@ -307,18 +312,24 @@ static bool data_warned(const mjData *data) {
         return false;
 }
 
+static double control_of(const MujocoInstance *m, int i, double action) {
+        const mjtNum *range = m->model->actuator_ctrlrange + 2 * (size_t) i;
+
+        return m->task->scaled_controls ? range[0] + (action + 1) / 2 * (range[1] - range[0]) : action;
+}
+
 int mujoco_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         MujocoInstance *m = instance;
-        float controls[CONTROLS_MAX];
-        double place[MUJOCO_N_PLACE] = {}, ctrl_squares = 0, velocity;
+        float controls[MUJOCO_CONTROLS_MAX];
+        double place[MUJOCO_PLACES_MAX] = {}, ctrl_squares = 0, velocity;
         int r;
 
         memcpy(controls, action, (size_t) m->model->nu * sizeof(float));
         for (int i = 0; i < m->model->nu; i++) {
                 if (isnan(controls[i]))
                         return -EINVAL;
-                m->data->ctrl[i] = controls[i];
+                m->data->ctrl[i] = control_of(m, i, controls[i]);
                 ctrl_squares += m->data->ctrl[i] * m->data->ctrl[i];
         }
 
@@ -357,12 +368,12 @@ static void state_parts(const MujocoInstance *m, double *place, StatePart ret[N_
         ret[3] = (StatePart){ data->qacc_warmstart, model->nv };
         ret[4] = (StatePart){ data->act, model->na };
         ret[5] = (StatePart){ data->ctrl, model->nu };
-        ret[6] = (StatePart){ place, m->task->place ? MUJOCO_N_PLACE : 0 };
+        ret[6] = (StatePart){ place, n_place(m->task) };
 }
 
 int mujoco_snapshot(const void *instance, void *ret_snapshot) {
         const MujocoInstance *m = instance;
-        double place[MUJOCO_N_PLACE];
+        double place[MUJOCO_PLACES_MAX];
         StatePart parts[N_STATE_PARTS];
         char *p = ret_snapshot;
 

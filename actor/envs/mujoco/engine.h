@@ -13,7 +13,13 @@
 #include "actor/envs/option.h"
 #include "include/actord/env.h"
 
-enum { MUJOCO_N_PLACE = 3 };
+/* N_PLACE: of our tasks; CONTROLS: that a step may carry. */
+enum {
+        MUJOCO_N_PLACE = 3,
+        MUJOCO_PLACES_MAX = 32,
+        MUJOCO_CONTROLS_MAX = 256,
+        MUJOCO_OBSERVATION_MAX = 4096
+};
 
 typedef struct MujocoInstance MujocoInstance;
 typedef struct MujocoOptions MujocoOptions;
@@ -67,7 +73,10 @@ struct MujocoTask {
 
         /* What the next step is compared with and is not in qpos: bodies' positions lag behind qpos by one
          * stage of the integrator, hence a snapshot keeps these numbers. NULL: the place is qpos[0]. */
-        void (*place)(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]);
+        void (*place)(const MujocoInstance *m, double *ret);
+        int n_place; /* how many; 0: MUJOCO_N_PLACE */
+
+        bool scaled_controls; /* actions are in [-1, 1], each of its motor's range */
 
         /* Pictures: from where, the metres across, and the height in the middle; fixed, or along with the first body. */
         MujocoSeen seen;
@@ -85,8 +94,11 @@ struct MujocoInstance {
         const mjModel *model;
         mjData *data; /* its own; NULL once closed */
         MujocoOptions options;
-        double place[MUJOCO_N_PLACE]; /* where the last step, or the reset, led to */
+        double place[MUJOCO_PLACES_MAX]; /* where the last step, or the reset, led to */
 };
+
+/* Engine=, which every task takes. 1: it was that, and names this module's; 0: another key; -EINVAL: another engine. */
+int mujoco_take_engine(const ActordOption *option);
 
 /* The functions of the ABI; spec and init get task and version from MUJOCO_ENV(). */
 int mujoco_spec(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
@@ -125,6 +137,9 @@ static inline double mujoco_clip(double x, double low, double high) {
 /* Runs f(userdata); -EIO when MuJoCo reports an error in it, which would otherwise end the process. What
  * f was writing is then only fit to be closed. */
 int mujoco_guard(void (*f)(void *userdata), void *userdata);
+
+/* What MuJoCo said at the last error that a guard caught; "" where there was none. */
+const char *mujoco_guard_message(void);
 
 /* The text of a model file as the symbols NAME_xml and NAME_xml_end, so that the module needs no files. */
 #define MUJOCO_MODEL(name)                                                    \

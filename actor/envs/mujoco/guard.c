@@ -3,6 +3,7 @@
  * actor has to answer instead: the callback jumps back to the call that was made here. */
 #include <errno.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "actor/envs/mujoco/engine.h"
@@ -11,7 +12,10 @@
  * variable. */
 static _Thread_local jmp_buf *guard;
 
+static char said[512];
+
 static void on_error(const char *message) {
+        (void) snprintf(said, sizeof(said), "%s", message);
         if (!guard)
                 abort(); /* outside mujoco_guard(): nowhere to go back to, and returning is undefined */
         longjmp(*guard, 1);
@@ -19,6 +23,10 @@ static void on_error(const char *message) {
 
 /* Warnings are counted in mjData, where mujoco_step() looks; the default would write a file. */
 static void on_warning(const char *message) {
+}
+
+const char *mujoco_guard_message(void) {
+        return said;
 }
 
 int mujoco_guard(void (*f)(void *userdata), void *userdata) {

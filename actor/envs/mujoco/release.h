@@ -4,6 +4,7 @@
 
 #include <mujoco/mujoco.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Three digits up to 3.9.9, then three for each part. */
@@ -22,5 +23,37 @@ static inline bool release_vfs_add(mjVFS *vfs, const char *name, const char *tex
         return true;
 #else
         return mj_addBufferVFS(vfs, name, text, (int) n) == 0;
+#endif
+}
+
+/* A model of a file; NULL after a reason. Newer compilers start threads for meshes, which an actor is not allowed. */
+static inline mjModel *release_load(const char *path, char *error, size_t n) {
+#if mjVERSION_HEADER >= 330
+        mjSpec *spec = mj_parseXML(path, NULL, error, (int) n);
+        mjModel *model;
+
+        if (!spec)
+                return NULL;
+        spec->compiler.usethread = 0;
+        model = mj_compile(spec, NULL);
+        if (!model)
+                (void) snprintf(error, n, "%s", mjs_getError(spec));
+        mj_deleteSpec(spec);
+        return model;
+#else
+        return mj_loadXML(path, NULL, error, (int) n);
+#endif
+}
+
+/* Whether a step depends on more than what every release keeps: plugins', delays' and sleeping bodies' states. */
+static inline bool release_keeps_more(const mjModel *model) {
+#if RELEASE_MAJOR >= 4
+        if (model->nhistory > 0 || model->opt.enableflags & mjENBL_SLEEP)
+                return true;
+#endif
+#if RELEASE_MAJOR >= 3
+        return model->npluginstate > 0;
+#else
+        return false;
 #endif
 }

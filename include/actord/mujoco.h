@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a step on a model of one's own pays, as a function in C: [Environment] RewardPlugin=FILE.so of an Environment=mujoco:FILE.xml, a
+ * shared object beside the model that defines `actord_mujoco_judge`. It is loaded in the sandbox, is called once after each step, adds to
+ * what Reward= and Terminate= say, and keeps nothing between calls: that is what lets an invocation be repeated bit for bit. */
+#pragma once
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACTORD_MUJOCO_ABI 1u
+
+/* One step of FrameSkip= steps of the model. Arrays are as long as the model says, in the order of its parts. */
+typedef struct ActordMujocoStep {
+        uint32_t abi, struct_bytes;             /* ACTORD_MUJOCO_ABI; sizeof of who calls: newer members come last */
+        uint32_t n_positions, n_velocities, n_controls, n_bodies, n_sensors, reserved;
+        double seconds;                         /* that the step took */
+        const double *positions, *velocities;   /* qpos and qvel, after the step */
+        const double *positions_before, *velocities_before;
+        const double *controls;
+        const double *body_positions;           /* [n_bodies][3]; 0 is the world */
+        const double *sensors;                  /* sensordata, n_sensors numbers */
+} ActordMujocoStep;
+
+/* 0, with a finite reward and a flag that is 0 or 1; or a negative errno, which fails the invocation. */
+#ifdef __GNUC__
+__attribute__((visibility("default")))
+#endif
+int actord_mujoco_judge(const ActordMujocoStep *step, double *ret_reward, uint8_t *ret_terminated);
+
+#ifdef __cplusplus
+}
+#endif
