@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A whole job in one process, without sandbox, meters or wake-ups: what acting and learning alone take, and whether they learn.
+ * Evaluation.Episodes= are played once, under the last policy.
  *
  *     train-inprocess FILE [Section.Key=VALUE]... */
 #include <glib.h>
@@ -66,6 +67,7 @@ int main(int argc, char *argv[]) {
         JobSettings settings;
         Statistics statistics;
         uint64_t n_rounds = 0;
+        double evaluation;
         Fused *fused;
 
         if (argc < 2) {
@@ -82,7 +84,11 @@ int main(int argc, char *argv[]) {
                 n_rounds++;
         } while (training_goes_on(&settings, &statistics));
 
-        printf("seed %" PRIu64 ": return %.1f after %" PRIu64 " steps in %.3f s: ", settings.seed,
+        if (settings.evaluation_episodes > 0) {
+                g_assert_cmpint(fused_evaluate(fused, 0, settings.evaluation_episodes, &evaluation), ==, 0);
+                printf("evaluation %.4f of %u episodes\n", evaluation, settings.evaluation_episodes);
+        }
+        printf("seed %" PRIu64 ": return %.4f after %" PRIu64 " steps in %.3f s: ", settings.seed,
                         statistics.return_mean, statistics.n_env_steps, now_sec(CLOCK_MONOTONIC) - start);
         printf("act %.3f, learn %.3f (%.3f ms a round), CPU %.3f; policy ", (double) total.actors_nsec / 1e9,
                         (double) total.learner_nsec / 1e9,
