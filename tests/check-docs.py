@@ -157,10 +157,17 @@ def metrics_are_described():
         assert re.search(rf"(?m)^\.BR? .*\b{word}\b", text), f"metric {word} is missing"
 
 
+def learning_tables_are_current():
+    for table in ("ppo", "algorithms"):
+        r = subprocess.run(["tests/experiments/learning.py", table, "--check"], capture_output=True, text=True)
+        assert r.returncode == 0, r.stderr
+
+
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
-              pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described]
+              pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
+              learning_tables_are_current]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Whether algorithms learn what others have published that they learn: runs what is missing, then writes the table into its page.
+
+learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--check]
+
+--seeds: so many of each row. --only: rows whose name matches. --table: run nothing. --check: run and write nothing, but fail if the page's
+table is not that of the results. Each finished run is a line of docs/experiments/TABLE.csv
+at once, which is the only memory there is: a run whose settings are still the same is never repeated. A run is a whole job in one process
+(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings."""
+import argparse, csv, fcntl, hashlib, os, random, re, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
+from statistics import mean
+from cells import EVALUATION, TABLES
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
+COLUMNS = ["row", "seed", "steps", "return", "evaluation", "policy", "settings"]
+RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\nseed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
+RESAMPLES = 10000
+
+
+def overrides(row):
+    return [*row.sets, "Learner.Threads=1", f"Evaluation.Episodes={row.episodes}"]
+
+
+def job_file(row):
+    return os.path.join(ROOT, "examples", row.job + ".conf")
+
+
+def fingerprint(row):
+    """Of what a run depends on."""
+    with open(job_file(row), encoding="utf-8") as f:
+        lines = [line.strip() for line in f if line.strip() and not line.startswith(("#", "Description=", "Threads=", "PriceSheet="))]
+    return hashlib.sha256("\n".join(lines + sorted(overrides(row))).encode()).hexdigest()[:12]
+
+
+def read(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def current(path, rows):
+    """Results of rows that are as they were."""
+    prints = {row.name: fingerprint(row) for row in rows}
+    return [r for r in read(path) if prints.get(r["row"]) == r["settings"]]
+
+
+def enter(path, rows, result):
+    """In the order of the table: whole, or not at all, and beside whoever else runs."""
+    order = {row.name: i for i, row in enumerate(rows)}
+    with open(os.path.join(BUILD, os.path.basename(path) + ".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        results = current(path, rows) + [result]
+        with open(path + ".new", "w", encoding="utf-8", newline="") as f:
+            out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
+            out.writeheader()
+            out.writerows(sorted(results, key=lambda r: (order[r["row"]], int(r["seed"]))))
+        os.rename(path + ".new", path)
+
+
+def run(row, seed):
+    command = [os.path.join(BUILD, "bench", "train-inprocess"), job_file(row), *overrides(row), f"Job.Seed={seed}"]
+    r = subprocess.run(command, env=dict(os.environ, ACTORD_MODULES=BUILD), capture_output=True, text=True)
+    found = RESULT.search(r.stdout)
+    if r.returncode != 0 or not found:
+        raise RuntimeError(f"{row.name}, seed {seed}: {r.stderr.strip() or r.stdout.strip()}")
+    print(f"{row.name}: {' '.join(r.stdout.split())}", file=sys.stderr, flush=True)
+    return dict({name: found[name] for name in COLUMNS if name in found.groupdict()}, row=row.name, settings=fingerprint(row))
+
+
+def run_missing(path, rows, n_seeds, n_jobs, pattern):
+    def cell(row, seed):
+        if (row.name, str(seed)) not in {(r["row"], r["seed"]) for r in current(path, rows)}:
+            enter(path, rows, run(row, seed))
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        cells = [pool.submit(cell, row, seed) for row in rows if re.search(pattern, row.name) for seed in range(1, n_seeds + 1)]
+        for future in cells:
+            future.result()
+
+
+def interquartile_mean(values):
+    cut = len(values) // 4
+    return mean(sorted(values)[cut:len(values) - cut])
+
+
+def interval(values):
+    """95 %, percentile bootstrap of the mean over seeds. The stream is fixed: equal values have equal intervals."""
+    stream = random.Random("actord")
+    means = sorted(mean(stream.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+
+
+def number(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def verdict(row, low, n, n_seeds):
+    """A deviation between seeds makes a target; that of one run's episodes does not."""
+    if row.runs < 2:
+        return "no target"
+    target = row.score - row.deviation
+    word = "met" if low >= target else "**missed**"
+    return f"{number(target)}: {word}" + ("" if n >= n_seeds else f" ({n} seeds only)")
+
+
+def line(row, results, n_seeds):
+    values = [float(r[row.metric]) for r in results]
+    steps = int(results[0]["steps"])
+    low, high = interval(values)
+    published = "none" if row.score is None else f"{number(row.score)} ± {number(row.deviation)}, {row.source}" + (", one run" if row.runs == 1 else "")
+    metric = f"evaluation of {row.episodes}" if row.metric == EVALUATION else "last 100 in training"
+    return (f"| {row.name} | `{row.job}.conf` | {steps:,} | {metric} | {len(values)} | {number(mean(values))} | {number(interquartile_mean(values))} |"
+            f" {number(low)} to {number(high)} | {number(min(values))} to {number(max(values))} | {published} | {verdict(row, low, len(values), n_seeds)} |")
+
+
+def table(results, rows, n_seeds):
+    head = ["environment", "job", "steps", "episodes", "seeds", "mean", "IQM", "95 % of the mean", "least to most", "published", "target"]
+    lines = [f"| {' | '.join(head)} |", "|---|---|--:|---|--:|--:|--:|---|---|---|---|"]
+    missing = []
+    for row in rows:
+        own = [r for r in results if r["row"] == row.name]
+        if own:
+            lines.append(line(row, own, n_seeds))
+        else:
+            missing.append(row.name)
+    if missing:
+        lines += ["", f"Not run yet: {', '.join(missing)}."]
+    return "\n".join(lines)
+
+
+def with_table(page, text):
+    """The page with the table between its two marks."""
+    before, rest = page.split("<!-- table -->\n", 1)
+    _, after = rest.split("<!-- end of table -->\n", 1)
+    return f"{before}<!-- table -->\n{text}\n<!-- end of table -->\n{after}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=sorted(TABLES))
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--table", dest="table_only", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+
+    rows, n_seeds = TABLES[args.table]
+    path = os.path.join(ROOT, "docs", "experiments", args.table)
+    if not args.table_only and not args.check:
+        run_missing(path + ".csv", rows, args.seeds or n_seeds, args.jobs, args.only)
+    with open(path + ".md", encoding="utf-8") as f:
+        old = f.read()
+    new = with_table(old, table(current(path + ".csv", rows), rows, n_seeds))
+    if args.check:
+        sys.exit(f"{path}.md: run {sys.argv[0]} {args.table} --table" if new != old else 0)
+    with open(path + ".md", "w", encoding="utf-8") as f:
+        f.write(new)
+
+
+if __name__ == "__main__":
+    main()
