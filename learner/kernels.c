@@ -267,3 +267,35 @@ WIDE void kernel_log(float *x, size_t n) {
         for (size_t i = 0; i < n; i++)
                 x[i] = vector_log(x[i]);
 }
+
+typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
+
+WIDE void kernel_clear_group(double *g, const double *x, size_t rows, size_t n) {
+        Group *columns = (Group *) g;
+
+        for (size_t j = 0; j < rows; j++) {
+                const double *b = x + j * n;
+                Group projection = {};
+
+                for (size_t k = 0; k < n; k++)
+                        projection += columns[k] * b[k];
+                for (size_t k = 0; k < n; k++)
+                        columns[k] -= projection * b[k];
+        }
+}
+
+WIDE void kernel_clear_row(double *a, const double *x, size_t rows, size_t n) {
+        size_t whole = n - n % KERNEL_GROUP;
+
+        for (size_t j = 0; j < rows; j++) {
+                const double *b = x + j * n;
+                double projection = 0.0;
+
+                for (size_t k = 0; k < n; k++)
+                        projection += a[k] * b[k];
+                for (size_t k = 0; k < whole; k += KERNEL_GROUP)
+                        *(Group *) (a + k) -= projection * *(const Group *) (b + k);
+                for (size_t k = whole; k < n; k++)
+                        a[k] -= projection * b[k];
+        }
+}

@@ -110,12 +110,10 @@ int learner_new(const LearnerContext *context, Learner **ret) {
         statistics_clear(&l->statistics);
         if (l->algorithm->init)
                 l->algorithm->init(context->settings, l->runtime->state);
-        if (context->learner == 0) {
-                r = parameters_init(context->settings, &context->page->network,
-                                l->runtime->nets[NET_POLICY]->parameters);
-                if (r < 0)
-                        return r;
-        }
+        r = parameters_init(context->settings, &context->page->network, l->runtime->learner,
+                        l->runtime->n_learners, l->runtime->nets[NET_POLICY]->parameters);
+        if (r < 0)
+                return r;
 
         *ret = TAKE_PTR(l);
         return 0;
