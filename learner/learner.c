@@ -67,7 +67,7 @@ static int learner_allocate(Learner *l) {
         if (r < 0)
                 return r;
         if (l->context.n_learners > 1)
-                runtime_share(l->runtime, l->context.reduce, l->context.learner, l->context.n_learners,
+                runtime_share(l->runtime, page, l->context.reduce, l->context.learner, l->context.n_learners,
                                 l->context.n_updaters);
         if (l->context.asks_fd > 0) {
                 r = serve_new(settings, page, l->context.worker, l->context.segments, l->context.policy,
