@@ -45,23 +45,53 @@ static size_t gathered_row(const Gathered *g, uint32_t i) {
         return g->order ? g->order[i] : g->first + i;
 }
 
+/* Of n columns, the rows that are none. */
+static void columns_clear(float *column, const Gathered *g, uint32_t n) {
+        for (uint32_t i = g->n; i < g->stride; i++)
+                for (uint32_t k = 0; k < n; k++)
+                        column[(size_t) k * g->stride + i] = 0.0f;
+}
+
+static uint32_t numbers_at_once(size_t left) {
+        return left < GATHER_NUMBERS ? (uint32_t) left : GATHER_NUMBERS;
+}
+
+static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g) {
+        const uint8_t *frames[SHARD_ROWS_MAX][ACTORD_STACK_MAX];
+        size_t length = b->n_observation / b->frames;
+
+        for (uint32_t i = 0; i < g->n; i++)
+                batch_stack(b, gathered_row(g, i), frames[i]);
+        for (uint32_t f = 0; f < b->frames; f++)
+                for (size_t first = 0; first < length; first += GATHER_NUMBERS) {
+                        uint32_t n = numbers_at_once(length - first);
+                        float *column = input + (f * length + first) * g->stride;
+
+                        for (uint32_t i = 0; i < g->n; i++)
+                                for (uint32_t k = 0; k < n; k++)
+                                        column[(size_t) k * g->stride + i] =
+                                                        (float) frames[i][f][first + k] * FORWARD_PIXEL;
+                        columns_clear(column, g, n);
+                }
+}
+
 /* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its last number went. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
+        if (b->images) {
+                bench_gather_pixels(input, b, g);
+                return;
+        }
         for (uint32_t first = 0; first < b->n_observation; first += GATHER_NUMBERS) {
-                uint32_t left = b->n_observation - first, n = left < GATHER_NUMBERS ? left : GATHER_NUMBERS;
+                uint32_t n = numbers_at_once(b->n_observation - first);
                 float *column = input + (size_t) first * g->stride;
 
                 for (uint32_t i = 0; i < g->n; i++) {
                         size_t at = gathered_row(g, i) * b->n_observation + first;
 
                         for (uint32_t k = 0; k < n; k++)
-                                column[(size_t) k * g->stride + i] =
-                                                b->images ? (float) b->pixels[at + k] * FORWARD_PIXEL
-                                                          : b->observations[at + k];
+                                column[(size_t) k * g->stride + i] = b->observations[at + k];
                 }
-                for (uint32_t i = g->n; i < g->stride; i++)
-                        for (uint32_t k = 0; k < n; k++)
-                                column[(size_t) k * g->stride + i] = 0.0f;
+                columns_clear(column, g, n);
         }
 }
 
