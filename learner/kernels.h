@@ -31,6 +31,9 @@ void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stri
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 
+/* n bytes of each of KERNEL_LANES rows become columns: ret [n][stride] = scale * rows */
+void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
+                float *ret);
 /* x [n][stride] -> ret [stride][n]; n is a multiple of 16 too */
 void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
 

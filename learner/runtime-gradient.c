@@ -57,22 +57,23 @@ static uint32_t numbers_at_once(size_t left) {
 }
 
 static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g) {
-        const uint8_t *frames[SHARD_ROWS_MAX][ACTORD_STACK_MAX];
-        size_t length = b->n_observation / b->frames;
+        uint32_t length = b->n_observation / b->frames, n;
 
-        for (uint32_t i = 0; i < g->n; i++)
-                batch_stack(b, gathered_row(g, i), frames[i]);
-        for (uint32_t f = 0; f < b->frames; f++)
-                for (size_t first = 0; first < length; first += GATHER_NUMBERS) {
-                        uint32_t n = numbers_at_once(length - first);
-                        float *column = input + (f * length + first) * g->stride;
+        for (uint32_t first = 0; first < g->n; first += n) {
+                const uint8_t *frames[KERNEL_LANES][ACTORD_STACK_MAX], *rows[KERNEL_LANES];
 
-                        for (uint32_t i = 0; i < g->n; i++)
-                                for (uint32_t k = 0; k < n; k++)
-                                        column[(size_t) k * g->stride + i] =
-                                                        (float) frames[i][f][first + k] * FORWARD_PIXEL;
-                        columns_clear(column, g, n);
+                n = g->n - first < KERNEL_LANES ? g->n - first : KERNEL_LANES;
+                for (uint32_t i = 0; i < n; i++)
+                        batch_stack(b, gathered_row(g, first + i), frames[i]);
+                for (uint32_t f = 0; f < b->frames; f++) {
+                        /* Beyond the last row it is read again, and cleared below. */
+                        for (uint32_t i = 0; i < KERNEL_LANES; i++)
+                                rows[i] = frames[i < n ? i : n - 1][f];
+                        kernel_pixels(rows, length, FORWARD_PIXEL, g->stride,
+                                        input + (size_t) f * length * g->stride + first);
                 }
+        }
+        columns_clear(input, g, b->n_observation);
 }
 
 /* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its last number went. */
