@@ -32,12 +32,12 @@
         X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                                              \
         X(INSTANCE, "instance_bytes: more than 1 GiB")                                                                               \
         X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                                           \
-        X(FLAGS, "flags or reserved: unknown bits")                                                                                  \
+        X(FLAGS, "flags: unknown bits")                                                                                              \
         X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")                                  \
         X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its MemoryMax=")                    \
         X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no larger than what they read") \
         X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, EnvsPerActor=) too large") \
-        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change")  \
+        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change") \
         X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")
 
 typedef enum SpecField {

@@ -163,8 +163,9 @@ static void test_rows(void) {
 
         fixture_make(&f, &layers, (uint32_t[3]){ 2, 8, 9 }, ACTORD_U8);
         random_begin(&random, 5, RANDOM_INIT, 0, 0, 0);
-        for (uint32_t i = 0; i < ROWS * BYTES; i++)
-                observations[0][i] = (uint8_t) random_below(&random, 256);
+        for (uint32_t r = 0; r < ROWS; r++)
+                for (uint32_t i = 0; i < BYTES; i++)
+                        observations[r][i] = (uint8_t) random_below(&random, 256);
 
         g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
         forward_rows(forward, f.bank, &f.page.policy, observations, BYTES, ROWS, together[0], values);
