@@ -47,8 +47,9 @@ KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KER
 /* Four outputs of n rows, from the rows of w that belong to them; n is a constant where this is inlined. One part of the sums at a time: all
  * of its lanes, of all rows, stay in registers, and what is read of w serves every row. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const float *const rows[4],
-                const float *x, size_t x_stride, size_t n, size_t n_in, float *ret, size_t ret_stride) {
-        size_t whole = n_in / LANES * LANES, tail = n_in % LANES;
+                const float *x, size_t n, size_t n_in, float *ret, size_t ret_stride) {
+        size_t whole = n_in / LANES * LANES, tail = n_in % LANES,
+               x_stride = (n_in + LANES - 1) / LANES * LANES;
         KERNEL(Vector) sums[KERNEL(ROWS)][4][KERNEL(PARTS)];
 
         for (size_t p = 0; p < KERNEL(PARTS); p++) {
@@ -109,11 +110,9 @@ KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const
                         rows[k] = w + (o + k < n_out ? o + k : n_out - 1) * n_in;
                 for (; r + KERNEL(ROWS) <= n_rows; r += KERNEL(ROWS))
                         KERNEL(tile)
-                        (rows, x + r * x_stride, x_stride, KERNEL(ROWS), n_in, y + r * y_stride + o,
-                                        y_stride);
+                (rows, x + r * x_stride, KERNEL(ROWS), n_in, y + r * y_stride + o, y_stride);
                 for (; r < n_rows; r++)
-                        KERNEL(tile)
-                        (rows, x + r * x_stride, x_stride, 1, n_in, y + r * y_stride + o, y_stride);
+                        KERNEL(tile)(rows, x + r * x_stride, 1, n_in, y + r * y_stride + o, y_stride);
         }
 
         for (size_t r = 0; r < n_rows; r++) {
