@@ -53,11 +53,11 @@ def enter(path, rows, result):
     order = {row.name: i for i, row in enumerate(rows)}
     with open(os.path.join(BUILD, os.path.basename(path) + ".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        results = current(path, rows) + [result]
+        others = [r for r in current(path, rows) if (r["row"], r["seed"]) != (result["row"], result["seed"])]
         with open(path + ".new", "w", encoding="utf-8", newline="") as f:
             out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
             out.writeheader()
-            out.writerows(sorted(results, key=lambda r: (order[r["row"]], int(r["seed"]))))
+            out.writerows(sorted([*others, result], key=lambda r: (order[r["row"]], int(r["seed"]))))
         os.rename(path + ".new", path)
 
 
@@ -103,18 +103,22 @@ def verdict(row, low, n, n_seeds):
     if row.runs < 2:
         return "no target"
     target = row.score - row.deviation
-    word = "met" if low >= target else "**missed**"
-    return f"{number(target)}: {word}" + ("" if n >= n_seeds else f" ({n} seeds only)")
+    if n < n_seeds:
+        return f"{number(target)}: {n} of {n_seeds} seeds yet"
+    return f"{number(target)}: " + ("met" if low >= target else "**missed**")
 
 
 def line(row, results, n_seeds):
     values = [float(r[row.metric]) for r in results]
-    steps = int(results[0]["steps"])
     low, high = interval(values)
-    published = "none" if row.score is None else f"{number(row.score)} ± {number(row.deviation)}, {row.source}" + (", one run" if row.runs == 1 else "")
-    metric = f"evaluation of {row.episodes}" if row.metric == EVALUATION else "last 100 in training"
-    return (f"| {row.name} | `{row.job}.conf` | {steps:,} | {metric} | {len(values)} | {number(mean(values))} | {number(interquartile_mean(values))} |"
-            f" {number(low)} to {number(high)} | {number(min(values))} to {number(max(values))} | {published} | {verdict(row, low, len(values), n_seeds)} |")
+    published = "none"
+    if row.score is not None:
+        published = f"{number(row.score)} ± {number(row.deviation)}, {row.source}" + (", one run" if row.runs == 1 else "")
+    return "| " + " | ".join([
+        row.name, f"`{row.job}.conf`", f"{int(results[0]['steps']):,}",
+        f"evaluation of {row.episodes}" if row.metric == EVALUATION else "last 100 in training",
+        str(len(values)), number(mean(values)), number(interquartile_mean(values)), f"{number(low)} to {number(high)}" if len(values) > 2 else "",
+        f"{number(min(values))} to {number(max(values))}", published, verdict(row, low, len(values), n_seeds)]) + " |"
 
 
 def table(results, rows, n_seeds):
