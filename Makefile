@@ -56,6 +56,7 @@ SRC_actorctl := $(wildcard actorctl/*.c)
 SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c) lib/terms.c
 SRC_gym      := $(wildcard actor/envs/gym/*.c)
 SRC_box2d    := $(wildcard actor/envs/box2d/*.c)
+SRC_swmm     := $(wildcard actor/envs/swmm/*.c)
 
 # Below o/, since the folder actorctl/ and the program have one name.
 objects = $(patsubst %.c,$(B)/o/%.o,$(1))
@@ -72,7 +73,7 @@ LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
-MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-job.so $(B)/fused.so
+MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-swmm.so $(B)/env-job.so $(B)/fused.so
 # The bridge to Python is the one part that a build may lack.
 PYTHON_VERSION := $(shell $(PKG) --modversion python3-embed 2>/dev/null)
 ifneq ($(PYTHON_VERSION),)
@@ -164,13 +165,21 @@ $(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(B)/o/actor/en
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_box2d) \
                 $(B)/o/actor/envs/box2d/world.o $(LDFLAGS) -lbox2d -lstdc++ -lm
 
+# Links no EPA SWMM: the library comes with a Python package, and loads in an actor's sandbox.
+$(B)/o/actor/envs/swmm/theta.o: actor/envs/swmm/theta.inp
+$(B)/o/actor/envs/swmm/tidal.o: actor/envs/swmm/tidal.inp
+$(B)/env-swmm.so: $(SRC_swmm) $(wildcard actor/envs/swmm/*) actor/envs/option.h
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_swmm) $(LDFLAGS) -ldl -lm
+
 $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@mkdir -p $@
 	@cp -r packaging/price packaging/schedulers $@/
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_lib)))
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_lib)) \
+                $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsP $@ $^
 $(B)/tests/%.o: tests/unit/%.c

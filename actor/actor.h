@@ -35,9 +35,10 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
  * name of one; -ENOENT: it is not installed. */
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
 
-/* Environment=gym:ID: env-gym.so, in which nothing of a user's has begun yet: its spec() starts the interpreter and is called in the sandbox.
- * python_fd: the virtual environment's descriptor, where the actor has one; -1: the system's packages. 0, -ENOEXEC. */
-int environment_load_gym(
+/* One that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and is called in the sandbox, or one on EPA SWMM,
+ * whose first reset() loads the engine. Nothing of a user's has begun yet. python_fd: the virtual environment's descriptor, where the actor
+ * has one; -1: the system's packages. 0, -ENOEXEC. */
+int environment_load_packages(
                 const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret);
 
 /* Environment=mujoco:FILE: env-mujoco.so, or that of Engine=, which reads the model at its first spec(), in the sandbox. model_fd: the

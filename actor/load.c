@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environments that an administrator installed: built in, or in a module beside our programs. They load before any fork, so that all
- * actors share their pages; a user's plugin never comes this way, and of a user's Python only the interpreter, not yet started. */
+ * actors share their pages; a user's plugin never comes this way, and of a user's packages nothing but what is to load them. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +16,7 @@ typedef const ActordEnv *(*EnvironmentFind)(const char *name);
 typedef const char *(*EnvironmentEngine)(void);
 typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfModel)(const JobSettings *settings, int model_fd);
+typedef void (*EnvironmentPackages)(int python_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
 /* The module's entrance; NULL: there is no such module, or it has no such entrance. */
@@ -129,14 +130,10 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
         return r < 0 ? r : module_find(settings->environment, module, directory, ret);
 }
 
-int environment_load_gym(
+static int load_gym(
                 const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret) {
         EnvironmentOfGym of_gym;
         const ActordEnv *env;
-
-        assert(settings);
-        assert(directory);
-        assert(ret);
 
         of_gym = (EnvironmentOfGym) module_entrance("gym", directory, "actord_gym_env");
         env = of_gym ? of_gym(settings, python_fd) : NULL;
@@ -172,6 +169,29 @@ int environment_load_mjcf(
 
         *ret = env;
         return 0;
+}
+
+int environment_load_packages(
+                const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret) {
+        const EnvironmentRow *row;
+        EnvironmentPackages packages;
+        int r;
+
+        assert(settings);
+        assert(directory);
+        assert(ret);
+
+        if (environment_is_gym(settings->environment))
+                return load_gym(settings, directory, python_fd, ret);
+
+        row = environment_find(settings->environment);
+        packages = (EnvironmentPackages) module_entrance(row->module, directory, "actord_env_packages");
+        if (!packages)
+                return -ENOEXEC;
+        r = module_find(settings->environment, row->module, directory, ret);
+        if (r >= 0)
+                packages(python_fd);
+        return r;
 }
 
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret) {

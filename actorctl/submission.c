@@ -219,7 +219,7 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 return STATUS_USAGE;
         if (environment_is_job(submission->settings.environment))
                 return include_inner(submission);
-        if (environment_is_gym(submission->settings.environment))
+        if (environment_loads_packages(submission->settings.environment))
                 return open_python(submission);
         if (environment_is_mjcf(submission->settings.environment))
                 return open_model(submission);

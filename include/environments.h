@@ -95,12 +95,19 @@
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
         X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,                 \
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
-        X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")
+        X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")                           \
+        X("stormwater:theta", ENVIRONMENT_SWMM, "keep two ponds and a stream from flooding", NAN,          \
+                        "Storms Storm Controller Actions Forecast FloodWeight")                            \
+        X("stormwater:tidal", ENVIRONMENT_SWMM, "hold two ponds above a tide through a storm", NAN,        \
+                        "Storms Storm Controller Actions Forecast")
 
 /* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers; its [Environment] section has the
  * keyword arguments of gymnasium.make() and this one key of ours. */
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers"
+
+/* The module whose engine, EPA SWMM, comes with a Python package: out of the directory of Python=, too, and inside of the sandbox. */
+#define ENVIRONMENT_SWMM "swmm"
 
 /* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list, since it has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"

@@ -173,7 +173,7 @@ enum KernelClass_ {
         X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")                              \
         X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "as 0-3,8")                                                    \
         X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0, "auto: the strongest level that this host allows")          \
-        X(Actor, Python, string, python, "", 0, 0, "virtual environment of Environment=gym:ID; unset: the system's packages") \
+        X(Actor, Python, string, python, "", 0, 0, "virtual environment of gym:ID, or with stormwater:'s engine; unset: the system's") \
         X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0, "each: one systemd scope an actor")               \
         X(Actor, Retries, u32, n_retries, "3", 0, 1000, "attempts after the first that may fail by themselves")                   \
         X(Actor, TimeoutSec, usec, timeout_usec, "60", 1000, 1e15, "an invocation that takes longer is killed and retried")  \

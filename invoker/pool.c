@@ -28,8 +28,8 @@ int pool_load_environment(Invoker *i) {
                         return -errno;
                 return environment_load_job(i->inner, i->invoked->directory, &i->env);
         }
-        if (environment_is_gym(i->settings->environment))
-                return environment_load_gym(i->settings, i->invoked->directory,
+        if (environment_loads_packages(i->settings->environment))
+                return environment_load_packages(i->settings, i->invoked->directory,
                                 i->settings->python[0] ? INVOKER_FD_MOUNTS : -1, &i->env);
         if (environment_is_mjcf(i->settings->environment))
                 return environment_load_mjcf(i->settings, i->invoked->directory, INVOKER_FD_MOUNTS, &i->env);

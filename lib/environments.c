@@ -39,13 +39,19 @@ bool environment_is_mjcf(const char *name) {
         return strncmp(name, ENVIRONMENT_MJCF_PREFIX, strlen(ENVIRONMENT_MJCF_PREFIX)) == 0;
 }
 
+bool environment_loads_packages(const char *name) {
+        const EnvironmentRow *row = environment_find(name);
+
+        return environment_is_gym(name) || (row && strcmp(row->module, ENVIRONMENT_SWMM) == 0);
+}
+
 bool environment_is_file(const char *name) {
         return !environment_is_job(name) && !environment_is_gym(name) && !environment_is_mjcf(name) &&
                strchr(name, '/');
 }
 
 bool environment_is_foreign(const char *name) {
-        return environment_is_file(name) || environment_is_gym(name) || environment_is_mjcf(name);
+        return environment_is_file(name) || environment_loads_packages(name) || environment_is_mjcf(name);
 }
 
 const char *environment_directory(const JobSettings *settings) {

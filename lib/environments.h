@@ -24,6 +24,9 @@ bool environment_is_foreign(const char *name);
  * none. */
 const char *environment_directory(const JobSettings *settings);
 
+/* Whether it loads what Python= brings: packages that a user chose, hence inside of the sandbox. */
+bool environment_loads_packages(const char *name);
+
 size_t environment_count(void);
 
 /* i < environment_count(), in the order of the catalogue. */

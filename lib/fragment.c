@@ -144,6 +144,8 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
                 return "an environment in Python would share the learner's memory, and only what an administrator installed may";
         if (environment_is_mjcf(settings->environment))
                 return "a model of a user's would be read in the learner's process, and only what an administrator installed may";
+        if (environment_loads_packages(settings->environment))
+                return "EPA SWMM out of a user's package would share the learner's memory, and only what an administrator installed may";
         if (environment_is_job(settings->environment))
                 return "a job as an environment brings a learner of its own into the process";
         if (settings_present(settings, SETTING_Actor_CPUQuota) ||

@@ -346,9 +346,10 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
 }
 
 static void check_python(SettingsReader *reader, const JobSettings *settings) {
-        if (settings->python[0] != '\0' && !environment_is_gym(settings->environment))
+        if (settings->python[0] != '\0' && !environment_loads_packages(settings->environment))
                 reader_complain(reader, "Actor", "Python", settings->python,
-                                "only Environment=" ENVIRONMENT_GYM_PREFIX "ID has a use for it");
+                                "only Environment=" ENVIRONMENT_GYM_PREFIX
+                                "ID and stormwater:… have a use for it");
 }
 
 static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {

@@ -71,7 +71,7 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
 
         if (environment_is_job(inner->environment) || environment_is_foreign(inner->environment))
                 return refuse(ret_message, text, file_name, SETTING_Job_Environment,
-                                "an inner job's environment is one that `actorctl env list` shows");
+                                "an inner job's environment is one that `actorctl env list` shows and that needs no packages");
         if (settings_actors_max(inner) < 2)
                 return refuse(ret_message, text, file_name, SETTING_Scaling_MaxActors,
                                 "with one actor there is nothing to decide: set it to 2 or more");

@@ -46,7 +46,8 @@ check-vm-installed: all $(PLUGINS)
 # Gymnasium in a virtual environment of the build folder, from the package index: our environments number by number against its.
 .PHONY: check-parity
 check-parity: all
-	@$(RUN) --jobs=1 --deadline=3600 tests/parity/run.sh tests/parity/run-newest.sh tests/parity/box2d.sh
+	@$(RUN) --jobs=1 --deadline=3600 tests/parity/run.sh tests/parity/run-newest.sh tests/parity/box2d.sh \
+                tests/parity/stormwater.sh
 
 # Environments that misbehave, for the machine, which has no compiler.
 $(B)/tests/%.so: tests/vm/%.c

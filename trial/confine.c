@@ -109,7 +109,6 @@ static int choose_level(Trial *trial) {
 }
 
 static int prepare_sandbox(Trial *trial) {
-        bool gym = environment_is_gym(trial->settings->environment);
         const char *directory = environment_directory(trial->settings);
         LaunchMount brought = { .at = PLUGIN_DIRECTORY "environment.so", .read_only = 1 };
         const SandboxSpec spec = {
@@ -120,7 +119,7 @@ static int prepare_sandbox(Trial *trial) {
                 .mounts = &brought,
                 .n_mounts = brings(trial),
                 .libraries = trial_runs_foreign_code(trial),
-                .interpreter = gym,
+                .interpreter = environment_is_gym(trial->settings->environment),
                 .memory_max_bytes = trial->settings->memory_max_bytes,
                 .fd_floor = FD_FLOOR,
                 .executable_fd = -EBADF,
@@ -143,9 +142,9 @@ static int load_installed(Trial *trial, const char *directory) {
         ActordEnvSpec spec = {};
         int r;
 
-        if (environment_is_gym(trial->settings->environment))
-                return environment_load_gym(trial->settings, directory, brings(trial) ? TRIAL_FD_PLUGIN : -1,
-                                &trial->env);
+        if (environment_loads_packages(trial->settings->environment))
+                return environment_load_packages(trial->settings, directory,
+                                brings(trial) ? TRIAL_FD_PLUGIN : -1, &trial->env);
         if (environment_is_mjcf(trial->settings->environment))
                 return environment_load_mjcf(trial->settings, directory, TRIAL_FD_PLUGIN, &trial->env);
         r = environment_load_for(trial->settings, directory, &trial->env);

@@ -12,13 +12,14 @@
 
 #include "include/actord/env.h"
 
-typedef enum EnvOptionKind { ENV_OPTION_NUMBER, ENV_OPTION_BOOL } EnvOptionKind;
+typedef enum EnvOptionKind { ENV_OPTION_NUMBER, ENV_OPTION_BOOL, ENV_OPTION_WORD } EnvOptionKind;
 
 typedef struct EnvOption {
         const char *key;
         EnvOptionKind kind;
-        size_t offset;    /* of a double or a bool in the environment's own struct */
-        double low, high; /* of a number, both allowed */
+        size_t offset;            /* of a double, a bool or an int in the environment's own struct */
+        double low, high;         /* of a number, both allowed */
+        const char *const *words; /* of which the int is the place, NULL-terminated */
 } EnvOption;
 
 /* Both texts are fixed arrays that somebody else filled: they count only if they end. */
@@ -54,6 +55,15 @@ static inline int env_option_parse_number(const EnvOption *row, const char *valu
         return 0;
 }
 
+static inline int env_option_parse_word(const EnvOption *row, const char *value, int *ret) {
+        for (int i = 0; row->words[i]; i++)
+                if (strcmp(value, row->words[i]) == 0) {
+                        *ret = i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
 /* One option into `target`. An empty value leaves the default in place. -EINVAL: unknown, or out of
  * range. */
 static inline int env_option_apply(
@@ -72,6 +82,7 @@ static inline int env_option_apply(
                 switch (rows[i].kind) {
                 case ENV_OPTION_NUMBER: return env_option_parse_number(&rows[i], option->value, place);
                 case ENV_OPTION_BOOL: return env_option_parse_bool(option->value, place);
+                case ENV_OPTION_WORD: return env_option_parse_word(&rows[i], option->value, place);
                 }
         }
         return -EINVAL;

@@ -7,7 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${ACTORD_BUILD:-$root/build}
 requirements=$here/${PARITY_REQUIREMENTS:-requirements.txt}
-venv=$build/venv-parity${PARITY_REQUIREMENTS:+-newest}
+suffix=${requirements##*/requirements}
+venv=$build/venv-parity${suffix%.txt}
 
 if ! cmp -s "$requirements" "$venv/installed"; then
         rm -rf "$venv"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -69,6 +70,32 @@ static inline const ActordEnv *env_find_in(const char *module, const char *name)
         find = (const ActordEnv *(*) (const char *) ) dlsym(env_module(module), "actord_env_find");
         g_assert_nonnull(find);
         return find(name);
+}
+
+/* Packages that another test has left in the build folder; -1: there are none. */
+static inline int packages_open(void) {
+        static int fd = -1;
+        g_autofree char *path = build_path("venv-parity-swmm/installed"),
+                        *directory = g_path_get_dirname(path);
+
+        if (fd < 0 && access(path, F_OK) == 0)
+                fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return fd;
+}
+
+/* What brings its engine out of a package plays only where that is. NULL: yes, else why not. */
+static inline const char *env_refuses(const char *name) {
+        const EnvironmentRow *row = environment_find(name);
+        void (*packages)(int fd);
+
+        if (strcmp(row->module, ENVIRONMENT_SWMM) != 0 || !env_module(row->module))
+                return NULL;
+        if (packages_open() < 0)
+                return "EPA SWMM is not there: tests/parity/stormwater.sh fetches it";
+        packages = (void (*)(int)) dlsym(env_module(row->module), "actord_env_packages");
+        g_assert_nonnull(packages);
+        packages(packages_open());
+        return NULL;
 }
 
 static inline const ActordEnv *env_find(const char *name) {

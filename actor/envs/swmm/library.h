@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* libswmm5 in this process: found, loaded, and with some of what it imports replaced. */
+#pragma once
+
+#include <stddef.h>
+
+/* Functions of SWMM's own interface (swmm5.h since version 5.2), and the numbers that it names things by. */
+typedef struct SwmmLibrary {
+        int (*open)(const char *input, const char *report, const char *output);
+        int (*start)(int save_results);
+        int (*step)(double *elapsed_days);
+        int (*get_index)(int kind, const char *name);
+        double (*get_value)(int property, int index);
+        void (*set_value)(int property, int index, double value);
+        int (*get_error)(char *text, int n_text);
+} SwmmLibrary;
+
+enum { SWMM_NODE = 2, SWMM_LINK = 3 };
+enum { SWMM_NODE_DEPTH = 303, SWMM_NODE_OVERFLOW = 308, SWMM_LINK_SETTING = 407, SWMM_LINK_FLOW = 410 };
+
+/* A function that it imports, and what it gets instead. */
+typedef struct SwmmImport {
+        const char *name;
+        void *instead;
+} SwmmImport;
+
+#define SWMM_RANGES_MAX 8
+
+/* Memory that holds its variables. */
+typedef struct SwmmRange {
+        void *at;
+        size_t n;
+} SwmmRange;
+
+/* Loads it out of the directory of Python= (fd >= 0) or wherever the linker finds it. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
+int library_load(int packages_fd, const SwmmImport *imports, size_t n_imports, SwmmLibrary *ret,
+                SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The module's entrances. */
+#include <stddef.h>
+#include <string.h>
+
+#include "actor/envs/swmm/tasks.h"
+
+__attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);
+__attribute__((visibility("default"))) void actord_env_packages(int fd);
+
+const ActordEnv *actord_env_find(const char *name) {
+        if (strcmp(name, theta_task.name) == 0)
+                return &theta_env;
+        return strcmp(name, tidal_task.name) == 0 ? &tidal_env : NULL;
+}
+
+/* Nothing is loaded: who calls it is outside of the sandbox. */
+void actord_env_packages(int fd) {
+        engine_packages(fd);
+}

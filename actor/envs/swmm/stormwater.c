@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The environment over a task: episodes, steps, snapshots. SWMM cannot be stopped in one process and go on in another bit by bit (its own
+ * hot-start files hold floats), but it does the same again: a snapshot is the storm and every opening so far, and restoring it is to live
+ * the episode once more, at most half a second. Where an instance stands at the snapshot's place already, as it does from one invocation
+ * to the next, nothing is repeated. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actor/envs/option.h"
+#include "actor/envs/swmm/tasks.h"
+
+#define RAIN_MAX  1e3
+#define TEXT_MAX  16384
+#define SCALE_MAX 1e9
+
+enum { STORMS_RANDOM, STORMS_HELD_OUT, STORMS_PUBLISHED };
+enum { CONTROLLER_AGENT, CONTROLLER_PASSIVE, CONTROLLER_RULES };
+enum { ACTIONS_OPENINGS, ACTIONS_FINE };
+
+/* What a snapshot holds. */
+typedef struct Episode {
+        Storm storm;
+        uint32_t n_steps, reserved;
+        float openings[N_STEPS_MAX][N_VALVES];
+} Episode;
+
+typedef struct Stormwater {
+        const Task *task;
+        double storm, flood_weight;
+        int storms, controller, actions;
+        bool forecast;
+        Episode episode;
+        Reading now;
+        EngineImage image; /* last, with its bytes behind it */
+} Stormwater;
+
+static const char *const storms_words[] = { "random", "held-out", "published", NULL };
+static const char *const controller_words[] = { "agent", "passive", "rules", NULL };
+static const char *const actions_words[] = { "openings", "fine", NULL };
+
+static const EnvOption stormwater_options[] = {
+        { "Storms", ENV_OPTION_WORD, offsetof(Stormwater, storms), .words = storms_words },
+        { "Storm", ENV_OPTION_NUMBER, offsetof(Stormwater, storm), 0, N_HELD_OUT },
+        { "Controller", ENV_OPTION_WORD, offsetof(Stormwater, controller), .words = controller_words },
+        { "Actions", ENV_OPTION_WORD, offsetof(Stormwater, actions), .words = actions_words },
+        { "Forecast", ENV_OPTION_BOOL, offsetof(Stormwater, forecast) },
+        { "FloodWeight", ENV_OPTION_NUMBER, offsetof(Stormwater, flood_weight), 0, SCALE_MAX },
+};
+
+static int stormwater_init(
+                Stormwater *s, const Task *task, const ActordOption *options, uint32_t n_options) {
+        /* Floods have their own weight in the other task's reward. */
+        size_t n = sizeof(stormwater_options) / sizeof(stormwater_options[0]) - (task == &tidal_task);
+        int r;
+
+        *s = (Stormwater){ .task = task, .flood_weight = 1e6, .forecast = true };
+        r = env_options_parse(stormwater_options, n, options, n_options, s);
+        if (r < 0)
+                return r;
+        return s->storm == floor(s->storm) ? 0 : -EINVAL;
+}
+
+static int stormwater_spec(
+                const Task *task, const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        Stormwater s;
+        int r;
+
+        r = stormwater_init(&s, task, options, n_options);
+        if (r < 0)
+                return r;
+
+        *ret = (ActordEnvSpec){
+                .observation = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { s.forecast ? task->n_observation : task->n_published },
+                                .low = -INFINITY,
+                                .high = INFINITY },
+                .action = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { N_VALVES },
+                                .low = s.actions == ACTIONS_FINE ? -1 : 0,
+                                .high = 1 },
+                .horizon_steps = task->n_steps,
+                .n_agents = 1,
+                .reward_low = -INFINITY,
+                .reward_high = 0,
+                .solved_return = NAN,
+                .instance_bytes = sizeof(Stormwater) + ENGINE_IMAGE_MAX,
+                .snapshot_bytes = sizeof(Episode),
+        };
+        (void) snprintf(ret->name, sizeof(ret->name), "%s", task->name);
+        return 0;
+}
+
+static View stormwater_view(const Stormwater *s) {
+        const Episode *e = &s->episode;
+        View view = {
+                .now = s->now,
+                .storm = e->storm,
+                .hour = (double) e->n_steps / STEPS_PER_HOUR,
+                .flood_weight = s->flood_weight,
+        };
+
+        for (int i = 0; i < N_VALVES; i++)
+                view.openings[i] = e->n_steps > 0 ? e->openings[e->n_steps - 1][i] : s->task->opening;
+        return view;
+}
+
+static void stormwater_observe(const Stormwater *s, void *ret_observation) {
+        View view = stormwater_view(s);
+        float all[N_OBSERVATION_MAX];
+
+        s->task->observe(&view, all);
+        memcpy(ret_observation, all,
+                        (s->forecast ? s->task->n_observation : s->task->n_published) * sizeof(float));
+}
+
+static void stormwater_read(Stormwater *s) {
+        const EngineNames *names = &s->task->names;
+
+        for (int i = 0; i < N_NODES_MAX && names->nodes[i]; i++) {
+                s->now.depth[i] = engine_depth(s->image.nodes[i]);
+                s->now.flood[i] = engine_overflow(s->image.nodes[i]);
+        }
+        if (names->links[N_VALVES])
+                s->now.flow = engine_flow(s->image.links[N_VALVES]);
+}
+
+static void stormwater_open(Stormwater *s, const float openings[N_VALVES]) {
+        for (int i = 0; i < N_VALVES; i++)
+                engine_set_opening(s->image.links[i], (double) openings[i]);
+}
+
+/* The episode's storm, from its beginning. */
+static int stormwater_begin(Stormwater *s) {
+        const Task *task = s->task;
+        size_t n = (size_t) (task->text_end - task->text);
+        const float openings[N_VALVES] = { task->opening, task->opening };
+        char text[TEXT_MAX];
+        int r;
+
+        if (n >= sizeof(text))
+                return -EFBIG;
+        memcpy(text, task->text, n);
+        n += storm_write(&s->episode.storm, task->first_hour, task->tide_hours, text + n, sizeof(text) - n);
+
+        r = engine_begin(&s->image, text, n, &task->names);
+        if (r < 0)
+                return r;
+        stormwater_open(s, openings);
+        stormwater_read(s);
+        return 0;
+}
+
+/* Step t of the episode, by the openings that it has there; *ret: the reward. The instance has the turn. SWMM chooses how long its own steps
+ * are, so that the last of them ends a little after the quarter of an hour. */
+static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
+        double sum = 0, last = 0;
+        int64_t msec = 0;
+        int r;
+
+        stormwater_open(s, s->episode.openings[t]);
+        s->episode.n_steps = t + 1;
+        while (msec < (int64_t) (t + 1) * STEP_MSEC) {
+                View view;
+
+                r = engine_advance(&msec);
+                if (r < 0 || msec <= 0) {
+                        engine_forget(&s->image);
+                        return r < 0 ? r : -EIO;
+                }
+                stormwater_read(s);
+                view = stormwater_view(s);
+                last = s->task->reward(&view);
+                sum += last;
+        }
+        *ret = s->task->reward_at_end ? last : sum;
+        return 0;
+}
+
+static int stormwater_reset(void *instance, ActordRandom *random, void *ret_observation) {
+        Stormwater *s = instance;
+        const double *profile = s->task->profile;
+        int r;
+
+        memset(&s->episode, 0, sizeof(s->episode));
+        if (s->storm > 0)
+                storm_held_out(profile, (uint32_t) s->storm, &s->episode.storm);
+        else if (s->storms == STORMS_HELD_OUT)
+                storm_held_out(profile, 1 + (uint32_t) actord_random_uniform(random, 0, N_HELD_OUT),
+                                &s->episode.storm);
+        else if (s->storms == STORMS_PUBLISHED)
+                storm_published(profile, &s->episode.storm);
+        else
+                storm_draw(profile, random, &s->episode.storm);
+
+        r = stormwater_begin(s);
+        if (r < 0)
+                return r;
+        stormwater_observe(s, ret_observation);
+        return 0;
+}
+
+/* What matters is below a tenth of an opening: fine actions are finest there. */
+static float opening_of(const Stormwater *s, float action) {
+        float half = (1 + fmaxf(action, -1)) / 2;
+
+        return fminf(fmaxf(s->actions == ACTIONS_FINE ? half * half * half * half : action, 0), 1);
+}
+
+static int choose_openings(const Stormwater *s, const void *action, float ret[N_VALVES]) {
+        View view = stormwater_view(s);
+        float raw[N_VALVES];
+
+        memcpy(raw, action, sizeof(raw));
+        for (int i = 0; i < N_VALVES; i++) {
+                if (isnan(raw[i]))
+                        return -EINVAL;
+                ret[i] = s->controller == CONTROLLER_PASSIVE ? 1 : opening_of(s, raw[i]);
+        }
+        if (s->controller == CONTROLLER_RULES)
+                s->task->rules(&view, ret);
+        return 0;
+}
+
+static int stormwater_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                ActordStep *ret) {
+        Stormwater *s = instance;
+        uint32_t t = s->episode.n_steps;
+        double reward;
+        int r;
+
+        if (!s->image.live || t >= s->task->n_steps)
+                return -EINVAL;
+        r = choose_openings(s, action, s->episode.openings[t]);
+        if (r < 0)
+                return r;
+
+        engine_turn(&s->image);
+        r = stormwater_live(s, t, &reward);
+        if (r < 0)
+                return r;
+        stormwater_observe(s, ret_observation);
+        *ret = (ActordStep){ .reward = reward, .terminated = t + 1 == s->task->n_steps };
+        return 0;
+}
+
+static int stormwater_snapshot(const void *instance, void *ret_snapshot) {
+        const Stormwater *s = instance;
+
+        memcpy(ret_snapshot, &s->episode, sizeof(s->episode));
+        return 0;
+}
+
+static bool storm_is_valid(const Storm *storm) {
+        for (int h = 0; h < STORM_HOURS; h++)
+                if (!(storm->rain[h] >= 0 && storm->rain[h] <= RAIN_MAX))
+                        return false;
+        return storm->tide >= 0 && storm->tide <= 1;
+}
+
+static bool episode_is_valid(const Stormwater *s, const Episode *e) {
+        if (!storm_is_valid(&e->storm) || e->n_steps > s->task->n_steps || e->reserved != 0)
+                return false;
+        for (uint32_t t = 0; t < N_STEPS_MAX; t++)
+                for (int i = 0; i < N_VALVES; i++)
+                        if (!(e->openings[t][i] >= 0 && e->openings[t][i] <= (t < e->n_steps ? 1 : 0)))
+                                return false;
+        return true;
+}
+
+static int stormwater_restore(void *instance, const void *snapshot) {
+        Stormwater *s = instance;
+        Episode episode;
+        double reward;
+        int r = 0;
+
+        memcpy(&episode, snapshot, sizeof(episode));
+        if (!episode_is_valid(s, &episode))
+                return -EINVAL;
+        if (s->image.live && memcmp(&s->episode, &episode, sizeof(episode)) == 0)
+                return 0;
+
+        s->episode = episode;
+        r = stormwater_begin(s);
+        for (uint32_t t = 0; t < episode.n_steps && r >= 0; t++)
+                r = stormwater_live(s, t, &reward);
+        return r;
+}
+
+static void stormwater_close(void *instance) {
+        Stormwater *s = instance;
+
+        engine_forget(&s->image);
+}
+
+/* The state is the storm, which an episode begins with. */
+static int stormwater_state_parts(const void *instance, ActordStatePart *ret) {
+        ret[0] = (ActordStatePart){ .name = "rain", .n_numbers = STORM_HOURS };
+        ret[1] = (ActordStatePart){ .name = "tide", .n_numbers = 1 };
+        return 2;
+}
+
+static int stormwater_get_state(const void *instance, double *ret) {
+        const Stormwater *s = instance;
+
+        memcpy(ret, &s->episode.storm, sizeof(s->episode.storm));
+        return 0;
+}
+
+static int stormwater_set_state(void *instance, const double *state, void *ret_observation) {
+        Stormwater *s = instance;
+        Episode episode = {};
+        int r;
+
+        memcpy(&episode.storm, state, sizeof(episode.storm));
+        if (!storm_is_valid(&episode.storm))
+                return -EINVAL;
+        s->episode = episode;
+        r = stormwater_begin(s);
+        if (r < 0)
+                return r;
+        stormwater_observe(s, ret_observation);
+        return 0;
+}
+
+/* The ABI's functions have no word for which of several environments they are. */
+#define STORMWATER(task)                                                                              \
+        static int task##_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
+                return stormwater_spec(&task##_task, options, n_options, ret);                        \
+        }                                                                                             \
+        static int task##_init(void *instance, const ActordOption *options, uint32_t n_options) {     \
+                return stormwater_init(instance, &task##_task, options, n_options);                   \
+        }                                                                                             \
+        const ActordEnv task##_env = {                                                                \
+                .abi = ACTORD_ENV_ABI,                                                                \
+                .struct_bytes = sizeof(ActordEnv),                                                    \
+                .spec = task##_spec,                                                                  \
+                .init = task##_init,                                                                  \
+                .reset = stormwater_reset,                                                            \
+                .step = stormwater_step,                                                              \
+                .snapshot = stormwater_snapshot,                                                      \
+                .restore = stormwater_restore,                                                        \
+                .close = stormwater_close,                                                            \
+                .state_parts = stormwater_state_parts,                                                \
+                .get_state = stormwater_get_state,                                                    \
+                .set_state = stormwater_set_state,                                                    \
+        };
+
+STORMWATER(theta)
+STORMWATER(tidal)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* stormwater:tidal: two ponds drain through one pipe to a junction that the tide reaches; none of the three may flood, and between storms
+ * the ponds should stand at 2 ft.
+ *
+ * After the model that the University of Virginia's group trains on ("Flood mitigation in coastal urban catchments using real-time stormwater
+ * infrastructure control and reinforcement learning", Bowes et al., Journal of Hydroinformatics 2021). From it are the steps of 15 minutes
+ * over a day, the two catchments, ponds (4.61 ft deep), valves, pipes, both kinds of state, the actions and the conditional reward. Ours are
+ * the rain (1.5 in over ten hours from hour 4 on, scaled), the tide, and what a forecast is: the rain of each of the next six hours (in),
+ * and the tide in an hour (ft).
+ *
+ * Observed: depths of St1, St2 and J1 (ft), how they flood (cfs), both openings; then, unless Forecast=no, the forecast. The reward, at
+ * the end of a step, is
+ *
+ *     -(flood St1 + flood St2 + flood J1)                                 while the forecast has rain
+ *     -flood J1 - |depth St1 - 2| - |depth St2 - 2|                       else
+ *
+ * The rules: before rain, lower the ponds to 1 ft, else hold them at 2 ft, opening in proportion up to 1 ft above that; close while the
+ * junction is within 0.2 ft of flooding, unless the pond itself is. */
+#include <math.h>
+
+#include "actor/envs/swmm/tasks.h"
+
+#define DEPTH_TARGET  2.0
+#define DEPTH_LOWERED 1.0
+#define POND_MAX      4.61
+#define JUNCTION_MAX  2.0
+#define DEPTH_SPARE   0.2
+
+enum { ST1, ST2, J1, N_PLACES, N_PONDS = 2, N_FORECAST_HOURS = 6 };
+
+__asm__(".pushsection .rodata\n"
+        "tidal_text:\n"
+        ".incbin \"actor/envs/swmm/tidal.inp\"\n"
+        "tidal_text_end:\n"
+        ".popsection\n");
+extern const char tidal_text[] __attribute__((visibility("hidden")));
+extern const char tidal_text_end[] __attribute__((visibility("hidden")));
+
+static double rain_ahead(const View *v, int hours) {
+        return storm_rain(&v->storm, v->hour + hours - tidal_task.first_hour);
+}
+
+static bool rain_is_forecast(const View *v) {
+        for (int k = 0; k < N_FORECAST_HOURS; k++)
+                if (rain_ahead(v, k) > 0)
+                        return true;
+        return false;
+}
+
+static void tidal_observe(const View *v, float ret[N_OBSERVATION_MAX]) {
+        int n = 0;
+
+        for (int i = 0; i < N_PLACES; i++)
+                ret[n++] = (float) v->now.depth[i];
+        for (int i = 0; i < N_PLACES; i++)
+                ret[n++] = (float) v->now.flood[i];
+        for (int i = 0; i < N_PONDS; i++)
+                ret[n++] = v->openings[i];
+        for (int k = 0; k < N_FORECAST_HOURS; k++)
+                ret[n++] = (float) rain_ahead(v, k);
+        ret[n] = (float) storm_tide(&v->storm, v->hour + 1);
+}
+
+static double tidal_reward(const View *v) {
+        if (rain_is_forecast(v))
+                return -(v->now.flood[ST1] + v->now.flood[ST2] + v->now.flood[J1]);
+        return -v->now.flood[J1] - fabs(v->now.depth[ST1] - DEPTH_TARGET) -
+               fabs(v->now.depth[ST2] - DEPTH_TARGET);
+}
+
+static void tidal_rules(const View *v, float ret_openings[N_VALVES]) {
+        double target = rain_is_forecast(v) ? DEPTH_LOWERED : DEPTH_TARGET;
+        bool below_is_full = v->now.depth[J1] > JUNCTION_MAX - DEPTH_SPARE;
+
+        for (int i = 0; i < N_PONDS; i++) {
+                double above = v->now.depth[i] - target;
+                bool full = v->now.depth[i] > POND_MAX - DEPTH_SPARE;
+
+                ret_openings[i] = below_is_full && !full ? 0 : (float) fmin(fmax(above, 0), 1);
+        }
+}
+
+const Task tidal_task = {
+        .name = "stormwater:tidal",
+        .text = tidal_text,
+        .text_end = tidal_text_end,
+        .names = { .nodes = { "St1", "St2", "J1" }, .links = { "R1", "R2" } },
+        .profile = { 0.02, 0.05, 0.1, 0.25, 0.5, 0.3, 0.13, 0.08, 0.05, 0.02 }, /* in/h */
+        .first_hour = 4,
+        .tide_hours = 25,
+        .n_steps = 96,
+        .opening = 0.5F,
+        .n_published = 8,
+        .n_observation = 15,
+        .reward_at_end = true,
+        .observe = tidal_observe,
+        .reward = tidal_reward,
+        .rules = tidal_rules,
+};

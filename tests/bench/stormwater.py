@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The twenty held-out storms of a stormwater task under its passive controller, its rules, and whatever policies are given.
+
+usage: stormwater.py TASK VENV [CHECKPOINT...]      TASK: theta or tidal; VENV has swmm-toolkit; CHECKPOINTs of one job, a seed each
+
+For each, the mean over storms of what an episode costs (the return without its sign), and the interquartile mean, with 95 % percentile
+bootstrap intervals (10,000 resamples); of the policies the costs are averaged over seeds first, storm by storm. Then the differences to
+both controllers, storm by storm: negative is better."""
+import json, os, random, subprocess, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ACTORCTL = os.path.join(os.environ.get("ACTORD_BUILD", os.path.join(HERE, "..", "..", "build")), "actorctl")
+STEPS = {"theta": 312, "tidal": 96}
+WEIGHT = {"theta": ["--set", "Environment.FloodWeight=1e6"], "tidal": []}
+N_STORMS, N_RESAMPLES = 20, 10000
+
+
+def call(*command):
+    return subprocess.run([ACTORCTL, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+
+
+def controlled(task, venv, controller, storm):
+    lines = call("env", "rollout", f"stormwater:{task}", "--steps", str(STEPS[task]), "--actions", "zero", "--set", f"Actor.Python={venv}",
+                 "--set", f"Environment.Storm={storm}", "--set", f"Environment.Controller={controller}", *WEIGHT[task])
+    return -sum(json.loads(line).get("reward", 0) for line in lines.splitlines())
+
+
+def learned(task, venv, checkpoint, storm):
+    return -json.loads(call("eval", checkpoint, "--episodes=1", "--json=short", "--set", f"Actor.Python={venv}",
+                            "--set", f"Environment.Storm={storm}", *WEIGHT[task]))["mean"]
+
+
+def iqm(values):
+    values, cut = sorted(values), len(values) // 4
+    return sum(values[cut:len(values) - cut]) / (len(values) - 2 * cut)
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def interval(values, statistic):
+    draw = random.Random(1)
+    seen = sorted(statistic(draw.choices(values, k=len(values))) for _ in range(N_RESAMPLES))
+    return seen[int(0.025 * N_RESAMPLES)], seen[int(0.975 * N_RESAMPLES) - 1]
+
+
+def show(name, values):
+    for word, statistic in (("mean", mean), ("IQM", iqm)):
+        low, high = interval(values, statistic)
+        print(f"{name:24} {word:4} {statistic(values):14.1f}  [{low:.1f}, {high:.1f}]")
+
+
+def main(task, venv, *checkpoints):
+    storms = range(1, N_STORMS + 1)
+    costs = {controller: [controlled(task, venv, controller, k) for k in storms] for controller in ("passive", "rules")}
+    seeds = [[learned(task, venv, checkpoint, k) for k in storms] for checkpoint in checkpoints]
+    for seed, values in enumerate(seeds, 1):
+        costs[f"policy {seed}"] = values
+    if seeds:
+        costs["policies"] = [mean(values) for values in zip(*seeds)]
+
+    print("storm " + "".join(f"{name:>16}" for name in costs))
+    for k in storms:
+        print(f"{k:5} " + "".join(f"{values[k - 1]:16.1f}" for values in costs.values()))
+    print()
+    for name, values in costs.items():
+        show(name, values)
+    for other in ("passive", "rules") if seeds else ():
+        show(f"policies - {other}", [a - b for a, b in zip(costs["policies"], costs[other])])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or sys.argv[1] not in STEPS:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
