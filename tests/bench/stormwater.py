@@ -28,7 +28,7 @@ def controlled(task, venv, controller, storm):
 
 def learned(task, venv, checkpoint, storm):
     return -json.loads(call("eval", checkpoint, "--episodes=1", "--json=short", "--set", f"Actor.Python={venv}",
-                            "--set", f"Environment.Storm={storm}", *WEIGHT[task]))["mean"]
+                            "--set", f"Environment.Storm={storm}", *WEIGHT[task]))["return_mean"]
 
 
 def iqm(values):

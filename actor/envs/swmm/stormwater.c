@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The environment over a task: episodes, steps, snapshots. SWMM cannot be stopped in one process and go on in another bit by bit (its own
  * hot-start files hold floats), but it does the same again: a snapshot is the storm and every opening so far, and restoring it is to live
- * the episode once more, at most half a second. Where an instance stands at the snapshot's place already, as it does from one invocation
+ * the episode once more, in a tenth of a second. Where an instance stands at the snapshot's place already, as it does from one invocation
  * to the next, nothing is repeated. */
 #include <errno.h>
 #include <math.h>
@@ -282,7 +282,8 @@ static int stormwater_restore(void *instance, const void *snapshot) {
         memcpy(&episode, snapshot, sizeof(episode));
         if (!episode_is_valid(s, &episode))
                 return -EINVAL;
-        if (s->image.live && memcmp(&s->episode, &episode, sizeof(episode)) == 0)
+        if (s->image.live &&
+                        memcmp((const void *) &s->episode, (const void *) &episode, sizeof(episode)) == 0)
                 return 0;
 
         s->episode = episode;
