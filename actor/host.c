@@ -91,7 +91,10 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
         host->action = calloc(1, page->segment.action_bytes);
         host->sample = calloc(1, page->segment.action_bytes);
         host->observation = calloc(1, page->segment.observation_bytes);
-        if (!host->states || !host->parameters || !host->action || !host->sample || !host->observation)
+        if (page->segment.frames > 1)
+                host->stacks = calloc((size_t) host->envs + 1, page->segment.observation_bytes);
+        if (!host->states || (page->segment.frames > 1 && !host->stacks) || !host->parameters ||
+                        !host->action || !host->sample || !host->observation)
                 return -ENOMEM;
 
         *ret = TAKE_PTR(host);
@@ -106,6 +109,7 @@ Host *host_free(Host *host) {
                 if (host->instances[i].initialised)
                         host->env->close(host->instances[i].memory);
 
+        free(host->stacks);
         free(host->observation);
         free(host->sample);
         free(host->action);

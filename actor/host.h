@@ -26,7 +26,8 @@ typedef struct Host {
         uint64_t instance_memory_bytes;
 
         Forward *forward;
-        SlotState *states;          /* [envs] */
+        SlotState *states; /* [envs] */
+        uint8_t *stacks; /* [envs + 1][observation_bytes]: what slots see, and what a step shows; NULL: no frames are stacked */
         float *parameters;          /* [FORWARD_ROWS_MAX], of one action's distribution each */
         void *action;               /* clipped */
         void *sample, *observation; /* of an evaluation: as drawn, as seen */

@@ -11,6 +11,9 @@
  * An order may say that the learner acts: then the actions of each step are asked for, and are the same ones, as whoever draws them uses the
  * same forward pass and the same stream.
  *
+ * Of stacked frames a row has the newest, and what a slot sees is kept beside the segment. That each stack is the one before and a frame is
+ * checked, since whoever reads the rows relies on it.
+ *
  * An episode that ends is followed by the next one's first observation in the very next row; what was seen last of a truncated one
  * is kept apart, as its return goes on there. */
 #include <assert.h>
@@ -40,24 +43,93 @@ static bool invocation_sticky(const Invocation *v) {
         return v->page->spec.flags & ACTORD_ENV_STICKY;
 }
 
-static int episode_begin(const Invocation *v, Instance *instance, uint32_t e, void *ret_observation) {
+static bool invocation_stacks(const Invocation *v) {
+        return v->page->segment.frames > 1;
+}
+
+/* What slot e sees, oldest frame first; slot E stands for what a step shows. */
+static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
+        return v->host->stacks + e * v->page->segment.observation_bytes;
+}
+
+/* Where the environment writes what slot e sees in this row. */
+static void *slot_sight(const Invocation *v, uint64_t row, uint32_t e) {
+        return invocation_stacks(v) ? slot_stack(v, e)
+                                    : segment_observation(v->segment, &v->page->segment, row);
+}
+
+static const uint8_t *stack_newest(const Invocation *v, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+
+        return slot_stack(v, e) + (l->frames - 1) * l->frame_bytes;
+}
+
+static void row_take_newest(const Invocation *v, uint64_t row, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+
+        if (invocation_stacks(v))
+                memcpy(segment_observation(v->segment, l, row), stack_newest(v, e), l->frame_bytes);
+}
+
+/* In front of row 0: what slot e has seen before it. */
+static void rows_before_take(const Invocation *v, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+
+        for (uint64_t k = 1; k < l->frames; k++)
+                memcpy(segment_frame_before(v->segment, l, e, k),
+                                slot_stack(v, e) + (l->frames - 1 - k) * l->frame_bytes, l->frame_bytes);
+}
+
+/* An episode begins with one frame, over and over. */
+static int stack_check_first(const Invocation *v, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+        const uint8_t *stack;
+
+        if (!invocation_stacks(v))
+                return 0;
+        stack = slot_stack(v, e);
+        return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
+}
+
+/* What the step showed becomes what slot e sees: the same frames, but for the oldest, and a new one. */
+static int stack_move(const Invocation *v, uint32_t e) {
+        const SegmentLayout *l = &v->page->segment;
+        const uint8_t *shown;
+
+        if (!invocation_stacks(v))
+                return 0;
+        shown = slot_stack(v, l->envs);
+        if (memcmp(shown, slot_stack(v, e) + l->frame_bytes, (l->frames - 1) * l->frame_bytes) != 0)
+                return -EPROTO;
+        memcpy(slot_stack(v, e), shown, l->observation_bytes);
+        return 0;
+}
+
+static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, uint32_t e) {
         SlotState *state = &v->host->states[e];
         ActordRandom random;
+        int r;
 
         state->episode++;
         state->elapsed_steps = 0;
         state->needs_reset = 0;
 
         random_begin(&random, v->settings->seed, RANDOM_RESET, invocation_slot(v, e), state->episode, 0);
-        return v->host->env->reset(instance->memory, &random, ret_observation);
+        r = v->host->env->reset(instance->memory, &random, slot_sight(v, row, e));
+        if (r < 0)
+                return r;
+        r = stack_check_first(v, e);
+        if (r < 0)
+                return r;
+        row_take_newest(v, row, e);
+        return 0;
 }
 
 /* The slot as the last invocation left it, or a new episode; its observation in row 0. */
-static int slot_resume(const Invocation *v, uint32_t e) {
+static int slot_begin(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t bank = v->order->snapshot_bank;
         SlotState *state = &v->host->states[e];
-        void *observation = segment_observation(v->segment, l, e);
         Instance *instance;
         bool lost;
         int r;
@@ -72,12 +144,22 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         instance->next_ordinal = 0;
 
         if (v->settings->carry == CARRY_RESET || state->episode == 0 || state->needs_reset || lost)
-                return episode_begin(v, instance, e, observation);
+                return episode_begin(v, instance, e, e);
 
-        memcpy(observation, segment_snapshot_observation(v->segment, l, bank, e), l->observation_bytes);
+        memcpy(slot_sight(v, e, e), segment_snapshot_observation(v->segment, l, bank, e),
+                        l->observation_bytes);
+        row_take_newest(v, e, e);
         if (invocation_sticky(v))
                 return 0;
         return v->host->env->restore(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
+}
+
+static int slot_resume(const Invocation *v, uint32_t e) {
+        int r = slot_begin(v, e);
+
+        if (r >= 0 && invocation_stacks(v))
+                rows_before_take(v, e);
+        return r;
 }
 
 static int slot_park(const Invocation *v, uint32_t e) {
@@ -92,8 +174,7 @@ static int slot_park(const Invocation *v, uint32_t e) {
 
         *segment_snapshot(v->segment, l, bank, e) = v->host->states[e];
         memcpy(segment_snapshot_observation(v->segment, l, bank, e),
-                        segment_observation(v->segment, l, (uint64_t) l->steps * l->envs + e),
-                        l->observation_bytes);
+                        slot_sight(v, (uint64_t) l->steps * l->envs + e, e), l->observation_bytes);
 
         if (invocation_sticky(v)) {
                 instance->next_ordinal = v->order->ordinal + 1;
@@ -107,7 +188,7 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
 
-        forward_rows(v->host->forward, v->policy, &v->page->policy, segment_observation(v->segment, l, row),
+        forward_rows(v->host->forward, v->policy, &v->page->policy, slot_sight(v, row, e),
                         l->observation_bytes, n, v->host->parameters, NULL);
 
         for (uint32_t k = 0; k < n; k++) {
@@ -156,7 +237,8 @@ static int slot_step(Invocation *v, uint32_t t, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         SlotState *state = &v->host->states[e];
         uint64_t row = (uint64_t) t * l->envs + e;
-        void *next = segment_observation(v->segment, l, row + l->envs);
+        void *shown = invocation_stacks(v) ? slot_stack(v, l->envs)
+                                           : segment_observation(v->segment, l, row + l->envs);
         ActordStep step = {};
         ActordRandom random;
         Instance *instance;
@@ -169,7 +251,10 @@ static int slot_step(Invocation *v, uint32_t t, uint32_t e) {
 
         action_clip(&v->page->spec, segment_action(v->segment, l, row), v->host->action);
         random_begin(&random, v->settings->seed, RANDOM_STEP, invocation_slot(v, e), v->order->ordinal, t);
-        r = v->host->env->step(instance->memory, v->host->action, &random, next, &step);
+        r = v->host->env->step(instance->memory, v->host->action, &random, shown, &step);
+        if (r < 0)
+                return r;
+        r = stack_move(v, e);
         if (r < 0)
                 return r;
 
@@ -180,15 +265,18 @@ static int slot_step(Invocation *v, uint32_t t, uint32_t e) {
 
         segment_rewards(v->segment, l)[row] = step.reward;
         segment_ends(v->segment, l)[row] = (uint8_t) end;
-        if (end == END_NOT)
+        if (end == END_NOT) {
+                row_take_newest(v, row + l->envs, e);
                 return 0;
+        }
 
         if (end == END_TRUNCATED) {
                 if (v->n_finals >= l->finals_max)
                         return -EOVERFLOW;
-                memcpy(segment_final(v->segment, l, v->n_finals++), next, l->observation_bytes);
+                memcpy(segment_final(v->segment, l, v->n_finals++),
+                                invocation_stacks(v) ? stack_newest(v, e) : shown, l->frame_bytes);
         }
-        return episode_begin(v, instance, e, next);
+        return episode_begin(v, instance, row + l->envs, e);
 }
 
 static int invocation_steps(Invocation *v) {

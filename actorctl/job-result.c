@@ -64,6 +64,8 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_string_member(object, "fault", status->fault);
         json_object_set_string_member(object, "environment", status->environment);
         json_object_set_string_member(object, "algorithm", status->algorithm);
+        json_object_set_string_member(object, "distribution", status->distribution);
+        json_object_set_string_member(object, "distribution_reason", status->distribution_reason);
         json_object_set_member(object, "seed", json_unsigned(status->seed));
         json_object_set_member(object, "actors_max", json_unsigned(status->n_actors_max));
         json_object_set_member(object, "rounds", json_unsigned(status->round));
@@ -141,6 +143,8 @@ void job_result_print(const JobStatus *status, const JobBill *bill, const Option
         /* Why a job failed is said at the end, as an error. */
         if (status->fault[0] && !has_failed(status))
                 printf("reason        %s\n", status->fault);
+        if (status->distribution_reason[0])
+                printf("distribution  %s, since %s\n", status->distribution, status->distribution_reason);
         if (isfinite(status->return_mean))
                 printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);
         if (status->n_evaluation_episodes > 0)

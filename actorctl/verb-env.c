@@ -209,6 +209,7 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_set_string_member(object, "module", row ? module_name(row) : "plugin");
         json_object_set_string_member(object, "description", row ? row->description : "");
         json_object_set_member(object, "observation", space_json(&spec->observation));
+        json_object_set_int_member(object, "frames", MAX(spec->stack, 1));
         json_object_set_member(object, "action", space_json(&spec->action));
         json_object_set_member(object, "horizon_steps",
                         json_real(spec->horizon_steps > 0 ? spec->horizon_steps : NAN));
@@ -252,6 +253,8 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         printf("%s%s%s\n", spec->name, row ? ": " : "", row ? row->description : "");
         printf("module:       %s\n", row ? module_name(row) : "a plugin");
         printf("observation:  %s\n", observation);
+        if (spec->stack > 0)
+                printf("frames:       the last %u, each stored once\n", spec->stack);
         printf("action:       %s\n", action);
         if (spec->horizon_steps > 0)
                 printf("episode:      at most %u steps\n", spec->horizon_steps);

@@ -104,13 +104,15 @@ static uint64_t hand_overs(const Graph *graph) {
 }
 
 static void print_text(const Options *options, const Graph *graph, const Distribution *row,
-                const char *policy, const char *why) {
+                const char *policy, const char *why, bool measures) {
         g_autoptr(Table) fragments = fragments_table(graph, row), edges = edges_table(graph);
 
         pager_open(options);
         printf("%s:\n%s.\n", policy, row->help);
         if (why)
-                printf("It is what auto takes, since %s.\n", why);
+                printf("It is what auto begins with, since %s.\n%s", why,
+                                measures ? "The job's first rounds are measured; what they are bound by decides.\n"
+                                         : "");
         printf("An update waits for %s%s%s.\n\n", barrier_to_string(graph->round_barrier),
                         distribution_serves(row) ? ", serving a step for " : "",
                         distribution_serves(row) ? barrier_to_string(graph->inference_barrier) : "");
@@ -161,7 +163,7 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         else if (options->json != JSON_OFF)
                 print_json(options, &graph, row, policy, why);
         else
-                print_text(options, &graph, row, policy, why);
+                print_text(options, &graph, row, policy, why, settings->n_learners == 1);
         return STATUS_OK;
 }
 

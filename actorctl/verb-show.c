@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "actorctl/bus.h"
+#include "actorctl/job-status.h"
 #include "actorctl/pager.h"
 #include "actorctl/table.h"
 #include "include/bus.h"
@@ -14,13 +14,16 @@ typedef struct Row {
         int given;
 } Row;
 
-static void print_file(const Row *row, const char *section_before) {
+static void print_file(const Row *row, const char *section_before, const JobStatus *job) {
         if (strcmp(row->section, section_before) != 0)
                 printf("%s[%s]\n", section_before[0] ? "\n" : "", row->section);
         printf("%s=%s\n", row->key, row->value);
+        if (strcmp(row->section, "Distribution") == 0 && strcmp(row->key, "Policy") == 0 &&
+                        job->distribution_reason[0])
+                printf("# %s, since %s\n", job->distribution, job->distribution_reason);
 }
 
-static int read_rows(sd_bus_message *m, const Options *options, Table *table) {
+static int read_rows(sd_bus_message *m, const Options *options, const JobStatus *job, Table *table) {
         const char *section = "";
         Row row;
         int r;
@@ -30,7 +33,7 @@ static int read_rows(sd_bus_message *m, const Options *options, Table *table) {
                 return r;
         while ((r = sd_bus_message_read(m, "(sssb)", &row.section, &row.key, &row.value, &row.given)) > 0) {
                 if (options->json == JSON_OFF)
-                        print_file(&row, section);
+                        print_file(&row, section, job);
                 section = row.section;
                 table_string(table, row.section);
                 table_string(table, row.key);
@@ -45,6 +48,7 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         g_autoptr(Table) table = table_new();
         g_autofree char *path = NULL;
+        JobStatus job;
         int r;
 
         if (job_path(arguments[0], NULL, &path) < 0)
@@ -53,15 +57,21 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
                 return STATUS_FAILED;
         if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL) < 0)
                 return STATUS_FAILED;
+        job_status_init(&job);
+        if (job_status_fetch(&job, connection, path) < 0) {
+                job_status_done(&job);
+                return STATUS_FAILED;
+        }
         table_column(table, "SECTION", "section", COLUMN_TEXT);
         table_column(table, "KEY", "key", COLUMN_TEXT);
         table_column(table, "VALUE", "value", COLUMN_TEXT);
         table_column(table, "GIVEN", "given", COLUMN_TEXT);
         pager_open(options);
-        r = read_rows(reply, options, table);
+        r = read_rows(reply, options, &job, table);
         if (r >= 0 && options->json != JSON_OFF)
                 table_print(table, options, NULL);
         pager_close();
+        job_status_done(&job);
         if (r < 0) {
                 complain("the settings of job %s cannot be read: %s", arguments[0], g_strerror(-r));
                 return STATUS_FAILED;

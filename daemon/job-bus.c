@@ -13,7 +13,6 @@
 #include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
-#include "lib/fragment.h"
 #include "lib/settings-print.h"
 #include "lib/words.h"
 
@@ -48,14 +47,14 @@ GETTER(get_algorithm) {
 GETTER(get_distribution) {
         const Job *job = userdata;
 
-        return get_string(reply, choice_distribution_to_string(distribution_choose(&job->settings, NULL)));
+        return get_string(reply, choice_distribution_to_string(job_distribution(job, NULL, NULL)));
 }
 
 GETTER(get_distribution_reason) {
         const Job *job = userdata;
         const char *why;
 
-        (void) distribution_choose(&job->settings, &why);
+        (void) job_distribution(job, NULL, &why);
         return get_string(reply, why ? why : "");
 }
 
@@ -393,8 +392,8 @@ const sd_bus_vtable job_vtable[] = {
         CONST_("Description", "s", get_description, 0),
         CONST_("Environment", "s", get_environment, 0),
         CONST_("Algorithm", "s", get_algorithm, 0),
-        CONST_("Distribution", "s", get_distribution, 0),
-        CONST_("DistributionReason", "s", get_distribution_reason, 0),
+        CHANGES("Distribution", "s", get_distribution, 0),
+        CHANGES("DistributionReason", "s", get_distribution_reason, 0),
         CONST_("Seed", "t", NULL, AT(settings.seed)),
         CONST_("ActorsMax", "u", get_actors_max, 0),
         CONST_("StopSteps", "t", NULL, AT(settings.stop_steps)),
@@ -474,6 +473,8 @@ static const char *const state_properties[] = {
         "StartedUSec",
         "EndedUSec",
         "Life",
+        "Distribution",
+        "DistributionReason",
         "Unit",
         "ControlGroup",
         "SandboxLevel",

@@ -158,6 +158,19 @@ static void say_resumed(const Job *job, const char *sentence) {
                         job->row.life + 1, sentence);
 }
 
+static void begin_next_life(Job *job, uint64_t wait_usec) {
+        (void) manager_commit(job->manager);
+        if (job->answer.abi == LAUNCH_ABI)
+                remove_cgroup(job);
+        job_life_clear(job);
+        job_set_state(job, JOB_STARTING);
+        if (sd_event_add_time_relative(job->manager->event, &job->backoff, CLOCK_BOOTTIME, wait_usec, 0,
+                            on_backoff, job) < 0)
+                finish(job, PLAN_END_FAILED, "there was no memory for a timer");
+        else
+                (void) sd_event_source_set_description(job->backoff, "next-life");
+}
+
 /* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. */
 void job_life_failed(Job *job, const char *sentence) {
         g_autofree char *copy = g_strdup(sentence);
@@ -176,17 +189,8 @@ void job_life_failed(Job *job, const char *sentence) {
         }
 
         say_resumed(job, copy);
-        (void) manager_commit(job->manager);
-        if (job->answer.abi == LAUNCH_ABI)
-                remove_cgroup(job);
-        job_life_clear(job);
         job_set_fault(job, copy);
-        job_set_state(job, JOB_STARTING);
-        if (sd_event_add_time_relative(job->manager->event, &job->backoff, CLOCK_BOOTTIME, wait, 0,
-                            on_backoff, job) < 0)
-                finish(job, PLAN_END_FAILED, copy);
-        else
-                (void) sd_event_source_set_description(job->backoff, "next-life");
+        begin_next_life(job, wait);
 }
 
 /* A learner that was killed, or ran out of time or memory, may do better in its next life; what it computes will be the same. */
@@ -201,6 +205,13 @@ static bool worth_another_life(const Progress *p) {
 static void ended(Job *job) {
         char sentence[320];
 
+        if (job->progress.end == PLAN_END_REDISTRIBUTED) {
+                if (job->end_wanted != PLAN_END_NOT)
+                        finish(job, job->end_wanted, NULL);
+                else
+                        begin_next_life(job, BACKOFF_FIRST_USEC);
+                return;
+        }
         if (job->progress.end != PLAN_END_FAILED) {
                 finish(job, job->progress.end, NULL);
                 return;

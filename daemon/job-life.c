@@ -20,7 +20,6 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
-#include "lib/fragment.h"
 #include "lib/settings-print.h"
 #include "lib/settings.h"
 #include "lib/words.h"
@@ -168,13 +167,14 @@ static int add_directory(const Job *job, LaunchRequest *request) {
         return 0;
 }
 
-/* With those of its inner job, if it has one. A descriptor, or negative. */
+/* With those of its inner job, if it has one. Nobody below hears of Policy=auto, only of what it came to. A descriptor, or negative. */
 static int seal_settings(const Job *job) {
         g_autofree JobSettings *both = g_new0(JobSettings, 2);
         g_autofree char *message = NULL;
         int r;
 
         both[0] = job->settings;
+        both[0].distribution = job_distribution(job, &both[0].n_learners, NULL);
         if (!environment_is_job(job->settings.environment))
                 return memfd_make_sealed("actord-settings", both, sizeof(JobSettings));
 
@@ -428,7 +428,7 @@ void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
 }
 
 static void say_starting(Job *job) {
-        const char *why, *word = choice_distribution_to_string(distribution_choose(&job->settings, &why));
+        const char *why, *word = choice_distribution_to_string(job_distribution(job, NULL, &why));
         LogEntry entry;
 
         job_log_begin(&entry, job, MESSAGE_JOB_STARTING);
@@ -453,6 +453,7 @@ void job_start(Job *job) {
         (void) job_save(job);
         job_schedule_anew(job);
         (void) job_load_progress(job, job->row.life > 1);
+        job_distribute(job);
 
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
                 request.fds[i] = -EBADF;
@@ -495,7 +496,7 @@ void job_adopt(Job *job) {
                 return;
         }
         arm_runtime(job);
-        if (job->progress.ended)
+        if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job))
                 job_set_state(job, JOB_ENDING);
         job_arm_deadline(job, START_TIMEOUT_USEC, "it did not greet the daemon that came back within 60 s");
 }

@@ -122,10 +122,11 @@ static int hand_over(Job *job, const Record *record) {
         return r;
 }
 
-static void job_ended_by_itself(Job *job) {
+static void life_ended_by_itself(Job *job) {
         memcpy(job->row.policy_sha256, job->progress.policy_sha256, sizeof(job->row.policy_sha256));
         job->row.has_policy = job->progress.has_policy;
-        job_set_state(job, JOB_ENDING);
+        if (job->progress.end != PLAN_END_REDISTRIBUTED)
+                job_set_state(job, JOB_ENDING);
         (void) manager_commit(job->manager);
         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
 }
@@ -147,7 +148,7 @@ static void take(Job *job, const Record *record) {
                 break;
         case RECORD_FAULT: say_fault(job, record); break;
         case RECORD_CHECKPOINT: say_checkpoint(job, record); break;
-        case RECORD_ENDED: job_ended_by_itself(job); break;
+        case RECORD_ENDED: life_ended_by_itself(job); break;
         case RECORD_ROUND:
                 job_decide(job, record);
                 (void) job_decision_save(job);
@@ -215,6 +216,7 @@ void job_send_plan(Job *job) {
 
         if (job_decision_save(job) < 0)
                 return;
+        job_distribute(job);
         round = job->progress.life == job->row.life && job->progress.round > job->resume_round
                                 ? job->progress.round
                                 : job->resume_round;
@@ -223,9 +225,11 @@ void job_send_plan(Job *job) {
                 .sheet = job->sheet,
                 .usage = &job->progress.usage,
                 .scheduler = &job->scheduler,
+                .step = job_measures(job),
                 .round = round,
                 .acknowledged = job->acknowledged,
-                .end = job->end_wanted,
+                .end = job->end_wanted == PLAN_END_NOT && job_moves(job) ? PLAN_END_REDISTRIBUTED
+                                                                         : job->end_wanted,
                 .stop_deadline_nsec = job->stop_deadline_nsec,
         };
         lease_make(&input, &plan);

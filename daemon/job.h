@@ -120,6 +120,15 @@ void job_schedule_anew(Job *job); /* the first round's decision */
 void job_schedule_restore(Job *job, LedgerPosition *ret);
 /* Into the ledger's hands: no round may start under a decision that is not there. Negative: it is blocked. */
 int job_decision_save(Job *job);
+/* job-distribution.c. Where the fragments of the newest life run; *ret_why: a clause to follow "since", NULL: the settings say it. */
+uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why);
+/* Whether the rounds that are being measured are too few to choose by. */
+bool job_measures(const Job *job);
+/* Chooses when they are enough: into the ledger, and for the life that starts next. */
+void job_distribute(Job *job);
+/* The life that runs is to end, since the next one runs elsewhere. */
+bool job_moves(const Job *job);
+
 /* Scheduler_ of the job: only training scales. */
 uint32_t job_scheduler_kind(const Job *job);
 

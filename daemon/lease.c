@@ -36,7 +36,7 @@ void lease_make(const LeaseInput *input, Plan *ret) {
                 ret->end = PLAN_END_BUDGET;
                 return;
         }
-        if (scheduler_decides(input->scheduler))
+        if (input->step || scheduler_decides(input->scheduler))
                 n_rounds = 1;
         ret->through_round = saturating_add(input->round, n_rounds);
 }

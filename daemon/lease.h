@@ -11,6 +11,7 @@ typedef struct LeaseInput {
         const PriceSheet *sheet;
         const Usage *usage;              /* of the records read so far */
         const SchedulerState *scheduler; /* with the decision in force */
+        bool step;                       /* a round at a time, whoever decides */
         uint64_t round;              /* the newest closed round of this life, or the one it resumed from */
         uint64_t acknowledged;       /* committed up to here */
         uint32_t end;                /* PlanEnd that somebody asked for; PLAN_END_NOT */

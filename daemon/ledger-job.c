@@ -9,7 +9,8 @@
 
 #define JOB_COLUMNS                                                                                                  \
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
-        "file_name, overrides, sheet, files, policy_sha256, scheduler_data"
+        "file_name, overrides, sheet, files, policy_sha256, scheduler_data, distribution, distribution_reason, "     \
+        "distribution_life, learners"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -23,6 +24,8 @@ void ledger_job_done(LedgerJob *job) {
         free(job->sheet);
         free(job->files);
         free(job->scheduler_data);
+        free(job->distribution);
+        free(job->distribution_reason);
         *job = (LedgerJob){};
 }
 
@@ -91,13 +94,19 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 .submitted_usec = (uint64_t) sqlite3_column_int64(statement, 5),
                 .started_usec = (uint64_t) sqlite3_column_int64(statement, 6),
                 .ended_usec = (uint64_t) sqlite3_column_int64(statement, 7),
+                .distribution_life = (uint64_t) sqlite3_column_int64(statement, 20),
+                .n_learners = (uint64_t) sqlite3_column_int64(statement, 21),
         };
-        char **strings[] = { &job.state, &job.result, &job.fault, &job.text, &job.file_name, &job.overrides,
-                &job.sheet, &job.files };
+        const struct {
+                char **to;
+                int at;
+        } strings[] = { { &job.state, 8 }, { &job.result, 9 }, { &job.fault, 10 }, { &job.text, 11 },
+                { &job.file_name, 12 }, { &job.overrides, 13 }, { &job.sheet, 14 }, { &job.files, 15 },
+                { &job.distribution, 18 }, { &job.distribution_reason, 19 } };
         int r;
 
         for (size_t i = 0; i < ELEMENTSOF(strings); i++) {
-                r = column_text(statement, 8 + (int) i, strings[i]);
+                r = column_text(statement, strings[i].at, strings[i].to);
                 if (r < 0) {
                         ledger_job_done(&job);
                         return r;
@@ -123,7 +132,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
 
         r = ledger_prepare(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS
-                        ") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        ") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0)",
                         &statement);
         if (r < 0)
                 return r;
@@ -161,7 +170,8 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
 
         r = ledger_prepare(ledger,
                         "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, result = ?, fault = ?, "
-                        "policy_sha256 = ? WHERE id = ?",
+                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, distribution_life = ?, learners = ? "
+                        "WHERE id = ?",
                         &statement);
         if (r < 0)
                 return r;
@@ -172,7 +182,11 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         bind_text(statement, 5, job->result);
         (void) sqlite3_bind_text(statement, 6, job->fault, -1, SQLITE_STATIC);
         bind_hash(statement, 7, job->policy_sha256, job->has_policy);
-        bind_u64(statement, 8, job->id);
+        (void) sqlite3_bind_text(statement, 8, job->distribution, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 9, job->distribution_reason, -1, SQLITE_STATIC);
+        bind_u64(statement, 10, job->distribution_life);
+        bind_u64(statement, 11, job->n_learners);
+        bind_u64(statement, 12, job->id);
 
         r = ledger_step_done(ledger, statement);
         if (r < 0)

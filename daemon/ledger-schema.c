@@ -126,11 +126,19 @@ static const char *const schema_2[] = {
 };
 #undef X
 
-static int schema_step_2(Ledger *ledger) {
+/* Schema 3: where the fragments of a job run under [Distribution] Policy=auto, once that was measured. */
+static const char *const schema_3[] = {
+        "ALTER TABLE jobs ADD COLUMN distribution TEXT /* what Policy=auto came to; NULL: nothing yet */",
+        "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",
+        "ALTER TABLE jobs ADD COLUMN distribution_life INTEGER NOT NULL DEFAULT 0 /* the first that runs so */",
+        "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
+};
+
+static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < sizeof(schema_2) / sizeof(schema_2[0]); i++)
-                r = ledger_exec(ledger, schema_2[i]);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = ledger_exec(ledger, steps[i]);
         return r;
 }
 
@@ -264,7 +272,9 @@ int ledger_schema_apply(Ledger *ledger) {
         if (n_objects == 0)
                 r = schema_create(ledger);
         if (r >= 0 && version < 2)
-                r = schema_step_2(ledger);
+                r = schema_steps(ledger, schema_2, sizeof(schema_2) / sizeof(schema_2[0]));
+        if (r >= 0 && version < 3)
+                r = schema_steps(ledger, schema_3, sizeof(schema_3) / sizeof(schema_3[0]));
         if (r >= 0 && n_objects > 0)
                 r = statistics_add_missing(ledger);
         if (r >= 0)

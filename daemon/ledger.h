@@ -9,7 +9,7 @@
 #include "daemon/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 2
+#define LEDGER_SCHEMA 3
 
 typedef struct Ledger Ledger;
 
@@ -28,6 +28,9 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
         bool has_policy;
         void *scheduler_data; /* as submitted; NULL: none */
         size_t n_scheduler_data;
+        /* What Policy=auto measured its way to, and the first life that runs so; NULL: nothing yet */
+        char *distribution, *distribution_reason;
+        uint64_t distribution_life, n_learners;
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
@@ -49,7 +52,7 @@ Ledger *ledger_close(Ledger *ledger);
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable on return */
 int ledger_job_update(Ledger *ledger,
-                const LedgerJob *job); /* state, result, fault, life, times, policy; durable */
+                const LedgerJob *job); /* state, result, fault, life, times, policy, distribution; durable */
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* Every job, oldest first: the newest `most` ended ones and all others. */
 int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),

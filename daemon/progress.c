@@ -194,6 +194,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 round_clear(p);
         }
         usage_add(&p->usage, sheet, settings, record);
+        distribution_measure(&p->distribution, settings, record);
 
         switch (record->kind) {
         case RECORD_STARTED:

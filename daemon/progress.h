@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "daemon/distribution.h"
 #include "daemon/price.h"
 #include "daemon/scheduler.h"
 
@@ -49,6 +50,7 @@ typedef struct Progress {
         /* of the round in flight: its rollouts and update are told when it closes */
         uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
         double training_cost; /* full total without evaluations, before it */
+        DistributionMeter distribution;
 
         bool started; /* this life */
         uint32_t level, limits_missing;

@@ -29,7 +29,8 @@
         X(LEDGER_RECOVERED,    "a1640f4b3ac048e78104f6d4ce4f8a4e") \
         X(JOB_LEFTOVER,        "db1d882e7ed0430da74a9c0b4bfcc701") \
         X(RECORDS_SUPPRESSED,  "d620e1bce9294b99b714db1464511f01") \
-        X(ACTORS_DECIDED,      "6f1c2d0b7a964e05b3a8d95c40e7f218")
+        X(ACTORS_DECIDED,      "6f1c2d0b7a964e05b3a8d95c40e7f218") \
+        X(DISTRIBUTION_CHOSEN, "eeddc7169934402f9cd50bbd78f32ca1")
 
 typedef enum Message {
 #define X(name, id) MESSAGE_##name,

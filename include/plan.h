@@ -12,13 +12,13 @@
 #include <stdint.h>
 #include "include/record.h"
 
-#define PLAN_ABI 1u
+#define PLAN_ABI 2u
 
 /* X(name, word): why no further round may start. */
 #define PLAN_ENDS(X)                                                                               \
         X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                      \
         X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted") \
-        X(FAILED, "failed")
+        X(FAILED, "failed") X(REDISTRIBUTED, "redistributed") /* the job goes on in its next life, elsewhere */
 
 typedef enum PlanEnd {
 #define X(name, word) PLAN_END_##name,

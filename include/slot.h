@@ -17,7 +17,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 3u
+#define SLOT_ABI 4u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
@@ -28,13 +28,16 @@ typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
 /* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means row t * E + e. */
 typedef struct SegmentLayout {
         uint32_t envs, steps;
-        uint64_t observations_at;               /* [T + 1][E][observation_bytes] raw; row T: what follows the last step */
+        uint64_t observations_at;               /* [K - 1 + T + 1][E][frame_bytes] raw; row 0 comes after K - 1 rows of what row 0 */
+                                                /*   has seen before, row T is what follows the last step. lib/slot.h finds stacks */
         uint64_t observation_bytes;             /* of one observation; element as in the spec */
+        uint64_t frame_bytes;                   /* of the part of it that its row has; the others are in the rows before */
+        uint64_t frames;                        /* K: 1 where observations are not stacks of frames, and a frame is all of one */
         uint64_t actions_at, action_bytes;      /* [T][E]: i32 [1], or float [n] as sampled (unclipped) */
         uint64_t rewards_at;                    /* double [T][E] */
         uint64_t log_probabilities_at;          /* float [T][E], of the behaviour policy */
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
-        uint64_t finals_at;                     /* [finals_max][observation_bytes]: the last observation of each truncated */
+        uint64_t finals_at;                     /* [finals_max][frame_bytes]: the last frame of each truncated */
         uint64_t finals_max;                    /*   episode, in (t, e) order: truncation bootstraps from it */
         uint64_t snapshots_at[2];               /* two banks of E snapshots: an invocation reads one and writes the other */
         uint64_t snapshot_stride;               /* SlotState, the slot's current raw observation, snapshot_bytes; each rounded up to 64 */

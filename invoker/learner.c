@@ -110,7 +110,7 @@ static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
 
         mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
                        i->n_actors * i->page->segment.segment_bytes;
-        reduce_layout(i->page->network.n_parameters, &reduce);
+        reduce_layout(i->settings, i->page, &reduce);
         mapped_bytes += i->reduce_fd >= 0 ? reduce.bytes : 0;
         pool_confine_learner(i, learner, targets, n, mapped_bytes);
         (void) syscall(SYS_execveat, EXECUTABLE_FD, "", argv, environment, AT_EMPTY_PATH);
@@ -164,7 +164,7 @@ int learner_start(Invoker *i) {
         int r = 0;
 
         if (i->n_learners > 1) {
-                reduce_layout(i->page->network.n_parameters, &reduce);
+                reduce_layout(i->settings, i->page, &reduce);
                 i->reduce_fd = memfd_make("actord-reduce", reduce.bytes);
                 if (i->reduce_fd < 0)
                         return i->reduce_fd;

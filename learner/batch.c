@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
+#include "lib/slot.h"
 
 DEFINE_CLEANUP(Batch *, batch_free)
 
@@ -41,7 +42,7 @@ static int batch_allocate(Batch *b) {
         size_t n_actions = b->act == ACT_GAUSSIAN ? n : 1;
 
         if (b->images)
-                b->pixels = calloc(n, b->n_observation);
+                b->pixels = calloc(batch_block_numbers(b, b->n_actors_max), sizeof(uint8_t));
         else
                 b->observations = calloc(n, sizeof(float) * b->n_observation);
         b->choices = calloc(n_choices, sizeof(int32_t));
@@ -72,13 +73,13 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         uint64_t step_rows = (uint64_t) shape->steps * shape->envs, block_rows, n_rows;
         int r;
 
-        assert(shape);
+        assert(shape && shape->frames >= 1 && shape->frames <= ACTORD_STACK_MAX);
         assert(ret);
 
         /* A row's number has 32 bits, and steps alone are less than 2^32. */
         if (__builtin_add_overflow(step_rows + shape->envs, shape->finals_max, &block_rows) ||
                         __builtin_mul_overflow(block_rows, shape->n_actors_max, &n_rows) ||
-                        n_rows > UINT32_MAX)
+                        n_rows > UINT32_MAX - (uint64_t) shape->frames * shape->envs)
                 return -EFBIG;
 
         b = calloc(1, sizeof(*b));
@@ -94,6 +95,8 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         b->step_rows = (uint32_t) step_rows;
         b->next_rows = (uint32_t) (step_rows + shape->envs);
         b->block_rows = (uint32_t) block_rows;
+        b->frames = shape->frames;
+        b->block_frames = (uint32_t) (block_rows + (shape->frames - UINT64_C(1)) * shape->envs);
         b->finals_max = shape->finals_max;
         b->n_rows = (size_t) n_rows;
 
@@ -123,7 +126,38 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
                                         .n_action = page->network.n_action,
                                         .act = page->network.act,
                                         .images = page->network.pixels,
+                                        .frames = page->network.pixels ? (uint32_t) l->frames : 1,
                                         .finals_max = (uint32_t) l->finals_max,
                         },
                         ret);
+}
+
+/* The step that a last observation followed: as many truncated ones before it as there are last observations before it. */
+static size_t final_step(const Batch *b, size_t block, size_t final) {
+        size_t row = block;
+
+        for (size_t n = final - block - b->next_rows + 1; n > 0 && row < block + b->step_rows; row++)
+                n -= b->ends[row] == END_TRUNCATED;
+        assert(row > block);
+        return row - 1;
+}
+
+void batch_stack(const Batch *b, size_t row, const uint8_t *ret[static ACTORD_STACK_MAX]) {
+        size_t block = row / b->block_rows * b->block_rows, of = row, bytes = batch_observation_bytes(b);
+        uint32_t most = b->frames - 1, late = 0, reach;
+        const uint8_t *newest;
+
+        ret[most] = batch_observation(b, row);
+        if (most == 0)
+                return;
+
+        /* In front of what followed a truncated step are the frames that this step saw. */
+        if (row - block >= b->next_rows) {
+                of = final_step(b, block, row);
+                late = 1;
+        }
+        reach = stack_reach(b->ends + block, b->envs, of - block, most);
+        newest = batch_observation(b, of);
+        for (uint32_t k = 0; k < most; k++)
+                ret[k] = newest - (size_t) stack_back(b->frames - late, reach, k) * b->envs * bytes;
 }

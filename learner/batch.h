@@ -20,15 +20,17 @@ typedef struct Batch {
         uint32_t block_rows; /* of one actor */
         uint32_t finals_max;
         uint32_t images; /* `pixels` are there, not `observations` */
+        uint32_t frames; /* K: of an image a row has the newest of K frames, and the others lie in the rows before; 1: all of it */
+        uint32_t block_frames; /* of one actor: K - 1 rows of what was seen before, then its block */
         size_t n_rows;
 
-        float *observations;              /* [n_rows][n_observation]: raw, then normalised in place */
-        uint8_t *pixels;                  /* [n_rows][n_observation]: raw, a quarter of the memory */
-        int32_t *choices;                 /* [n_rows] */
-        float *actions;                   /* [n_rows][n_action] */
-        double *rewards;                  /* raw */
-        float *scaled;                    /* rewards as learned from */
-        uint8_t *ends;                    /* EndKind */
+        float *observations; /* [n_rows][n_observation]: raw, then normalised in place */
+        uint8_t *pixels;  /* [n_actors_max][block_frames][n_observation / K]: raw, a quarter of the memory */
+        int32_t *choices; /* [n_rows] */
+        float *actions;   /* [n_rows][n_action] */
+        double *rewards;  /* raw */
+        float *scaled;    /* rewards as learned from */
+        uint8_t *ends;    /* EndKind */
         float *behaviour_log_probability; /* what the actor said */
         float *log_probability, *value;   /* recomputed by the learner */
         float *advantage, *target;
@@ -45,15 +47,25 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
-/* Bytes of one row's observation, and where they are. */
+/* Bytes of what a row has of its observation, and where they are. */
 static inline size_t batch_observation_bytes(const Batch *batch) {
-        return batch->n_observation * (batch->images ? sizeof(uint8_t) : sizeof(float));
+        return batch->n_observation / batch->frames * (batch->images ? sizeof(uint8_t) : sizeof(float));
 }
 
 static inline void *batch_observation(const Batch *batch, size_t row) {
-        return batch->images ? (void *) (batch->pixels + row * batch->n_observation)
+        if (batch->images && batch->frames > 1)
+                row += (row / batch->block_rows + 1) * (batch->block_frames - batch->block_rows);
+        return batch->images ? (void *) (batch->pixels + row * (batch->n_observation / batch->frames))
                              : (void *) (batch->observations + row * batch->n_observation);
 }
+
+/* How many bytes of `pixels`, or numbers of `observations`, the blocks of n actors have. */
+static inline size_t batch_block_numbers(const Batch *batch, uint32_t n_actors) {
+        return (size_t) n_actors * batch->block_frames * (batch->n_observation / batch->frames);
+}
+
+/* The K frames of a row's image, the oldest first. */
+void batch_stack(const Batch *batch, size_t row, const uint8_t *ret[static ACTORD_STACK_MAX]);
 
 static inline size_t batch_block(const Batch *batch, uint32_t actor) {
         return (size_t) actor * batch->block_rows;

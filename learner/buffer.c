@@ -31,14 +31,15 @@ Buffer *buffer_free(Buffer *buffer) {
 
 static int buffer_allocate(Buffer *buffer, const Batch *live) {
         Batch *c = &buffer->columns;
-        size_t n = buffer->n * live->n_rows;
+        size_t n = buffer->n * live->n_rows,
+               n_numbers = buffer->n * batch_block_numbers(live, live->n_actors_max);
 
         buffer->n_actors = calloc(buffer->n, sizeof(uint64_t));
         buffer->n_finals = calloc((size_t) buffer->n * live->n_actors_max, sizeof(uint32_t));
         if (live->images)
-                c->pixels = calloc(n, live->n_observation);
+                c->pixels = calloc(n_numbers, sizeof(uint8_t));
         else
-                c->observations = calloc(n, sizeof(float) * live->n_observation);
+                c->observations = calloc(n_numbers, sizeof(float));
         c->scaled = calloc(n, sizeof(float));
         c->ends = calloc(n, sizeof(uint8_t));
         c->behaviour_log_probability = calloc(n, sizeof(float));
@@ -73,11 +74,11 @@ int buffer_new(uint32_t n, const Batch *live, Buffer **ret) {
         for (size_t i = 0; i < n; i++) {
                 const Batch *c = &buffer->columns;
                 Batch *view = &buffer->views[i];
-                size_t first = i * live->n_rows;
+                size_t first = i * live->n_rows, number = i * batch_block_numbers(live, live->n_actors_max);
 
                 *view = *live;
-                view->observations = c->observations ? c->observations + first * live->n_observation : NULL;
-                view->pixels = c->pixels ? c->pixels + first * live->n_observation : NULL;
+                view->observations = c->observations ? c->observations + number : NULL;
+                view->pixels = c->pixels ? c->pixels + number : NULL;
                 view->choices = c->choices ? c->choices + first : NULL;
                 view->actions = c->actions ? c->actions + first * live->n_action : NULL;
                 view->scaled = c->scaled + first;
@@ -97,7 +98,11 @@ void buffer_push(Buffer *buffer, const Batch *live, uint32_t n_actors) {
 
         buffer->n_actors[at] = n_actors;
         memcpy(view->n_finals, live->n_finals, n_actors * sizeof(uint32_t));
-        memcpy(batch_observation(view, 0), batch_observation(live, 0), n * batch_observation_bytes(live));
+        if (live->images)
+                memcpy(view->pixels, live->pixels, batch_block_numbers(live, n_actors));
+        else
+                memcpy(view->observations, live->observations,
+                                batch_block_numbers(live, n_actors) * sizeof(float));
         memcpy(view->scaled, live->scaled, n * sizeof(float));
         memcpy(view->ends, live->ends, n * sizeof(uint8_t));
         memcpy(view->behaviour_log_probability, live->behaviour_log_probability, n * sizeof(float));

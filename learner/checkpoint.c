@@ -114,7 +114,7 @@ static void list_store_numbers(TensorList *list, Learner *l) {
 
 static void list_replay_observations(
                 TensorList *list, const Replay *replay, const char *dtype, size_t element_bytes) {
-        uint64_t n = replay->n_slots * replay->capacity * (replay->observation_bytes / element_bytes);
+        uint64_t n = replay->n_slots * replay->ring * (replay->observation_bytes / element_bytes);
 
         tensor_add(list, "replay.observations", dtype, replay->observations, n);
         tensor_add(list, "replay.successors", dtype, replay->successors, n);
@@ -124,7 +124,7 @@ static void list_store_columns(TensorList *list, Learner *l) {
         const Runtime *rt = l->runtime;
         const Buffer *buffer = rt->buffer;
         const Replay *replay = rt->replay;
-        uint64_t n = buffer ? buffer->n * l->batch->n_rows : replay ? replay->n_slots * replay->capacity : 0;
+        uint64_t n = buffer ? buffer->n * l->batch->n_rows : replay ? replay->n_slots * replay->ring : 0;
 
         if (rt->nets[NET_TARGET])
                 tensor_add(list, "target.parameters", "F32", rt->nets[NET_TARGET]->parameters,
@@ -141,7 +141,7 @@ static void list_store_columns(TensorList *list, Learner *l) {
                         (uint64_t) buffer->n * l->batch->n_actors_max);
         if (!l->batch->images)
                 tensor_add(list, "buffer.observations", "F32", buffer->columns.observations,
-                                n * l->batch->n_observation);
+                                buffer->n * batch_block_numbers(l->batch, l->batch->n_actors_max));
         tensor_add(list, "buffer.rewards", "F32", buffer->columns.scaled, n);
         tensor_add(list, "buffer.log_probabilities", "F32", buffer->columns.behaviour_log_probability, n);
         if (buffer->columns.actions)
@@ -157,12 +157,12 @@ static void list_store_bytes(TensorList *list, Learner *l) {
                 tensor_add(list, "buffer.ends", "U8", buffer->columns.ends, buffer->n * l->batch->n_rows);
         if (buffer && l->batch->images)
                 tensor_add(list, "buffer.observations", "U8", buffer->columns.pixels,
-                                buffer->n * l->batch->n_rows * l->batch->n_observation);
+                                buffer->n * batch_block_numbers(l->batch, l->batch->n_actors_max));
         if (l->runtime->replay && l->runtime->replay->images)
                 list_replay_observations(list, l->runtime->replay, "U8", sizeof(uint8_t));
         if (l->runtime->replay)
                 tensor_add(list, "replay.ends", "U8", l->runtime->replay->ends,
-                                l->runtime->replay->n_slots * l->runtime->replay->capacity);
+                                l->runtime->replay->n_slots * l->runtime->replay->ring);
 }
 
 static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) {

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "learner/kernels.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
 
@@ -20,22 +21,29 @@ static double dot(const double *a, const double *b, size_t n) {
         return sum;
 }
 
-/* Makes the rows of x [rows][n] orthonormal, rows <= n. */
-static void rows_orthonormalise(double *x, size_t rows, size_t n) {
-        for (size_t i = 0; i < rows; i++) {
-                double *a = x + i * n, norm;
+/* Makes the rows of x [rows][n] orthonormal, rows <= n. Row by row: all rows before it are taken out of it, twice. The first time a group of
+ * rows shares what lies before the group. group [n][KERNEL_GROUP]: scratch. */
+static void rows_orthonormalise(double *x, size_t rows, size_t n, double *group) {
+        for (size_t first = 0; first < rows; first += KERNEL_GROUP) {
+                size_t end = first + KERNEL_GROUP < rows ? first + KERNEL_GROUP : rows;
 
-                for (unsigned pass = 0; pass < 2; pass++)
-                        for (size_t j = 0; j < i; j++) {
-                                const double *b = x + j * n;
-                                double projection = dot(a, b, n);
-
-                                for (size_t k = 0; k < n; k++)
-                                        a[k] -= projection * b[k];
-                        }
-                norm = sqrt(dot(a, a, n));
                 for (size_t k = 0; k < n; k++)
-                        a[k] /= norm;
+                        for (size_t r = 0; r < KERNEL_GROUP; r++)
+                                group[k * KERNEL_GROUP + r] = first + r < end ? x[(first + r) * n + k] : 0.0;
+                kernel_clear_group(group, x, first, n);
+                for (size_t i = first; i < end; i++)
+                        for (size_t k = 0; k < n; k++)
+                                x[i * n + k] = group[k * KERNEL_GROUP + (i - first)];
+
+                for (size_t i = first; i < end; i++) {
+                        double *a = x + i * n, norm;
+
+                        kernel_clear_row(a, x + first * n, i - first, n);
+                        kernel_clear_row(a, x, i, n);
+                        norm = sqrt(dot(a, a, n));
+                        for (size_t k = 0; k < n; k++)
+                                a[k] /= norm;
+                }
         }
 }
 
@@ -43,13 +51,14 @@ static int layer_init_orthogonal(const Layer *l, ActordRandom *random, float *pa
         bool wide = l->n_units <= l->n_reads;
         size_t rows = wide ? l->n_units : l->n_reads, n = wide ? l->n_reads : l->n_units;
         _cleanup_free_ double *x = calloc(rows, n * sizeof(double));
+        _cleanup_free_ double *group = calloc(KERNEL_GROUP, n * sizeof(double));
 
-        if (!x)
+        if (!x || !group)
                 return -ENOMEM;
 
         for (size_t i = 0; i < rows * n; i++)
                 x[i] = actord_random_normal(random);
-        rows_orthonormalise(x, rows, n);
+        rows_orthonormalise(x, rows, n, group);
 
         for (size_t o = 0; o < l->n_units; o++)
                 for (size_t i = 0; i < l->n_reads; i++)
@@ -69,14 +78,16 @@ static void layer_init_uniform(const Layer *l, ActordRandom *random, float *para
                 parameters[l->bias_at + o] = (float) actord_random_uniform(random, -bound, bound);
 }
 
-int parameters_init(const JobSettings *settings, const Network *network, float *ret) {
+int parameters_init(const JobSettings *settings, const Network *network, uint32_t learner,
+                uint32_t n_learners, float *ret) {
         int r;
 
         assert(settings);
         assert(network);
+        assert(learner < n_learners);
         assert(ret);
 
-        for (uint32_t i = 0; i < network->n_layers; i++) {
+        for (uint32_t i = learner; i < network->n_layers; i += n_learners) {
                 const Layer *l = &network->layers[i];
                 ActordRandom random;
 

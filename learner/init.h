@@ -5,5 +5,6 @@
 #include "include/policy.h"
 #include "include/settings.h"
 
-/* Each layer from a random stream of its own. 0 or -ENOMEM. */
-int parameters_init(const JobSettings *settings, const Network *network, float *ret);
+/* Each layer from a random stream of its own; of several learners, each every n_learners-th. 0 or -ENOMEM. */
+int parameters_init(const JobSettings *settings, const Network *network, uint32_t learner,
+                uint32_t n_learners, float *ret);

@@ -83,17 +83,13 @@ static bool pixels_take(const ActordSpace *space, const void *from, size_t n, ui
         return n_bad == 0;
 }
 
-/* One raw observation -> a row of the batch; false if it is not one of the space. */
-static bool observation_take(Intake *intake, const void *from, size_t row) {
+/* What lies in the scratch -> a row of the batch; false if it is not one of the space. */
+static bool scratch_take(Intake *intake, size_t row) {
         float *ret = batch_observation(intake->batch, row);
         const ActordSpace *space = &intake->page->spec.observation;
         size_t n = intake->batch->n_observation;
         int32_t choice;
 
-        if (intake->batch->images)
-                return pixels_take(space, from, n, intake->batch->pixels + row * n);
-
-        memcpy(intake->scratch, from, intake->page->segment.observation_bytes);
         observation_read(space, intake->scratch, ret);
 
         if (space->kind != ACTORD_DISCRETE)
@@ -103,12 +99,50 @@ static bool observation_take(Intake *intake, const void *from, size_t row) {
         return choice >= 0 && (uint32_t) choice < space->n_choices;
 }
 
-static Fault observations_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
-        Batch *b = intake->batch;
+/* A row's observation. Images stay as they are, each frame where it was; of others each row gets the whole stack. */
+static bool observation_take(Intake *intake, uint32_t actor, void *segment, uint32_t row) {
+        const SegmentLayout *l = &intake->page->segment;
+        size_t block = batch_block(intake->batch, actor);
 
-        for (uint32_t row = 0; row < b->next_rows; row++)
-                if (!observation_take(intake, segment_observation(segment, &intake->page->segment, row),
-                                    batch_block(b, actor) + row)) {
+        if (intake->batch->images)
+                return pixels_take(&intake->page->spec.observation, segment_observation(segment, l, row),
+                                l->frame_bytes, batch_observation(intake->batch, block + row));
+        segment_stack_read(segment, l, intake->batch->ends + block, row, intake->scratch);
+        return scratch_take(intake, block + row);
+}
+
+/* Final i, of the truncated step in this row. */
+static bool final_take(Intake *intake, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
+        const SegmentLayout *l = &intake->page->segment;
+        size_t block = batch_block(intake->batch, actor), at = block + intake->batch->next_rows + i;
+
+        if (intake->batch->images)
+                return pixels_take(&intake->page->spec.observation, segment_final(segment, l, i),
+                                l->frame_bytes, batch_observation(intake->batch, at));
+        segment_final_read(segment, l, intake->batch->ends + block, row, i, intake->scratch);
+        return scratch_take(intake, at);
+}
+
+/* The frames that lie before row 0. */
+static bool frames_before_take(Intake *intake, uint32_t actor, void *segment) {
+        const SegmentLayout *l = &intake->page->segment;
+        const Batch *b = intake->batch;
+        uint32_t n = (b->frames - 1) * b->envs;
+        uint8_t *first;
+
+        if (n == 0)
+                return true;
+        first = (uint8_t *) batch_observation(b, batch_block(b, actor)) - n * l->frame_bytes;
+        return pixels_take(&intake->page->spec.observation,
+                        segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
+}
+
+static Fault observations_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
+        *ret_row = 0;
+        if (!frames_before_take(intake, actor, segment))
+                return FAULT_OBSERVATION;
+        for (uint32_t row = 0; row < intake->batch->next_rows; row++)
+                if (!observation_take(intake, actor, segment, row)) {
                         *ret_row = (int32_t) row;
                         return FAULT_OBSERVATION;
                 }
@@ -255,7 +289,6 @@ static Fault ends_take(Intake *intake, uint32_t actor, void *segment, uint32_t b
 
 /* The last observations of truncated episodes, which are as many as the ends say. */
 static Fault finals_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
-        const SegmentLayout *l = &intake->page->segment;
         Batch *b = intake->batch;
         size_t block = batch_block(b, actor);
         uint32_t n = 0;
@@ -267,7 +300,7 @@ static Fault finals_take(Intake *intake, uint32_t actor, void *segment, int32_t 
                 *ret_row = (int32_t) row;
                 if (n >= b->finals_max)
                         return FAULT_LENGTHS;
-                if (!observation_take(intake, segment_final(segment, l, n), block + b->next_rows + n))
+                if (!final_take(intake, actor, segment, row, n))
                         return FAULT_OBSERVATION;
                 n++;
         }

@@ -17,6 +17,7 @@
 
 /* 16 numbers side by side: one register, or several, of whatever the machine has. */
 typedef float Lanes __attribute__((vector_size(4 * KERNEL_LANES), aligned(4), may_alias));
+typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), may_alias));
 typedef int32_t LaneBits __attribute__((vector_size(4 * KERNEL_LANES)));
 typedef float Half __attribute__((vector_size(2 * KERNEL_LANES)));
 typedef float Quarter __attribute__((vector_size(KERNEL_LANES)));
@@ -128,6 +129,35 @@ WIDE void kernel_transpose(const float *restrict x, uint32_t n, uint32_t stride,
                         for (unsigned i = 0; i < KERNEL_LANES; i++)
                                 *(Lanes *) (ret + (size_t) (r + i) * n + u) = a[i];
                 }
+}
+
+/* As kernel_transpose(), on bytes, which become floats when they lie in order. */
+WIDE void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale,
+                uint32_t stride, float *restrict ret) {
+        uint32_t k = 0;
+
+        for (; k + KERNEL_LANES <= n; k += KERNEL_LANES) {
+                LaneBytes a[KERNEL_LANES], b[KERNEL_LANES];
+
+                for (unsigned i = 0; i < KERNEL_LANES; i++)
+                        a[i] = *(const LaneBytes *) (rows[i] + k);
+                for (unsigned stage = 0; stage < 4; stage++) {
+                        for (unsigned i = 0; i < KERNEL_LANES / 2; i++) {
+                                b[2 * i] = __builtin_shufflevector(a[i], a[i + 8], 0, 16, 1, 17, 2, 18, 3,
+                                                19, 4, 20, 5, 21, 6, 22, 7, 23);
+                                b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 8], 8, 24, 9, 25, 10, 26,
+                                                11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+                        }
+                        for (unsigned i = 0; i < KERNEL_LANES; i++)
+                                a[i] = b[i];
+                }
+                for (unsigned i = 0; i < KERNEL_LANES; i++)
+                        *(Lanes *) (ret + (size_t) (k + i) * stride) =
+                                        __builtin_convertvector(a[i], Lanes) * scale;
+        }
+        for (; k < n; k++)
+                for (unsigned i = 0; i < KERNEL_LANES; i++)
+                        ret[(size_t) k * stride + i] = (float) rows[i][k] * scale;
 }
 
 WIDE void kernel_categorical(float *restrict logits, const int32_t *restrict choice, uint32_t n,
@@ -266,4 +296,36 @@ WIDE void kernel_exp(float *x, size_t n) {
 WIDE void kernel_log(float *x, size_t n) {
         for (size_t i = 0; i < n; i++)
                 x[i] = vector_log(x[i]);
+}
+
+typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
+
+WIDE void kernel_clear_group(double *g, const double *x, size_t rows, size_t n) {
+        Group *columns = (Group *) g;
+
+        for (size_t j = 0; j < rows; j++) {
+                const double *b = x + j * n;
+                Group projection = {};
+
+                for (size_t k = 0; k < n; k++)
+                        projection += columns[k] * b[k];
+                for (size_t k = 0; k < n; k++)
+                        columns[k] -= projection * b[k];
+        }
+}
+
+WIDE void kernel_clear_row(double *a, const double *x, size_t rows, size_t n) {
+        size_t whole = n - n % KERNEL_GROUP;
+
+        for (size_t j = 0; j < rows; j++) {
+                const double *b = x + j * n;
+                double projection = 0.0;
+
+                for (size_t k = 0; k < n; k++)
+                        projection += a[k] * b[k];
+                for (size_t k = 0; k < whole; k += KERNEL_GROUP)
+                        *(Group *) (a + k) -= projection * *(const Group *) (b + k);
+                for (size_t k = whole; k < n; k++)
+                        a[k] -= projection * b[k];
+        }
 }

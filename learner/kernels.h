@@ -13,6 +13,7 @@
 
 enum {
         KERNEL_LANES = 16,
+        KERNEL_GROUP = 16, /* rows side by side */
         SHARD_ROWS_MAX = 64,
 };
 
@@ -30,6 +31,9 @@ void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stri
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 
+/* n bytes of each of KERNEL_LANES rows become columns: ret [n][stride] = scale * rows */
+void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
+                float *ret);
 /* x [n][stride] -> ret [stride][n]; n is a multiple of 16 too */
 void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
 
@@ -57,6 +61,11 @@ void kernel_adam(float *parameters, float *m, float *v, const float *gradient, s
 /* x[i] = exp(x[i]), log(x[i]) */
 void kernel_exp(float *x, size_t n);
 void kernel_log(float *x, size_t n);
+
+/* Takes from row a, or from each column of g [n][KERNEL_GROUP], what it has of the rows of x [rows][n], unit vectors, one after the other. A
+ * sum is a chain of additions that wait for each other; side by side they wait together, and each is added up from first to last. */
+void kernel_clear_row(double *a, const double *x, size_t rows, size_t n);
+void kernel_clear_group(double *g, const double *x, size_t rows, size_t n);
 
 /* References: the plain loops that the kernels above and BLAS are tested against. c [m][n] = beta * c + a' b' */
 void naive_matmul(const float *a, bool transpose_a, const float *b, bool transpose_b, float beta, uint32_t m,

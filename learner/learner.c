@@ -67,7 +67,7 @@ static int learner_allocate(Learner *l) {
         if (r < 0)
                 return r;
         if (l->context.n_learners > 1)
-                runtime_share(l->runtime, l->context.reduce, l->context.learner, l->context.n_learners,
+                runtime_share(l->runtime, page, l->context.reduce, l->context.learner, l->context.n_learners,
                                 l->context.n_updaters);
         if (l->context.asks_fd > 0) {
                 r = serve_new(settings, page, l->context.worker, l->context.segments, l->context.policy,
@@ -110,12 +110,10 @@ int learner_new(const LearnerContext *context, Learner **ret) {
         statistics_clear(&l->statistics);
         if (l->algorithm->init)
                 l->algorithm->init(context->settings, l->runtime->state);
-        if (context->learner == 0) {
-                r = parameters_init(context->settings, &context->page->network,
-                                l->runtime->nets[NET_POLICY]->parameters);
-                if (r < 0)
-                        return r;
-        }
+        r = parameters_init(context->settings, &context->page->network, l->runtime->learner,
+                        l->runtime->n_learners, l->runtime->nets[NET_POLICY]->parameters);
+        if (r < 0)
+                return r;
 
         *ret = TAKE_PTR(l);
         return 0;

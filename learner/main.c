@@ -68,7 +68,7 @@ static int map_policy(LearnerContext *context) {
         }
         if (r < 0 || context->n_learners <= 1)
                 return r;
-        reduce_layout(page->network.n_parameters, &layout);
+        reduce_layout(context->settings, page, &layout);
         return map(LEARNER_FD_REDUCE, layout.bytes, true, "learners' shared memory", &context->reduce);
 }
 

@@ -10,6 +10,7 @@
 
 #include "lib/algorithms.h"
 #include "lib/cleanup.h"
+#include "lib/slot.h"
 
 DEFINE_CLEANUP(Replay *, replay_free)
 
@@ -40,13 +41,14 @@ static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
                 .n_action = live->n_action,
                 .act = live->act,
                 .images = live->images,
+                .frames = 1,
         };
 
         return batch_new_shape(&shape, ret);
 }
 
 static int replay_allocate(Replay *r, const Batch *live, uint32_t n_rows) {
-        size_t n = r->n_slots * r->capacity;
+        size_t n = r->n_slots * r->ring;
 
         r->n_stored = calloc(r->n_slots, sizeof(uint64_t));
         r->first = calloc((size_t) r->n_slots + 1, sizeof(uint64_t));
@@ -77,7 +79,9 @@ int replay_new(const JobSettings *settings, const Batch *live, Replay **ret) {
         replay->observation_bytes = batch_observation_bytes(live);
         replay->images = live->images;
         replay->n_action = live->n_action;
+        replay->frames = live->frames;
         replay->capacity = algorithm_replay_steps(settings);
+        replay->ring = replay->capacity + live->frames - 1;
         replay->n_steps = settings->n_steps;
         if (replay->capacity < (uint64_t) live->steps + replay->n_steps)
                 return -EINVAL;
@@ -90,7 +94,7 @@ int replay_new(const JobSettings *settings, const Batch *live, Replay **ret) {
 }
 
 static size_t replay_at(const Replay *replay, uint32_t slot, uint64_t step) {
-        return slot * replay->capacity + step % replay->capacity;
+        return slot * replay->ring + step % replay->ring;
 }
 
 static void step_enter(
@@ -155,12 +159,36 @@ static uint32_t window_slot(const Replay *replay, uint64_t window) {
         return low;
 }
 
+/* The K frames that a step saw; or, of what followed it, the K - 1 before the last. */
+static void frames_gather(
+                const Replay *replay, uint32_t slot, uint64_t step, uint32_t n_frames, uint8_t *ret) {
+        uint32_t reach = 0;
+        size_t n = replay->observation_bytes;
+
+        while (reach < replay->frames - 1 && reach < step &&
+                        replay->ends[replay_at(replay, slot, step - reach - 1)] == END_NOT)
+                reach++;
+        for (uint32_t k = 0; k < n_frames; k++) {
+                uint64_t from = step - stack_back(n_frames, reach, k);
+
+                memcpy(ret + k * n, replay->observations + replay_at(replay, slot, from) * n, n);
+        }
+}
+
+static void successor_gather(const Replay *replay, uint32_t slot, uint64_t step, uint8_t *ret) {
+        size_t n = replay->observation_bytes, at = replay_at(replay, slot, step);
+        uint32_t before = replay->frames - 1;
+
+        frames_gather(replay, slot, step, before, ret);
+        memcpy(ret + before * n, replay->successors + at * n, n);
+}
+
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) {
         Batch *b = replay->drawn;
-        size_t n = replay->observation_bytes, at;
+        size_t at;
         double sum = 0.0, discount = 1.0;
         uint32_t slot;
-        uint64_t step;
+        uint64_t step, last = 0;
 
         assert(window < replay->first[replay->n_slots]);
         assert(row < b->step_rows);
@@ -169,17 +197,18 @@ void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) 
         step = replay->n_stored[slot] - slot_windows(replay, slot) - replay->n_steps + 1 +
                (window - replay->first[slot]);
         at = replay_at(replay, slot, step);
-        memcpy(batch_observation(b, row), replay->observations + at * n, n);
+        frames_gather(replay, slot, step, replay->frames, batch_observation(b, row));
         b->choices[row] = replay->choices[at];
 
         for (uint32_t k = 0; k < replay->n_steps; k++) {
-                at = replay_at(replay, slot, step + k);
+                last = step + k;
+                at = replay_at(replay, slot, last);
                 sum += discount * (double) replay->rewards[at];
                 discount *= gamma;
                 if (replay->ends[at] != END_NOT)
                         break;
         }
-        memcpy(batch_observation(b, b->step_rows + row), replay->successors + at * n, n);
+        successor_gather(replay, slot, last, batch_observation(b, b->step_rows + row));
         b->scaled[row] = (float) sum;
         replay->discounts[row] = replay->ends[at] == END_TERMINATED ? 0.0f : (float) discount;
 }
@@ -199,8 +228,8 @@ bool replay_possible(const Replay *replay) {
 
                 if (n > INT64_MAX)
                         return false;
-                for (uint64_t i = 0; i < n && i < replay->capacity; i++) {
-                        size_t at = s * replay->capacity + i;
+                for (uint64_t i = 0; i < n && i < replay->ring; i++) {
+                        size_t at = s * replay->ring + i;
 
                         if (replay->choices[at] < 0 || (uint32_t) replay->choices[at] >= replay->n_action ||
                                         replay->ends[at] > END_TRUNCATED || !isfinite(replay->rewards[at]))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The last steps of each slot, to learn from again. A step is named by (slot, invocation, step): each invocation brings RolloutSteps= steps
- * of a slot, so step t of invocation i is the slot's step i * RolloutSteps + t, and lies at this modulo the capacity. Windows of n steps
+ * of a slot, so step t of invocation i is the slot's step i * RolloutSteps + t, and lies at this modulo the ring's length. Windows of n steps
  * cross the borders of invocations; those that are not complete wait for the next one. Nothing depends on when a rollout came.
  *
- * With each step lies what followed it: an episode's last observation stands nowhere else. */
+ * With each step lies what followed it: an episode's last observation stands nowhere else. Of stacked frames it is the newest one. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,12 +13,14 @@
 
 typedef struct Replay {
         uint32_t n_slots, n_action;
-        uint32_t images;                    /* observations are bytes, not floats */
-        size_t observation_bytes;           /* of one, as a batch has it */
-        uint64_t capacity;                  /* steps of each slot */
+        uint32_t images;          /* observations are bytes, not floats */
+        uint32_t frames;          /* K, as a batch has them: stacks are built when a window is drawn */
+        size_t observation_bytes; /* of what a batch has of one */
+        uint64_t capacity;        /* steps of each slot in which windows may begin */
+        uint64_t ring; /* steps of each slot that are kept: K - 1 more, whose frames later ones have seen */
         uint64_t *n_stored;                 /* [n_slots]: steps ever */
-        uint8_t *observations, *successors; /* [n_slots][capacity][observation_bytes] */
-        float *rewards;                     /* [n_slots][capacity] */
+        uint8_t *observations, *successors; /* [n_slots][ring][observation_bytes] */
+        float *rewards;                     /* [n_slots][ring] */
         int32_t *choices;
         uint8_t *ends; /* EndKind; TRUNCATED too where an episode was cut off: it goes on in thought */
 

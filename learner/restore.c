@@ -174,18 +174,19 @@ static int restore(Learner *l) {
 
 int learner_restore(Learner *l) {
         bool first;
-        int r = 0, met;
+        int r, met;
 
         assert(l);
 
-        /* Parameters are the first learner's to fill, and the others read them. It meets them even if it has failed, so that nobody
-         * waits for it. */
+        /* Each of several learners has initialised some layers. What a checkpoint has instead the first one reads for all, and it meets the
+         * others even if it has failed, so that nobody waits for it. */
         first = l->context.learner == 0;
-        if (first)
+        r = runtime_meet(l->runtime);
+        if (r >= 0 && first)
                 r = restore(l);
         met = runtime_meet(l->runtime);
-        if (!first)
-                r = met < 0 ? met : restore(l);
+        if (met >= 0 && !first)
+                r = restore(l);
         if (met < 0)
                 (void) fprintf(stderr,
                                 "actord-learner: another learner has stopped before the first round\n");

@@ -45,23 +45,54 @@ static size_t gathered_row(const Gathered *g, uint32_t i) {
         return g->order ? g->order[i] : g->first + i;
 }
 
+/* Of n columns, the rows that are none. */
+static void columns_clear(float *column, const Gathered *g, uint32_t n) {
+        for (uint32_t i = g->n; i < g->stride; i++)
+                for (uint32_t k = 0; k < n; k++)
+                        column[(size_t) k * g->stride + i] = 0.0f;
+}
+
+static uint32_t numbers_at_once(size_t left) {
+        return left < GATHER_NUMBERS ? (uint32_t) left : GATHER_NUMBERS;
+}
+
+static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g) {
+        uint32_t length = b->n_observation / b->frames, n;
+
+        for (uint32_t first = 0; first < g->n; first += n) {
+                const uint8_t *frames[KERNEL_LANES][ACTORD_STACK_MAX], *rows[KERNEL_LANES];
+
+                n = g->n - first < KERNEL_LANES ? g->n - first : KERNEL_LANES;
+                for (uint32_t i = 0; i < n; i++)
+                        batch_stack(b, gathered_row(g, first + i), frames[i]);
+                for (uint32_t f = 0; f < b->frames; f++) {
+                        /* Beyond the last row it is read again, and cleared below. */
+                        for (uint32_t i = 0; i < KERNEL_LANES; i++)
+                                rows[i] = frames[i < n ? i : n - 1][f];
+                        kernel_pixels(rows, length, FORWARD_PIXEL, g->stride,
+                                        input + (size_t) f * length * g->stride + first);
+                }
+        }
+        columns_clear(input, g, b->n_observation);
+}
+
 /* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its last number went. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
+        if (b->images) {
+                bench_gather_pixels(input, b, g);
+                return;
+        }
         for (uint32_t first = 0; first < b->n_observation; first += GATHER_NUMBERS) {
-                uint32_t left = b->n_observation - first, n = left < GATHER_NUMBERS ? left : GATHER_NUMBERS;
+                uint32_t n = numbers_at_once(b->n_observation - first);
                 float *column = input + (size_t) first * g->stride;
 
                 for (uint32_t i = 0; i < g->n; i++) {
                         size_t at = gathered_row(g, i) * b->n_observation + first;
 
                         for (uint32_t k = 0; k < n; k++)
-                                column[(size_t) k * g->stride + i] =
-                                                b->images ? (float) b->pixels[at + k] * FORWARD_PIXEL
-                                                          : b->observations[at + k];
+                                column[(size_t) k * g->stride + i] = b->observations[at + k];
                 }
-                for (uint32_t i = g->n; i < g->stride; i++)
-                        for (uint32_t k = 0; k < n; k++)
-                                column[(size_t) k * g->stride + i] = 0.0f;
+                columns_clear(column, g, n);
         }
 }
 
@@ -168,13 +199,20 @@ static void bench_backward(
         pass_backward(pass, parameters, accumulate, gradient);
 }
 
+/* Of n tasks, lanes or blocks, how many one of the first n_sharers learners does: its own number and every n_sharers-th after it. */
+static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
+        return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
+                                                          : 0;
+}
+
 /* Recomputing */
 
 static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         Batch *b = rt->batch;
         Bench *bench = &rt->benches[thread];
-        uint32_t actor = task / rt->work.tasks_per_actor, part = task % rt->work.tasks_per_actor;
+        uint32_t shared = task * rt->work.n_sharers + rt->learner % rt->work.n_sharers;
+        uint32_t actor = shared / rt->work.tasks_per_actor, part = shared % rt->work.tasks_per_actor;
         uint32_t first = part * SHARD_ROWS_MAX, end = b->next_rows + b->n_finals[actor];
         Gathered g = { .first = batch_block(b, actor) + first, .stride = SHARD_ROWS_MAX };
 
@@ -184,12 +222,47 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
 
         bench_gather(bench, b, &g);
         bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);
-        memcpy(b->log_probability + g.first, bench->columns[COLUMN_LOG_PROBABILITY], g.n * sizeof(float));
-        memcpy(b->value + g.first, bench_value(rt, bench), g.n * sizeof(float));
+        memcpy(rt->work.log_probabilities + g.first, bench->columns[COLUMN_LOG_PROBABILITY],
+                        g.n * sizeof(float));
+        memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
+}
+
+/* Each learner some rows of a round, then all read all of them. Smaller batches are not worth the meeting. */
+static bool recompute_begin(Runtime *rt) {
+        const ReduceLayout *l = &rt->reduce_layout;
+        Batch *b = rt->batch;
+        float *outputs;
+
+        rt->work.n_sharers = 1;
+        rt->work.values = b->value;
+        rt->work.log_probabilities = b->log_probability;
+        if (!rt->reduce || b->n_rows != l->n_rows)
+                return false;
+
+        rt->outputs_bank ^= 1;
+        outputs = (float *) (rt->reduce + l->outputs_at[rt->outputs_bank]);
+        rt->work.n_sharers = rt->n_learners;
+        rt->work.values = outputs;
+        rt->work.log_probabilities = outputs + l->n_rows;
+        return true;
+}
+
+static void recompute_gather(Runtime *rt) {
+        Batch *b = rt->batch;
+
+        /* One that does not come is missed by the gradient as well, which says so. */
+        (void) runtime_meet(rt);
+        for (uint32_t a = 0; a < rt->n_actors; a++) {
+                size_t block = batch_block(b, a), n = b->next_rows + b->n_finals[a];
+
+                memcpy(b->value + block, rt->work.values + block, n * sizeof(float));
+                memcpy(b->log_probability + block, rt->work.log_probabilities + block, n * sizeof(float));
+        }
 }
 
 void runtime_recompute(Runtime *rt, Net net) {
-        uint32_t n_most = 0;
+        uint32_t n_most = 0, n_tasks;
+        bool gathers;
 
         for (uint32_t a = 0; a < rt->n_actors; a++)
                 if (rt->batch->n_finals[a] > n_most)
@@ -197,7 +270,11 @@ void runtime_recompute(Runtime *rt, Net net) {
 
         rt->work.net = net;
         rt->work.tasks_per_actor = (rt->batch->next_rows + n_most + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX;
-        threads_run(rt->threads, recompute_task, rt, rt->n_actors * rt->work.tasks_per_actor);
+        gathers = recompute_begin(rt);
+        n_tasks = rt->n_actors * rt->work.tasks_per_actor;
+        threads_run(rt->threads, recompute_task, rt, gathers ? share(rt, n_tasks, rt->n_learners) : n_tasks);
+        if (gathers)
+                recompute_gather(rt);
 }
 
 /* The greatest of what each choice is worth, in the rows that follow the steps. */
@@ -261,12 +338,6 @@ static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accum
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
-/* Of n lanes or blocks, how many one of the first n_sharers learners does: its own number and every n_sharers-th after it. */
-static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
-        return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
-                                                          : 0;
-}
-
 static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t lane = rt->learner + task * rt->n_learners;
@@ -319,7 +390,14 @@ static void bank_change(Runtime *rt) {
 }
 
 int runtime_meet(Runtime *rt) {
-        return rt->reduce ? reduce_wait((ReduceHead *) rt->reduce, rt->n_learners, REDUCE_TIMEOUT_NSEC) : 0;
+        int r;
+
+        if (!rt->reduce)
+                return 0;
+        r = rt->forsaken ? -ETIMEDOUT
+                         : reduce_wait((ReduceHead *) rt->reduce, rt->n_learners, REDUCE_TIMEOUT_NSEC);
+        rt->forsaken = r < 0;
+        return r;
 }
 
 /* Lanes, then blocks, of all lanes; nobody begins with the one before everybody has ended with the other. */

@@ -37,6 +37,8 @@ typedef struct Work { /* of the phase in progress */
         const void *arg;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
+        uint32_t n_sharers; /* learners that recompute together */
+        float *values, *log_probabilities;
         AdamScalars scalars;
 } Work;
 
@@ -60,7 +62,8 @@ struct Runtime {
         uint32_t n_updaters; /* of the learners: the first of them, or all */
         uint8_t *reduce; /* of several learners: gradients, sums and parameters lie in here; NULL: they are our own */
         ReduceLayout reduce_layout;
-        uint32_t bank; /* changes with each gradient */
+        bool forsaken;               /* another learner did not come */
+        uint32_t bank, outputs_bank; /* the one changes with each gradient, the other with what is recomputed */
         uint32_t layer_action, layer_log_sd, layer_value;
 
         /* The round */
@@ -75,10 +78,10 @@ struct Runtime {
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
 Runtime *runtime_free(Runtime *runtime);
 
-/* One of several: each computes some lanes of every gradient, and each of the first n_updaters adds up and moves some blocks of parameters.
- * memory: as lib/reduce.h has it. The first learner fills the parameters. */
-void runtime_share(
-                Runtime *runtime, void *memory, uint32_t learner, uint32_t n_learners, uint32_t n_updaters);
+/* One of several: each computes some lanes of every gradient and some rows of what is recomputed, and each of the first n_updaters adds up
+ * and moves some blocks of parameters. memory: as lib/reduce.h has it. */
+void runtime_share(Runtime *runtime, const JobPage *page, void *memory, uint32_t learner,
+                uint32_t n_learners, uint32_t n_updaters);
 /* Until all learners have come; 0, or -ETIMEDOUT: one of them has stopped. */
 int runtime_meet(Runtime *runtime);
 

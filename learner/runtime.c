@@ -25,7 +25,8 @@ static void runtime_free_gradients(Runtime *rt) {
         free(rt->block_sums);
 }
 
-void runtime_share(Runtime *rt, void *memory, uint32_t learner, uint32_t n_learners, uint32_t n_updaters) {
+void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t learner, uint32_t n_learners,
+                uint32_t n_updaters) {
         ReduceLayout *l = &rt->reduce_layout;
         bool updates = learner < n_updaters;
 
@@ -38,7 +39,7 @@ void runtime_share(Runtime *rt, void *memory, uint32_t learner, uint32_t n_learn
         rt->learner = learner;
         rt->n_learners = n_learners;
         rt->n_updaters = n_updaters;
-        reduce_layout(rt->network->n_parameters, l);
+        reduce_layout(rt->settings, page, l);
         adam_share(rt->nets[NET_POLICY], (float *) (rt->reduce + l->parameters_at),
                         updates ? (float *) (rt->reduce + l->m_at) : NULL,
                         updates ? (float *) (rt->reduce + l->v_at) : NULL);

@@ -141,8 +141,8 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
                 uint32_t actor = s->ready[(first + k) / l->envs];
                 uint64_t row = (uint64_t) s->clients[actor].ask.step * l->envs + (first + k) % l->envs;
 
-                memcpy(station->observations + k * l->observation_bytes,
-                                segment_observation(s->segments[actor], l, row), l->observation_bytes);
+                segment_stack_read(s->segments[actor], l, segment_ends(s->segments[actor], l), row,
+                                station->observations + k * l->observation_bytes);
         }
         forward_rows(station->forward, s->bank, &s->page->policy, station->observations,
                         l->observation_bytes, n, station->parameters, NULL);

@@ -70,7 +70,8 @@ uint64_t algorithm_replay_steps(const JobSettings *settings) {
         return settings->replay_size / ((uint64_t) settings_actors_max(settings) * settings->envs_per_actor);
 }
 
-uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation_bytes, uint64_t n_action) {
+uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation_bytes, uint32_t frames,
+                uint64_t n_action) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         uint64_t n_rows = 0, row_bytes = 0, n;
 
@@ -78,12 +79,12 @@ uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation
         switch ((Store) algorithm_row(settings->algorithm)->store) {
         case STORE_ROLLOUT: break;
         case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */
-                n_rows = settings->buffer_batches * slots * (settings->rollout_steps + UINT64_C(1));
-                row_bytes = observation_bytes + 4 * n_action + 9;
+                n_rows = settings->buffer_batches * slots * (settings->rollout_steps + (uint64_t) frames);
+                row_bytes = observation_bytes / frames + 4 * n_action + 9;
                 break;
         case STORE_REPLAY: /* observations before and after, choices, rewards, ends */
-                n_rows = slots * algorithm_replay_steps(settings);
-                row_bytes = 2 * observation_bytes + 9;
+                n_rows = slots * (algorithm_replay_steps(settings) + frames - 1);
+                row_bytes = 2 * (observation_bytes / frames) + 9;
                 break;
         }
         return __builtin_mul_overflow(n_rows, row_bytes, &n) ? UINT64_MAX : n;

@@ -21,8 +21,10 @@ typedef struct AlgorithmRow {
 /* By Algorithm_, which must be one. */
 const AlgorithmRow *algorithm_row(uint32_t algorithm);
 
-/* Bytes of what is kept from round to round, by the bytes of an observation and the numbers of an action. */
-uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation_bytes, uint64_t n_action);
+/* Bytes of what is kept from round to round, by the bytes of an observation, the frames of it that are
+ * kept apart, and the numbers of an action. */
+uint64_t algorithm_store_bytes(
+                const JobSettings *settings, uint64_t observation_bytes, uint32_t frames, uint64_t n_action);
 
 /* Steps of each slot in a replay store of ReplaySize=. */
 uint64_t algorithm_replay_steps(const JobSettings *settings);

@@ -12,7 +12,10 @@ typedef float KERNEL(Loose) __attribute__((vector_size(4 * KERNEL_WIDTH), aligne
 typedef int32_t KERNEL(Mask) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 typedef int32_t KERNEL(LooseMask) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
 
-enum { KERNEL(PARTS) = LANES / KERNEL_WIDTH };
+enum {
+        KERNEL(PARTS) = LANES / KERNEL_WIDTH,
+        KERNEL(ROWS) = KERNEL_WIDTH == 16 ? 4 : 2, /* side by side: 32 registers, or 16 */
+};
 
 /* The tree, for four outputs side by side. */
 KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KERNEL(PARTS)], float *ret) {
@@ -41,38 +44,55 @@ KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KER
                              __builtin_shufflevector(low, high, 1, 3, 5, 7);
 }
 
-/* Four outputs of one row, from the rows of w that belong to them. */
-KERNEL_TARGET static inline void KERNEL(four)(
-                const float *const rows[4], const float *x, size_t n_in, float *ret) {
-        size_t whole = n_in / LANES * LANES, tail = n_in % LANES;
-        KERNEL(Vector) sums[4][KERNEL(PARTS)] = {};
+/* Four outputs of n rows, from the rows of w that belong to them; n is a constant where this is inlined. One part of the sums at a time: all
+ * of its lanes, of all rows, stay in registers, and what is read of w serves every row. */
+KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const float *const rows[4],
+                const float *x, size_t n, size_t n_in, float *ret, size_t ret_stride) {
+        size_t whole = n_in / LANES * LANES, tail = n_in % LANES,
+               x_stride = (n_in + LANES - 1) / LANES * LANES;
+        KERNEL(Vector) sums[KERNEL(ROWS)][4][KERNEL(PARTS)];
 
-        for (size_t i = 0; i < whole; i += LANES)
-#pragma GCC unroll 4
-                for (size_t p = 0; p < KERNEL(PARTS); p++) {
-                        KERNEL(Vector) v = *(const KERNEL(Loose) *) (x + i + p * KERNEL_WIDTH);
+        for (size_t p = 0; p < KERNEL(PARTS); p++) {
+                KERNEL(Vector) part[KERNEL(ROWS)][4] = {};
+
+                for (size_t i = p * KERNEL_WIDTH; i < whole; i += LANES) {
+                        KERNEL(Vector) w[4];
+
 #pragma GCC unroll 4
                         for (size_t k = 0; k < 4; k++)
-                                sums[k][p] += *(const KERNEL(Loose) *) (rows[k] + i + p * KERNEL_WIDTH) * v;
-                }
-
-        if (tail > 0)
+                                w[k] = *(const KERNEL(Loose) *) (rows[k] + i);
 #pragma GCC unroll 4
-                for (size_t p = 0; p < KERNEL(PARTS); p++) {
-                        const float *at = x + whole + p * KERNEL_WIDTH;
-                        KERNEL(Mask)
-                        mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail + p * KERNEL_WIDTH);
-                        KERNEL(Vector) v = *(const KERNEL(Loose) *) at;
+                        for (size_t r = 0; r < n; r++) {
+                                KERNEL(Vector) v = *(const KERNEL(Loose) *) (x + r * x_stride + i);
 #pragma GCC unroll 4
-                        for (size_t k = 0; k < 4; k++) {
-                                KERNEL(Mask)
-                                bits = *(const KERNEL(LooseMask) *) (rows[k] + whole + p * KERNEL_WIDTH);
-
-                                sums[k][p] += (KERNEL(Vector))(bits & mask) * v;
+                                for (size_t k = 0; k < 4; k++)
+                                        part[r][k] += w[k] * v;
                         }
                 }
 
-        KERNEL(reduce)(sums, ret);
+                if (tail > 0) {
+                        size_t at = whole + p * KERNEL_WIDTH;
+                        KERNEL(Mask)
+                        mask = *(const KERNEL(LooseMask) *) (tail_mask + LANES - tail + p * KERNEL_WIDTH);
+#pragma GCC unroll 4
+                        for (size_t k = 0; k < 4; k++) {
+                                KERNEL(Mask) bits = *(const KERNEL(LooseMask) *) (rows[k] + at);
+#pragma GCC unroll 4
+                                for (size_t r = 0; r < n; r++)
+                                        part[r][k] += (KERNEL(Vector))(bits & mask) *
+                                                      *(const KERNEL(Loose) *) (x + r * x_stride + at);
+                        }
+                }
+
+#pragma GCC unroll 4
+                for (size_t r = 0; r < n; r++)
+#pragma GCC unroll 4
+                        for (size_t k = 0; k < 4; k++)
+                                sums[r][k][p] = part[r][k];
+        }
+
+        for (size_t r = 0; r < n; r++)
+                KERNEL(reduce)(sums[r], ret + r * ret_stride);
 }
 
 /* y[r][n_out] = w[n_out][n_in] x[r] + bias. Each x is padded with zeros, each y is left padded with zeros, both to a multiple of LANES,
@@ -83,12 +103,16 @@ KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const
 
         for (size_t o = 0; o < n_out; o += 4) {
                 const float *rows[4];
+                size_t r = 0;
 
                 /* Beyond the last row the last one is computed again, and dropped below. */
                 for (size_t k = 0; k < 4; k++)
                         rows[k] = w + (o + k < n_out ? o + k : n_out - 1) * n_in;
-                for (size_t r = 0; r < n_rows; r++)
-                        KERNEL(four)(rows, x + r * x_stride, n_in, y + r * y_stride + o);
+                for (; r + KERNEL(ROWS) <= n_rows; r += KERNEL(ROWS))
+                        KERNEL(tile)
+                (rows, x + r * x_stride, KERNEL(ROWS), n_in, y + r * y_stride + o, y_stride);
+                for (; r < n_rows; r++)
+                        KERNEL(tile)(rows, x + r * x_stride, 1, n_in, y + r * y_stride + o, y_stride);
         }
 
         for (size_t r = 0; r < n_rows; r++) {

@@ -257,9 +257,17 @@ Forward *forward_free(Forward *forward) {
         return NULL;
 }
 
-/* One square, channel by channel and row by row, zeros where it lies outside of the image. */
-static void square_read(const Convolution *c, const float *x, uint32_t oy, uint32_t ox, float *ret) {
-        int64_t top = (int64_t) oy * c->stride - c->padding, left = (int64_t) ox * c->stride - c->padding;
+/* A square inside of an image whose columns lie side by side. With a constant kernel a line is a move or two. */
+static inline __attribute__((always_inline)) void square_copy(
+                const Convolution *c, const float *x, uint32_t kernel, float *ret) {
+        for (uint32_t channel = 0; channel < c->channels; channel++)
+                for (uint32_t ky = 0; ky < kernel; ky++, ret += kernel)
+                        memcpy(ret, x + (size_t) channel * c->channel_step + (size_t) ky * c->row_step,
+                                        kernel * sizeof(float));
+}
+
+/* Any square, channel by channel and row by row, zeros where it lies outside of the image. */
+static void square_read_any(const Convolution *c, const float *x, int64_t top, int64_t left, float *ret) {
         uint32_t first = left < 0 ? (uint32_t) -left : 0;
         uint32_t end = left + c->kernel > c->width ? (uint32_t) (c->width - left) : c->kernel;
 
@@ -278,29 +286,51 @@ static void square_read(const Convolution *c, const float *x, uint32_t oy, uint3
                 }
 }
 
-/* A dense layer for each square, a few of them side by side. */
-static void squares_forward(
-                Forward *forward, const float *parameters, const Layer *layer, const float *x, float *y) {
-        const Convolution *c = &layer->convolution;
-        size_t n_squares = (size_t) c->out_height * c->out_width, stride = padded(layer->n_reads), n;
+static void square_read(const Convolution *c, const float *x, uint32_t oy, uint32_t ox, float *ret) {
+        int64_t top = (int64_t) oy * c->stride - c->padding, left = (int64_t) ox * c->stride - c->padding;
+        bool inside = top >= 0 && left >= 0 && top + c->kernel <= c->height && left + c->kernel <= c->width;
 
-        for (size_t first = 0; first < n_squares; first += n) {
-                n = n_squares - first < FORWARD_ROWS_MAX ? n_squares - first : FORWARD_ROWS_MAX;
+        if (!inside || c->column_step != 1) {
+                square_read_any(c, x, top, left, ret);
+                return;
+        }
+
+        x += (size_t) top * c->row_step + (size_t) left;
+        switch (c->kernel) {
+        case 3: square_copy(c, x, 3, ret); break;
+        case 4: square_copy(c, x, 4, ret); break;
+        case 8: square_copy(c, x, 8, ret); break;
+        default: square_copy(c, x, c->kernel, ret); break;
+        }
+}
+
+/* A dense layer for each square of each row, a few of them side by side. */
+static void squares_forward(Forward *forward, const float *parameters, const Layer *layer, const float *x,
+                size_t n_rows, float *y) {
+        const Convolution *c = &layer->convolution;
+        size_t n_squares = (size_t) c->out_height * c->out_width, n_all = n_rows * n_squares, n;
+        size_t stride = padded(layer->n_reads), y_stride = padded(layer->n_out);
+
+        for (size_t first = 0; first < n_all; first += n) {
+                n = n_all - first < FORWARD_ROWS_MAX ? n_all - first : FORWARD_ROWS_MAX;
                 for (size_t k = 0; k < n; k++) {
-                        size_t square = first + k;
+                        size_t row = (first + k) / n_squares, square = (first + k) % n_squares;
                         float *read = forward->squares + k * stride;
 
-                        square_read(c, x, (uint32_t) (square / c->out_width),
+                        square_read(c, x + row * padded(layer->n_in), (uint32_t) (square / c->out_width),
                                         (uint32_t) (square % c->out_width), read);
                         /* What a dense layer reads beyond its last input are zeros. */
                         memset(read + layer->n_reads, 0, (stride - layer->n_reads) * sizeof(float));
                 }
                 forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
                                 forward->squares, n, layer->n_reads, layer->n_units, forward->units);
-                for (size_t k = 0; k < n; k++)
+                for (size_t k = 0; k < n; k++) {
+                        const float *units = forward->units + k * padded(layer->n_units);
+                        float *to = y + (first + k) / n_squares * y_stride + (first + k) % n_squares;
+
                         for (size_t u = 0; u < layer->n_units; u++)
-                                y[u * n_squares + first + k] =
-                                                forward->units[k * padded(layer->n_units) + u];
+                                to[u * n_squares] = units[u];
+                }
         }
 }
 
@@ -311,9 +341,7 @@ static void layer_forward(Forward *forward, const float *parameters, uint32_t i,
         float *y = forward->outputs[i];
 
         if (layer->kind == LAYER_CONVOLUTION)
-                for (size_t r = 0; r < n_rows; r++)
-                        squares_forward(forward, parameters, layer, x + r * padded(layer->n_in),
-                                        y + r * padded(layer->n_out));
+                squares_forward(forward, parameters, layer, x, n_rows, y);
         else
                 forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at, x,
                                 n_rows, layer->n_in, layer->n_out, y);

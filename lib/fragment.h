@@ -10,8 +10,8 @@
 /* By Distribution_; NULL outside, and for AUTO, which is a choice and not a row. */
 const Distribution *distribution_find(uint32_t distribution);
 
-/* Which one a job runs under: what its settings say, or what they amount to under Policy=auto. It depends on nothing else, so that everybody
- * who asks comes to the same. *ret_why: a clause to follow "since", NULL where the settings say it; may be NULL. */
+/* Which one a job begins under: what its settings say, or what they amount to under Policy=auto as long as nothing was measured (the daemon's part). *ret_why: a
+ * clause to follow "since", NULL where the settings say it; may be NULL. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why);
 const Distribution *distribution_of(const JobSettings *settings);
 /* Why this job's environment must not run, or its limits would not hold, in the learner's process; NULL: it may. */

@@ -9,6 +9,11 @@
  * observation is no image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
+/* Frames of an observation that a learner keeps apart, each once: those of images. Other observations are whole. */
+static inline uint32_t network_frames(const Network *network, const ActordEnvSpec *spec) {
+        return network->pixels && spec->stack > 0 ? spec->stack : 1;
+}
+
 /* As learners keep it: bytes as they are, all others as floats. */
 static inline uint64_t network_observation_bytes(const Network *network) {
         return network->n_observation * (network->pixels ? sizeof(uint8_t) : sizeof(float));

@@ -17,9 +17,18 @@ static uint64_t append(uint64_t *at, uint64_t bytes) {
         return begin;
 }
 
-void reduce_layout(uint64_t n_parameters, ReduceLayout *ret) {
-        ReduceLayout l = { .lane_bytes = (n_parameters * sizeof(float) + 63) & ~UINT64_C(63) };
-        uint64_t at = 0, n_blocks = (n_parameters + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
+/* As the batch has them (learner/batch.h): an actor's steps, what follows the last, and what ended early. */
+static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) {
+        return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
+}
+
+void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayout *ret) {
+        uint64_t at = 0, n_parameters = page->network.n_parameters;
+        uint64_t n_blocks = (n_parameters + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
+        ReduceLayout l = {
+                .lane_bytes = (n_parameters * sizeof(float) + 63) & ~UINT64_C(63),
+                .n_rows = batch_rows(settings, &page->segment),
+        };
 
         assert(n_parameters > 0);
         assert(ret);
@@ -29,6 +38,7 @@ void reduce_layout(uint64_t n_parameters, ReduceLayout *ret) {
                 l.lanes_at[bank] = append(&at, GRADIENT_PARTS * l.lane_bytes);
                 l.sums_at[bank] = append(&at, GRADIENT_PARTS * REDUCE_SUMS_MAX * sizeof(double));
                 l.block_sums_at[bank] = append(&at, n_blocks * sizeof(double));
+                l.outputs_at[bank] = append(&at, 2 * l.n_rows * sizeof(float));
         }
         l.parameters_at = append(&at, n_parameters * sizeof(float));
         l.m_at = append(&at, n_parameters * sizeof(float));

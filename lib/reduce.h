@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "include/fragment.h"
+#include "include/slot.h"
 
 #define REDUCE_BLOCK    16384u /* parameters that are added up by one learner */
 #define REDUCE_SUMS_MAX 16u    /* of a lane, beside its gradient */
@@ -30,10 +31,13 @@ typedef struct ReduceLayout {
         uint64_t block_sums_at[2]; /* double [blocks]: squares of the reduced gradient */
         uint64_t parameters_at;    /* float [parameters], and what Adam remembers of them: */
         uint64_t m_at, v_at;
+        uint64_t n_rows; /* of a round's batch, at most */
+        uint64_t outputs_at
+                        [2]; /* float [2][n_rows]: what the network says of each row; two banks for the same reason */
         uint64_t bytes;
 } ReduceLayout;
 
-void reduce_layout(uint64_t n_parameters, ReduceLayout *ret);
+void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayout *ret);
 
 /* Until all n learners have come. 0; -ETIMEDOUT: one has not, and the memory is of no more use. */
 int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec);

@@ -135,6 +135,14 @@ static int space_check(const ActordSpace *space, int first, bool action) {
 static_assert(SPEC_FIELD_OBSERVATION_BOUNDS == SPEC_FIELD_OBSERVATION_KIND + 4, "order of space_check()");
 static_assert(SPEC_FIELD_ACTION_BOUNDS == SPEC_FIELD_ACTION_KIND + 4, "order of space_check()");
 
+static bool stack_possible(const ActordEnvSpec *spec) {
+        const ActordSpace *space = &spec->observation;
+
+        return spec->stack == 0 ||
+               (spec->stack >= 2 && spec->stack <= ACTORD_STACK_MAX && space->kind == ACTORD_BOX &&
+                               space->n_dims >= 2 && space->shape[0] == spec->stack);
+}
+
 static int spec_first_impossible(const ActordEnvSpec *spec) {
         const uint32_t known = ACTORD_ENV_STICKY | ACTORD_ENV_TRUNCATES;
         int field;
@@ -158,8 +166,10 @@ static int spec_first_impossible(const ActordEnvSpec *spec) {
         if (spec->snapshot_bytes > SNAPSHOT_BYTES_MAX ||
                         (spec->flags & ACTORD_ENV_STICKY && spec->snapshot_bytes > 0))
                 return SPEC_FIELD_SNAPSHOT;
-        if ((spec->flags & ~known) != 0 || spec->reserved != 0)
+        if ((spec->flags & ~known) != 0)
                 return SPEC_FIELD_FLAGS;
+        if (!stack_possible(spec))
+                return SPEC_FIELD_STACK;
         return SPEC_FIELD_NONE;
 }
 
@@ -226,18 +236,20 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, Seg
                 return -EINVAL;
 
         l.observation_bytes = space_numbers(&spec->observation) * element_bytes(spec->observation.element);
+        l.frames = spec->stack > 0 ? spec->stack : 1;
+        l.frame_bytes = l.observation_bytes / l.frames;
         l.action_bytes = space_numbers(&spec->action) * element_bytes(spec->action.element);
         l.finals_max = truncations_max(spec, envs, steps);
         l.snapshot_bytes = spec->snapshot_bytes;
         l.snapshot_stride = sizeof(SlotState) + align_up(l.observation_bytes, COLUMN_ALIGN) +
                             align_up(l.snapshot_bytes, COLUMN_ALIGN);
 
-        l.observations_at = span_append(&span, rows + envs, l.observation_bytes);
+        l.observations_at = span_append(&span, rows + l.frames * envs, l.frame_bytes);
         l.actions_at = span_append(&span, rows, l.action_bytes);
         l.rewards_at = span_append(&span, rows, sizeof(double));
         l.log_probabilities_at = span_append(&span, rows, sizeof(float));
         l.ends_at = span_append(&span, rows, sizeof(uint8_t));
-        l.finals_at = span_append(&span, l.finals_max, l.observation_bytes);
+        l.finals_at = span_append(&span, l.finals_max, l.frame_bytes);
         l.snapshots_at[0] = span_append(&span, envs, l.snapshot_stride);
         l.snapshots_at[1] = span_append(&span, envs, l.snapshot_stride);
         l.exchange_at = span_append(&span, 1, sizeof(Exchange));
@@ -247,6 +259,32 @@ int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, Seg
         l.segment_bytes = align_up(span.bytes, PAGE_ALIGN);
         *ret = l;
         return 0;
+}
+
+/* The last n frames that a row's slot has seen. */
+static void frames_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint32_t n,
+                uint8_t *ret) {
+        uint32_t reach = stack_reach(ends, l->envs, row, (uint32_t) l->frames - 1);
+        const uint8_t *newest = segment_observation(segment, l, row);
+
+        for (uint32_t k = 0; k < n; k++)
+                memcpy(ret + k * l->frame_bytes,
+                                newest - (uint64_t) stack_back(n, reach, k) * l->envs * l->frame_bytes,
+                                l->frame_bytes);
+}
+
+void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
+                void *ret_observation) {
+        frames_read(segment, l, ends, row, (uint32_t) l->frames, ret_observation);
+}
+
+void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
+                void *ret_observation) {
+        uint32_t n = (uint32_t) l->frames - 1;
+
+        frames_read(segment, l, ends, row, n, ret_observation);
+        memcpy((uint8_t *) ret_observation + n * l->frame_bytes, segment_final(segment, l, i),
+                        l->frame_bytes);
 }
 
 int policy_layout(const Network *network, PolicyLayout *ret) {
@@ -293,6 +331,7 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         if (r < 0)
                 return r;
         if (algorithm_store_bytes(settings, network_observation_bytes(&page.network),
+                            network_frames(&page.network, spec),
                             page.network.n_action) > settings->learner_memory_max_bytes)
                 return -ENOSPC;
         r = segment_layout(spec, settings->envs_per_actor, settings->rollout_steps, &page.segment);

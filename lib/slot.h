@@ -32,12 +32,13 @@
         X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                                              \
         X(INSTANCE, "instance_bytes: more than 1 GiB")                                                                               \
         X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                                           \
-        X(FLAGS, "flags or reserved: unknown bits")                                                                                  \
+        X(FLAGS, "flags: unknown bits")                                                                                              \
         X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")                                  \
         X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its MemoryMax=")                    \
         X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no larger than what they read") \
         X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, EnvsPerActor=) too large") \
-        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change")
+        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change") \
+        X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -86,9 +87,33 @@ static inline void *segment_snapshot_bytes(
                ((l->observation_bytes + 63) & ~UINT64_C(63));
 }
 
-/* Row t * E + e of the columns. */
+/* Row t * E + e of the columns; of an observation that is a stack, the newest frame. */
 static inline void *segment_observation(void *segment, const SegmentLayout *l, uint64_t row) {
-        return (uint8_t *) segment + l->observations_at + row * l->observation_bytes;
+        return (uint8_t *) segment + l->observations_at + ((l->frames - 1) * l->envs + row) * l->frame_bytes;
+}
+
+/* A frame that slot e has seen before row 0: k, at most K - 1, rows earlier. */
+static inline void *segment_frame_before(void *segment, const SegmentLayout *l, uint32_t e, uint64_t k) {
+        return (uint8_t *) segment + l->observations_at +
+               ((l->frames - 1 - k) * l->envs + e) * l->frame_bytes;
+}
+
+/* How many of the frames before a row's own are its episode's, up to `most`: behind these its first one is repeated. What lies before
+ * row 0 is taken as it is. */
+static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t row, uint32_t most) {
+        for (uint32_t n = 0; n < most; n++) {
+                if (row < envs)
+                        return most;
+                row -= envs;
+                if (ends[row] != END_NOT)
+                        return n;
+        }
+        return most;
+}
+
+/* Frame k, 0 the oldest, of K, as the number of rows that it lies before its stack's own. */
+static inline uint32_t stack_back(uint32_t frames, uint32_t reach, uint32_t k) {
+        return frames - 1 - k < reach ? frames - 1 - k : reach;
 }
 
 static inline void *segment_action(void *segment, const SegmentLayout *l, uint64_t row) {
@@ -108,12 +133,19 @@ static inline uint8_t *segment_ends(void *segment, const SegmentLayout *l) {
 }
 
 static inline void *segment_final(void *segment, const SegmentLayout *l, uint64_t i) {
-        return (uint8_t *) segment + l->finals_at + i * l->observation_bytes;
+        return (uint8_t *) segment + l->finals_at + i * l->frame_bytes;
 }
 
 static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) {
         return (Exchange *) ((uint8_t *) segment + l->exchange_at);
 }
+
+/* The whole observation of row t * E + e. `ends`: of this segment, or a copy; whatever they say, nothing but frames of the slot is read. */
+void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
+                void *ret_observation);
+/* The one that followed the truncated step of that row, whose own part is final i. */
+void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
+                void *ret_observation);
 
 /* A policy's parts. */
 static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t version) {

@@ -26,6 +26,8 @@ extern "C" {
 typedef enum ActordSpaceKind { ACTORD_DISCRETE = 1, ACTORD_MULTI_DISCRETE, ACTORD_BOX } ActordSpaceKind;
 typedef enum ActordElement { ACTORD_F32 = 1, ACTORD_F64, ACTORD_I32, ACTORD_U8 } ActordElement;
 
+#define ACTORD_STACK_MAX 16u
+
 enum {
         ACTORD_ENV_STICKY = 1u << 0,    /* cannot snapshot: lives in its warm actor, a crash loses the current episode */
         ACTORD_ENV_TRUNCATES = 1u << 1, /* step() may set `truncated` by itself, besides horizon_steps */
@@ -50,7 +52,10 @@ typedef struct ActordEnvSpec {
         double solved_return;           /* registered threshold; NaN where there is none */
         uint64_t instance_bytes;        /* at most 1 GiB */
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
-        uint32_t flags, reserved;
+        uint32_t flags;
+        /* K, 2 to ACTORD_STACK_MAX: an observation is the last K frames, the oldest first, one for each of the first of its sizes; in front of an
+         * episode's first frame lies the same one. Then each frame is stored once. 0: observations are not such. */
+        uint32_t stack;
 } ActordEnvSpec;
 
 typedef struct ActordOption { char key[32]; char value[224]; } ActordOption;    /* a row of the job file's [Environment] */

@@ -17,6 +17,8 @@ RUNS = int(sys.argv[sys.argv.index("--runs") + 1]) if "--runs" in sys.argv else 
 ACTING = ("Scaling.Actors=2", "Actor.RolloutSteps=256", "Learner.Epochs=1", "Learner.Updates=full-batch", "Learner.MinibatchSize=",
           "Job.StopReturn=", "Learner.Threads=1")
 NETWORKS = {"64 64": 40_000, "512 512": 6_000, "1024 1024": 2_000}
+# Of several learners: as many steps as last for some seconds, since starting is not what is compared.
+LEARNING = {"64 64": 131_072, "256 256": 16_384, "512 512": 8_192}
 
 
 def compare(title, job, arms):
@@ -46,9 +48,10 @@ def acting():
 
 def learners():
     base = ("Scaling.Actors=2", "Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.Epochs=20", "Learner.MinibatchSize=1024",
-            "Job.StopReturn=", "Learner.Threads=1", "Job.StopSteps=4096", "Billing.ColdStartSec=0", "Distribution.Policy=multi-learner")
-    for layers in "64 64", "256 256", "512 512":
-        arms = {f"{n} learner{'s' if n > 1 else ''}": (*base, f"Learner.HiddenLayers={layers}", f"Distribution.Learners={n}") for n in (1, 2, 4)}
+            "Job.StopReturn=", "Learner.Threads=1", "Billing.ColdStartSec=0", "Distribution.Policy=multi-learner")
+    for layers, steps in LEARNING.items():
+        arms = {f"{n} learner{'s' if n > 1 else ''}": (*base, f"Job.StopSteps={steps}", f"Learner.HiddenLayers={layers}", f"Distribution.Learners={n}")
+                for n in (1, 2, 4)}
         for n in 1, 2, 4:
             arms[f"central, {n}"] = (*arms[f"{n} learner{'s' if n > 1 else ''}"], "Distribution.Policy=central")
         compare(f"CartPole-v1, 20 epochs of 1,024 rows, hidden layers {layers}", "cartpole", arms)

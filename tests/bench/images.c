@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What seeing costs: one frame through the forward pass of an actor, and one row of a learner's update, for the networks of papers. */
+/* What seeing costs: frames through the forward pass of an actor, one at a time and as many as it has environments, and rows through a learner's
+ * passes, for the networks of papers, beside what one large product of matrices reaches on this core. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "learner/blas.h"
+#include "learner/gradient.h"
+#include "learner/kernels.h"
 #include "lib/forward.h"
 #include "tests/unit/learner-fixture.h"
 
-enum { ENVS = 8, STEPS = 32, ROUNDS = 3, FRAMES = 50 };
+enum { ENVS = 8, STEPS = 32, ROUNDS = 5, FRAMES = 48, SIDE = 768 };
 
 static double now_msec(void) {
         struct timespec ts;
@@ -21,14 +24,89 @@ static double least(double a, double b) {
         return a < b ? a : b;
 }
 
+/* Giga-operations a second of a large sgemm. */
+static double peak_measure(void) {
+        float *a = g_new0(float, SIDE *SIDE), *b = g_new0(float, SIDE *SIDE), *c = g_new0(float, SIDE *SIDE);
+        double best = 1e9, start;
+
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                start = now_msec();
+                blas_forward(a, b, SIDE, SIDE, SIDE, c);
+                best = least(best, now_msec() - start);
+        }
+        g_free(a);
+        g_free(b);
+        g_free(c);
+        return 2e-6 * SIDE * SIDE * SIDE / best;
+}
+
+/* Multiplications and additions of one row: forwards; backwards there are as many for the weights, and for what a layer reads. */
+static void operations_count(const Network *network, double *ret_forward, double *ret_backward) {
+        *ret_forward = *ret_backward = 0;
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *l = &network->layers[i];
+                double n = l->kind == LAYER_PARAMETER ? 0 : 2.0 * l->n_reads * l->n_out;
+
+                *ret_forward += n;
+                *ret_backward += l->input == i ? n : 2 * n;
+        }
+}
+
+/* Full shards through the learner's passes. */
+static void passes_measure(const Bed *bed, double peak) {
+        const Network *network = &bed->page.network;
+        float *gradient = g_new0(float, network->n_parameters + 64);
+        const float *parameters = policy_numbers(
+                        policy_bank(bed->policy, &bed->page.policy, 0), bed->page.policy.parameters_at);
+        double forward = 1e9, backward = 1e9, forward_n, backward_n, start;
+        Pass *pass;
+
+        g_assert_cmpint(pass_new(network, &pass), ==, 0);
+        for (size_t i = 0; i < (size_t) network->n_observation * SHARD_ROWS_MAX; i++)
+                pass->input[i] = (float) (i * 37 % 256) * FORWARD_PIXEL;
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                start = now_msec();
+                pass_forward(pass, parameters);
+                forward = least(forward, now_msec() - start);
+                start = now_msec();
+                pass_backward(pass, parameters, false, gradient);
+                backward = least(backward, now_msec() - start);
+        }
+        operations_count(network, &forward_n, &backward_n);
+        printf("%-22s forward %6.0f rows/s (%2.0f %% of sgemm's operations), gradient %6.0f rows/s (%2.0f %%)\n",
+                        "", SHARD_ROWS_MAX / forward * 1e3,
+                        100 * SHARD_ROWS_MAX * forward_n / forward * 1e-6 / peak,
+                        SHARD_ROWS_MAX / backward * 1e3,
+                        100 * SHARD_ROWS_MAX * backward_n / backward * 1e-6 / peak);
+        pass_free(pass);
+        g_free(gradient);
+}
+
+/* Microseconds a frame, n at a time. */
+static double act_measure(const Bed *bed, Forward *forward, uint32_t n) {
+        float parameters[2 * 6 * ENVS];
+        double best = 1e9, start;
+
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                start = now_msec();
+                for (uint32_t i = 0; i < FRAMES; i += n)
+                        forward_rows(forward, policy_bank(bed->policy, &bed->page.policy, 0),
+                                        &bed->page.policy,
+                                        segment_observation(bed->segments[0], &bed->page.segment, i),
+                                        bed->page.segment.observation_bytes, n, parameters, NULL);
+                best = least(best, (now_msec() - start) / FRAMES);
+        }
+        return best * 1e3;
+}
+
 /* One pass over the data: each row is computed once to learn from it, and once forwards before. */
-static void measure(const char *name, const char *network, const uint32_t shape[3]) {
+static void measure(const char *name, const char *network, const uint32_t shape[3], double peak) {
         g_autofree char *sections = g_strdup_printf(
                         "[Actor]\nEnvsPerActor=%d\nRolloutSteps=%d\n[Learner]\nEpochs=1\nMinibatchSize=256\n"
                         "SharedNetwork=yes\nActivation=relu\n%s\n",
                         ENVS, STEPS, network);
         ActordEnvSpec spec = bed_spec_box(1, 1, 6);
-        double act = 1e9, learn = 1e9, start;
+        double learn = 1e9, start;
         Forward *forward;
         Bed bed = {};
 
@@ -49,28 +127,26 @@ static void measure(const char *name, const char *network, const uint32_t shape[
         }
 
         g_assert_cmpint(forward_new(&bed.page.network, &bed.page.spec, &forward), ==, 0);
-        for (uint32_t round = 0; round < ROUNDS; round++) {
-                float parameters[6];
-
-                start = now_msec();
-                for (uint32_t i = 0; i < FRAMES; i++)
-                        forward_row(forward, policy_bank(bed.policy, &bed.page.policy, 0), &bed.page.policy,
-                                        segment_observation(bed.segments[0], &bed.page.segment, i),
-                                        parameters, NULL);
-                act = least(act, (now_msec() - start) / FRAMES);
-        }
-        printf("%-22s %8" PRIu64 " parameters: act %7.1f us a frame, learn %6.0f rows/s of CPU\n", name,
-                        bed.page.network.n_parameters, act * 1e3, 1e3 / learn);
+        printf("%-22s %8" PRIu64
+               " parameters: act %5.1f us a frame, %5.1f us of %d at once; learn %6.0f rows/s of CPU\n",
+                        name, bed.page.network.n_parameters, act_measure(&bed, forward, 1),
+                        act_measure(&bed, forward, ENVS), ENVS, 1e3 / learn);
+        passes_measure(&bed, peak);
         forward_free(forward);
         bed_close(&bed);
 }
 
 int main(void) {
-        printf("OpenBLAS has %s kernels\n", blas_kernel_name());
-        measure("Catch", "Convolutions=16x3/1+1 16x3/2\nHiddenLayers=64", (uint32_t[3]){ 1, 10, 5 });
+        double peak = peak_measure();
+
+        printf("OpenBLAS has %s kernels, and a product of %d x %d reaches %.0f GFLOPS\n", blas_kernel_name(),
+                        SIDE, SIDE, peak);
+        measure("Catch", "Convolutions=16x3/1+1 16x3/2\nHiddenLayers=64", (uint32_t[3]){ 1, 10, 5 }, peak);
         measure("Nature, 4 x 84 x 84", "Convolutions=32x8/4 64x4/2 64x3/1\nHiddenLayers=512",
-                        (uint32_t[3]){ 4, 84, 84 });
+                        (uint32_t[3]){ 4, 84, 84 }, peak);
         measure("MinionsRL, 3 x 84 x 84", "Convolutions=16x8/4+2 32x4/2+2 256x11/1\nHiddenLayers=0",
-                        (uint32_t[3]){ 3, 84, 84 });
+                        (uint32_t[3]){ 3, 84, 84 }, peak);
+        measure("Mnih 2013, 4 x 84 x 84", "Convolutions=16x8/4 32x4/2\nHiddenLayers=256",
+                        (uint32_t[3]){ 4, 84, 84 }, peak);
         return 0;
 }

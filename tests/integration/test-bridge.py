@@ -253,7 +253,10 @@ def forgets():
 def wrappers():
     sets = ["--set", "Actor.Python=" + venv()]
     r = ctl("env", "show", "gym:CartPole-v1", *sets, "--set", "Wrappers=TimeLimit(20) FrameStackObservation(stack_size=4)")
-    assert "4x4 numbers (float32)" in r.out, r.out
+    assert "4x4 numbers (float32)" in r.out and "frames:       the last 4, each stored once" in r.out, r.out
+    for other in "FrameStackObservation(4, padding_type='zero')", "FrameStackObservation(4) FlattenObservation":
+        r = ctl("env", "show", "gym:CartPole-v1", *sets, "--set", "Wrappers=" + other)
+        assert r.status == 0 and "frames:" not in r.out, r.out
     r = ctl("env", "rollout", "gym:CartPole-v1", *sets, "--set", "Wrappers=TimeLimit(7)", "--steps", "50")
     assert '"step": 6,' in r.out and [json.loads(x)["truncated"] for x in r.out.splitlines() if '"step": 6,' in x] == [True], r.out
     r = ctl("env", "rollout", "gym:Pendulum-v1", *sets, "--set", "max_episode_steps=4294967299", "--steps", "5")

@@ -125,7 +125,7 @@ static inline Answer bed_learn(Bed *bed, uint64_t update, uint32_t n_actors) {
 }
 
 static inline void bed_observe(const Bed *bed, GRand *rand, void *ret_observation) {
-        for (uint32_t k = 0; k < bed->page.network.n_observation; k++)
+        for (uint32_t k = 0; k < bed->page.network.n_observation / bed->page.segment.frames; k++)
                 if (bed->page.spec.observation.element == ACTORD_U8)
                         ((uint8_t *) ret_observation)[k] = (uint8_t) g_rand_int_range(rand, 0, 256);
                 else
@@ -141,6 +141,9 @@ static inline void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t se
 
         for (uint64_t i = 0; i < (uint64_t) (l->steps + 1) * l->envs; i++)
                 bed_observe(bed, rand, segment_observation(segment, l, i));
+        for (uint64_t i = l->envs; i < l->frames * l->envs; i++)
+                bed_observe(bed, rand,
+                                segment_frame_before(segment, l, (uint32_t) (i % l->envs), i / l->envs));
         for (uint32_t e = 0; e < l->envs; e++)
                 *segment_snapshot(segment, l, bank ^ 1, e) = *segment_snapshot(segment, l, bank, e);
         for (uint32_t e = 0; e < l->envs; e++)

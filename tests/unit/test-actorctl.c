@@ -82,6 +82,7 @@ static void test_exit_statuses(void) {
                 [PLAN_END_RUNTIME] = STATUS_OK,
                 [PLAN_END_INTERRUPTED] = STATUS_INTERRUPTED,
                 [PLAN_END_FAILED] = STATUS_FAILED,
+                [PLAN_END_REDISTRIBUTED] = STATUS_FAILED, /* of a life, never of a job */
         };
 
         g_assert_cmpuint(G_N_ELEMENTS(expected), ==, _PLAN_END_MAX);

@@ -17,6 +17,7 @@ typedef struct Case {
         uint32_t n_updates; /* in so many rounds */
         bool continuous;    /* takes such actions too */
         bool image;         /* seen as bytes, through convolutions */
+        uint32_t stack;     /* frames of it that are stored once */
 } Case;
 
 static void open_bed(Bed *bed, const Case *c, bool continuous, uint32_t n_threads, int state_fd,
@@ -35,6 +36,7 @@ static void open_bed(Bed *bed, const Case *c, bool continuous, uint32_t n_thread
                         .n_dims = 3,
                         .shape = { 2, 9, 8 },
                         .high = 255 };
+        spec.stack = c->stack;
         bed_settings("CartPole-v1", sections, &bed->settings);
         bed_open(bed, &spec, state_fd, checkpoint_fd);
         bed_restore(bed);
@@ -204,6 +206,11 @@ int main(int argc, char *argv[]) {
                                 .image = true },
                 { "dqn", "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nNSteps=3\nTargetInterval=7",
                                 .image = true },
+                { "ppo", "Epochs=2\nMinibatchSize=96\nSharedNetwork=yes", .image = true, .stack = 2 },
+                { "impact", "Epochs=3\nMinibatchSize=192\nBufferBatches=2\nTargetInterval=5", .image = true,
+                                .stack = 2 },
+                { "dqn", "MinibatchSize=96\nReplaySize=1200\nReplayMin=500\nNSteps=3\nTargetInterval=7",
+                                .image = true, .stack = 2 },
         };
 
         g_test_init(&argc, &argv, NULL);
@@ -213,8 +220,9 @@ int main(int argc, char *argv[]) {
                 add("bandit", &cases[i], test_bandit);
         }
         for (size_t i = 0; i < G_N_ELEMENTS(images); i++) {
-                add("images/threads", &images[i], test_threads);
-                add("images/checkpoint", &images[i], test_checkpoint);
+                add(images[i].stack > 0 ? "stacks/threads" : "images/threads", &images[i], test_threads);
+                add(images[i].stack > 0 ? "stacks/checkpoint" : "images/checkpoint", &images[i],
+                                test_checkpoint);
         }
         g_test_add_func("/algorithms/keys", test_keys);
         g_test_add_data_func("/algorithms/table", cases, test_table);

@@ -151,10 +151,40 @@ static void test_convolutions(void) {
         check_convolutions(&wide, (uint32_t[3]){ 3, 44, 48 }, ACTORD_U8);
 }
 
+/* Rows side by side have the bits that each has alone. */
+static void test_rows(void) {
+        static const setting_convolutions layers = { 2, 0, { { 5, 3, 2, 1 }, { 9, 4, 1, 0 } } };
+        enum { ROWS = 7, BYTES = 2 * 8 * 9 };
+        float together[ROWS][2 * 3], values[ROWS];
+        uint8_t observations[ROWS][BYTES];
+        ActordRandom random;
+        Forward *forward;
+        Fixture f;
+
+        fixture_make(&f, &layers, (uint32_t[3]){ 2, 8, 9 }, ACTORD_U8);
+        random_begin(&random, 5, RANDOM_INIT, 0, 0, 0);
+        for (uint32_t r = 0; r < ROWS; r++)
+                for (uint32_t i = 0; i < BYTES; i++)
+                        observations[r][i] = (uint8_t) random_below(&random, 256);
+
+        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
+        forward_rows(forward, f.bank, &f.page.policy, observations, BYTES, ROWS, together[0], values);
+        for (uint32_t r = 0; r < ROWS; r++) {
+                float alone[2 * 3], value;
+
+                forward_row(forward, f.bank, &f.page.policy, observations[r], alone, &value);
+                g_assert_cmpmem(together[r], 3 * sizeof(float), alone, 3 * sizeof(float));
+                g_assert_cmpmem(&values[r], sizeof(float), &value, sizeof(float));
+        }
+        (void) forward_free(forward);
+        free(f.bank);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
         g_test_add_func("/forward-images/convolutions", test_convolutions);
+        g_test_add_func("/forward-images/rows", test_rows);
 
         return g_test_run();
 }

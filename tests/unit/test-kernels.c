@@ -65,6 +65,25 @@ static void test_products(void) {
                 }
 }
 
+/* Bytes of whole lanes and of those that are left over. */
+static void test_pixels(void) {
+        enum { N = 43, STRIDE = 32 };
+        g_autoptr(GRand) rand = g_rand_new_with_seed(9);
+        uint8_t bytes[KERNEL_LANES][N];
+        const uint8_t *rows[KERNEL_LANES];
+        float columns[N][STRIDE];
+
+        for (uint32_t r = 0; r < KERNEL_LANES; r++) {
+                rows[r] = bytes[r];
+                for (uint32_t k = 0; k < N; k++)
+                        bytes[r][k] = (uint8_t) g_rand_int_range(rand, 0, 256);
+        }
+        kernel_pixels(rows, N, 1.0f / 255.0f, STRIDE, columns[0]);
+        for (uint32_t k = 0; k < N; k++)
+                for (uint32_t r = 0; r < KERNEL_LANES; r++)
+                        g_assert_cmpfloat(columns[k][r], ==, (float) bytes[r][k] * (1.0f / 255.0f));
+}
+
 static void test_activations(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(2);
 
@@ -193,6 +212,7 @@ static void test_sums(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/kernels/products", test_products);
+        g_test_add_func("/kernels/pixels", test_pixels);
         g_test_add_func("/kernels/activations", test_activations);
         g_test_add_func("/kernels/tanh", test_tanh);
         g_test_add_func("/kernels/elementary", test_elementary);

@@ -12,6 +12,7 @@ typedef struct Fixture {
         PriceSheet *sheet;
         Usage usage;
         SchedulerState state;
+        bool step;
 } Fixture;
 
 static void set_up(Fixture *f, const void *text) {
@@ -37,6 +38,7 @@ static Plan lease(Fixture *f, uint64_t round, uint32_t end) {
                 .sheet = f->sheet,
                 .usage = &f->usage,
                 .scheduler = &f->state,
+                .step = f->step,
                 .round = round,
                 .acknowledged = 7,
                 .end = end,
@@ -58,6 +60,11 @@ static void test_no_budget(Fixture *f, const void *text) {
         g_assert_cmpuint(plan.decision.id, ==, 1);
         g_assert_cmpuint(plan.acknowledged, ==, 7);
         g_assert_cmpuint(plan.end, ==, PLAN_END_NOT);
+
+        f->step = true;
+        plan = lease(f, 3, PLAN_END_NOT);
+        g_assert_cmpuint(plan.through_round, ==, 4);
+        f->step = false;
         g_assert_cmpuint(plan.stop_deadline_nsec, ==, 0);
 
         /* One decision for the whole job, and nothing that moves by looking. */

@@ -129,7 +129,10 @@ static void test_migration(void) {
         assert_ok(ledger_open(path, &ledger));
         job = job_new(ledger);
         assert_ok(ledger_exec(ledger, "DROP TABLE decisions; ALTER TABLE jobs DROP COLUMN scheduler_data; "
-                                      "PRAGMA user_version = 1"));
+                                      "ALTER TABLE jobs DROP COLUMN distribution; "
+                                      "ALTER TABLE jobs DROP COLUMN distribution_reason; "
+                                      "ALTER TABLE jobs DROP COLUMN distribution_life; "
+                                      "ALTER TABLE jobs DROP COLUMN learners; PRAGMA user_version = 1"));
         ledger = ledger_close(ledger);
 
         assert_ok(ledger_open(path, &ledger));

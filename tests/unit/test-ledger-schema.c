@@ -76,6 +76,8 @@ static void test_older_file(void) {
         g_assert_cmpint(ask(ledger, "SELECT count(*) FROM rounds WHERE noise_scale IS NULL"), ==, 2);
         assert_ok(ledger_decisions(ledger, 1, 0, 100, &decisions, &n));
         free(decisions);
+        g_assert_cmpint(ask(ledger, "SELECT count(*) FROM jobs WHERE distribution IS NULL AND learners = 0"),
+                        ==, 1);
         ledger_close(ledger);
 
         (void) g_unlink(path);

@@ -86,6 +86,9 @@ static void test_job(void) {
         memset(job.policy_sha256, 7, 32);
         job.life = 2;
         job.ended_usec = UINT64_C(1) << 60;
+        job.distribution = g_strdup("multi-learner");
+        job.distribution_reason = g_strdup("learner-bound");
+        job.distribution_life = 3, job.n_learners = 4;
         assert_ok(ledger_job_update(ledger, &job));
         ledger_job_done(&job);
         ledger = ledger_close(ledger);
@@ -97,6 +100,9 @@ static void test_job(void) {
         g_assert_true(job.has_policy && job.policy_sha256[31] == 7);
         g_assert_cmpuint(job.life, ==, 2);
         g_assert_cmpuint(job.ended_usec, ==, UINT64_C(1) << 60);
+        g_assert_cmpstr(job.distribution, ==, "multi-learner");
+        g_assert_cmpstr(job.distribution_reason, ==, "learner-bound");
+        g_assert_true(job.distribution_life == 3 && job.n_learners == 4);
         ledger_job_done(&job);
         ledger_close(ledger);
 }
@@ -425,7 +431,7 @@ static void test_foreign_files(void) {
         g_assert_cmpint(ledger_open(other, &ledger), ==, -EUCLEAN);
 
         assert_ok(ledger_open(newer, &ledger));
-        assert_ok(ledger_exec(ledger, "PRAGMA user_version = 3"));
+        assert_ok(ledger_exec(ledger, "PRAGMA user_version = 1000"));
         ledger = ledger_close(ledger);
         g_assert_cmpint(ledger_open(newer, &ledger), ==, -EUCLEAN);
 

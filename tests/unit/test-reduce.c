@@ -23,10 +23,14 @@ typedef struct Member {
 
 static void test_layout(void) {
         for (uint64_t n = 1; n < 3 * REDUCE_BLOCK; n = n * 3 + 1) {
+                const JobSettings settings = { .n_actors = 3 };
+                JobPage page = { .network.n_parameters = n,
+                        .segment = { .steps = 8, .envs = 2, .finals_max = 4 } };
                 ReduceLayout l;
                 uint64_t at = sizeof(ReduceHead);
 
-                reduce_layout(n, &l);
+                reduce_layout(&settings, &page, &l);
+                g_assert_cmpuint(l.n_rows, ==, 3 * (16 + 2 + 4));
                 g_assert_cmpuint(l.lane_bytes, >=, n * sizeof(float));
                 g_assert_cmpuint(l.lane_bytes % 64, ==, 0);
                 for (unsigned bank = 0; bank < 2; bank++) {
@@ -36,9 +40,15 @@ static void test_layout(void) {
                                         l.lanes_at[bank] + GRADIENT_PARTS * l.lane_bytes);
                         g_assert_cmpuint(l.block_sums_at[bank], >=,
                                         l.sums_at[bank] + GRADIENT_PARTS * REDUCE_SUMS_MAX * sizeof(double));
-                        at = l.block_sums_at[bank] + (n + REDUCE_BLOCK - 1) / REDUCE_BLOCK * sizeof(double);
+                        g_assert_cmpuint(l.outputs_at[bank], >=,
+                                        l.block_sums_at[bank] + (n + REDUCE_BLOCK - 1) / REDUCE_BLOCK *
+                                                                                sizeof(double));
+                        at = l.outputs_at[bank] + 2 * l.n_rows * sizeof(float);
                 }
-                g_assert_cmpuint(l.bytes, >=, at);
+                g_assert_cmpuint(l.parameters_at, >=, at);
+                g_assert_cmpuint(l.m_at, >=, l.parameters_at + n * sizeof(float));
+                g_assert_cmpuint(l.v_at, >=, l.m_at + n * sizeof(float));
+                g_assert_cmpuint(l.bytes, >=, l.v_at + n * sizeof(float));
         }
 }
 

@@ -86,7 +86,10 @@ static void test_spec(void) {
         REFUSED(SNAPSHOT, spec.snapshot_bytes = SNAPSHOT_BYTES_MAX + 1);
         REFUSED(SNAPSHOT, spec.flags = ACTORD_ENV_STICKY);
         REFUSED(FLAGS, spec.flags = 1u << 2);
-        REFUSED(FLAGS, spec.reserved = 1);
+        REFUSED(STACK, spec.stack = 1);
+        REFUSED(STACK, spec.stack = 2);
+        REFUSED(STACK, (spec.stack = 3, spec.observation = box_make(ACTORD_U8, 3, 2, 4)));
+        REFUSED(STACK, (spec.stack = 17, spec.observation = box_make(ACTORD_U8, 3, 17, 4)));
 
         g_assert_null(spec_field_to_string(-1));
         g_assert_null(spec_field_to_string(_SPEC_FIELD_MAX));

@@ -7,6 +7,7 @@ import ast, difflib, importlib, io, os, pickle, random, sys, traceback
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
 HORIZON_MAX = 1 << 24  # that can be told
+STACK_MAX = 16
 SNAPSHOT_UNIT = 4096  # processes should agree on a size, though they may disagree by some bytes of it
 SNAPSHOT_BYTES_MAX = (64 << 20) - SNAPSHOT_UNIT
 
@@ -181,9 +182,17 @@ def horizon(env):
     return least if least <= HORIZON_MAX else 0
 
 
+def stack(env):
+    """How many frames an observation is made of, where it is a stack as actord/env.h has them; 0: it is none."""
+    kind = gym.wrappers.FrameStackObservation
+    if type(env) is not kind or getattr(env, "padding_type", "") != "reset" or not 2 <= env.stack_size <= STACK_MAX:
+        return 0
+    return int(env.stack_size) if type(env.observation_space) is gym.spaces.Box and len(env.observation_space.shape) >= 2 else 0
+
+
 def describe(env, name):
     threshold = getattr(env.spec, "reward_threshold", None)
-    return space(env, name, False), space(env, name, True), horizon(env), float("nan") if threshold is None else float(threshold)
+    return space(env, name, False), space(env, name, True), horizon(env), float("nan") if threshold is None else float(threshold), stack(env)
 
 
 def action_parts(env):

@@ -151,14 +151,15 @@ static int task_check(PyObject *env) {
         return 0;
 }
 
-static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshold) {
+static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshold, uint32_t *ret_stack) {
         _cleanup_(python_unrefp) PyObject *described = python_call("describe", "(Os)", env, name);
         PyObject *observation, *action;
         int r;
 
         if (!described)
                 return -EINVAL;
-        if (!PyArg_ParseTuple(described, "OOId", &observation, &action, ret_horizon, ret_threshold))
+        if (!PyArg_ParseTuple(described, "OOIdI", &observation, &action, ret_horizon, ret_threshold,
+                            ret_stack))
                 return python_tell();
         r = space_read(observation, &task.observation);
         if (r >= 0)
@@ -175,7 +176,7 @@ static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshol
 
 static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
         _cleanup_(python_unrefp) PyObject *env = NULL;
-        uint32_t horizon;
+        uint32_t horizon, stack;
         double threshold;
         int r;
 
@@ -185,7 +186,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         env = make_env(options, n_options);
         if (!env)
                 return -EINVAL;
-        r = task_learn(env, &horizon, &threshold);
+        r = task_learn(env, &horizon, &threshold, &stack);
         env_close(env);
         if (r < 0)
                 return r;
@@ -201,6 +202,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
                 .instance_bytes = sizeof(GymInstance),
                 .snapshot_bytes = task.snapshot_bytes,
                 .flags = ACTORD_ENV_TRUNCATES | (task.snapshot_bytes == 0 ? ACTORD_ENV_STICKY : 0),
+                .stack = stack,
         };
         (void) snprintf(ret->name, sizeof(ret->name), ENVIRONMENT_GYM_PREFIX "%.48s", name);
         return 0;

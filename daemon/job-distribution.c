@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where a job's fragments run. Under Policy=auto its first rounds are measured, and the choice (daemon/distribution.c) lasts in the job's row: a life that runs elsewhere
+ * ends with a checkpoint, and the next one goes on from there. While it is measured, a lease is one round, so that it makes no difference when the daemon looks. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <string.h>
+#include "include/launch.h"
+#include "lib/environments.h"
+#include "lib/fragment.h"
+#include "lib/settings-print.h"
+
+static uint32_t count_cpus(void) {
+        cpu_set_t set;
+
+        return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
+}
+
+/* A word that a newer program wrote is none. */
+static bool is_chosen(const Job *job) {
+        return job->row.distribution && choice_distribution_from_string(job->row.distribution) >= 0;
+}
+
+static bool would_measure(const Job *job, const char **ret_why) {
+        *ret_why = NULL;
+        return job->row.purpose == LAUNCH_TRAIN &&
+               distribution_measures(&job->settings, scheduler_decides(&job->scheduler), ret_why);
+}
+
+uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why) {
+        uint32_t choice, n_learners = job->settings.n_learners;
+        const char *why, *unmeasured;
+
+        assert(job);
+
+        if (is_chosen(job) && job->row.life >= job->row.distribution_life) {
+                choice = (uint32_t) choice_distribution_from_string(job->row.distribution);
+                n_learners = (uint32_t) job->row.n_learners;
+                why = job->row.distribution_reason;
+        } else {
+                choice = distribution_choose(&job->settings, &why);
+                if (!would_measure(job, &unmeasured) && unmeasured)
+                        why = unmeasured;
+        }
+        if (ret_n_learners)
+                *ret_n_learners = n_learners;
+        if (ret_why)
+                *ret_why = why;
+        return choice;
+}
+
+/* A directory that the submitter named is open only in the daemon that the job was submitted to: without it there is no other life. */
+static bool can_restart(const Job *job) {
+        return !environment_directory(&job->settings) || job->directory_fd >= 0;
+}
+
+bool job_measures(const Job *job) {
+        const char *why;
+
+        assert(job);
+
+        return would_measure(job, &why) && !is_chosen(job) && can_restart(job);
+}
+
+bool job_moves(const Job *job) {
+        assert(job);
+
+        /* What is not written down could be forgotten, and the next life would run where this one did. */
+        return is_chosen(job) && job->row.life < job->row.distribution_life && !job->unsaved;
+}
+
+static void say_choice(const Job *job, const DistributionChoice *choice) {
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_DISTRIBUTION_CHOSEN);
+        log_field(&entry, "ACTORD_DISTRIBUTION=%s", job->row.distribution);
+        log_field(&entry, "ACTORD_LEARNERS=%" PRIu32, choice->n_learners);
+        log_field(&entry, "ACTORD_REASON=%s", choice->why);
+        log_field(&entry, "ACTORD_ROUND_NSEC=%.0f", choice->now_nsec);
+        log_field(&entry, "ACTORD_EXPECTED_ROUND_NSEC=%.0f", choice->then_nsec);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " %s %s, since %s.", job->row.id,
+                        choice->changes ? "changes over to" : "stays with", job->row.distribution,
+                        choice->why);
+}
+
+void job_distribute(Job *job) {
+        const DistributionFacts *facts = &job->progress.distribution.facts;
+        DistributionChoice choice;
+
+        assert(job);
+
+        if (!job_measures(job) || !distribution_measured(facts, &job->settings))
+                return;
+        distribution_decide(
+                        &(DistributionInput){
+                                        .settings = &job->settings,
+                                        .facts = facts,
+                                        .distribution = job_distribution(job, NULL, NULL),
+                                        .n_env_steps = job->progress.statistics.n_env_steps,
+                                        .n_cpus = count_cpus(),
+                        },
+                        &choice);
+        job->row.distribution = strdup(choice_distribution_to_string(choice.distribution));
+        job->row.distribution_reason = strdup(choice.why);
+        job->row.n_learners = choice.n_learners;
+        job->row.distribution_life = job->row.life + (choice.changes && job->link ? 1 : 0);
+        say_choice(job, &choice);
+        (void) job_save(job);
+        job_changed(job, JOB_CHANGE_STATE);
+}
