@@ -67,17 +67,16 @@ static int open_stderr(const Job *job) {
         return fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 }
 
-/* What this life begins with: the file of an evaluation, the newest checkpoint that counts, or nothing. */
+/* What this life begins with: the newest checkpoint that counts, else the file that came with the job, or nothing. */
 static int open_checkpoint(Job *job, uint64_t *ret_round) {
         LedgerCheckpoint checkpoint = {};
         int r;
 
         *ret_round = 0;
-        if (job->row.purpose == LAUNCH_EVALUATE)
-                return job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
-
         r = job->row.life > 1 ? ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint)
                               : -ENOENT;
+        if (r == -ENOENT)
+                return job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
         if (r < 0)
                 return r;
 
@@ -96,7 +95,7 @@ static int open_checkpoint(Job *job, uint64_t *ret_round) {
                 r = ledger_checkpoints_forget(job->manager->ledger, job->row.id);
                 if (r >= 0) {
                         job_schedule_anew(job);
-                        r = -ENOENT;
+                        r = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
                 }
         }
         free(checkpoint.scheduler);

@@ -149,9 +149,9 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
 
         if (s->purpose == LAUNCH_EVALUATE && s->checkpoint_fd < 0)
                 return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "To evaluate takes a checkpoint.");
-        if (s->purpose != LAUNCH_EVALUATE && s->checkpoint_fd >= 0)
+        if (s->purpose == LAUNCH_VERIFY && s->checkpoint_fd >= 0)
                 return sd_bus_error_set(
-                                error, SD_BUS_ERROR_INVALID_ARGS, "Only an evaluation brings a checkpoint.");
+                                error, SD_BUS_ERROR_INVALID_ARGS, "A verification brings no checkpoint.");
 
         if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->mode == DAEMON_SYSTEM && uid != 0)
                 return sd_bus_error_setf(error, BUS_ERROR(SandboxRefused),

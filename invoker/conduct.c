@@ -319,9 +319,14 @@ static void restored(Invoker *i, const Answer *answer) {
                 return;
         }
 
+        /* A job that begins with what another one learned has none of its rounds. */
+        if (training(i) && answer->round != i->invoked->launch.resume_round) {
+                finish_begin(i, PLAN_END_FAILED, FAULT_CHECKPOINT, EINVAL, ACTOR_LEARNER);
+                return;
+        }
         if (i->invoked->launch.has_checkpoint) {
                 i->number = answer->round;
-                i->has_checkpoint = training(i);
+                i->has_checkpoint = training(i) && answer->round > 0;
                 i->checkpoint_round = answer->round;
                 for (uint32_t a = 0; a < i->n_actors; a++)
                         i->round->seats[a].ordinal = i->learner.page->ordinals[a];

@@ -67,7 +67,7 @@ static void list_numbers(TensorList *list, Learner *l) {
 }
 
 /* Named and shaped as CleanRL's modules have them, so that load_state_dict() takes them. */
-static void list_layers(TensorList *list, Learner *l) {
+static void list_parameters(TensorList *list, Learner *l) {
         const Network *network = &l->context.page->network;
         Adam *net = l->runtime->nets[NET_POLICY];
 
@@ -95,6 +95,11 @@ static void list_layers(TensorList *list, Learner *l) {
                 (void) snprintf(name, sizeof(name), "%s.bias", layer->name);
                 tensor_add(list, name, "F32", net->parameters + layer->bias_at, layer->n_units);
         }
+}
+
+static void list_moments(TensorList *list, Learner *l) {
+        Adam *net = l->runtime->nets[NET_POLICY];
+
         tensor_add(list, "adam.m", "F32", net->m, net->n);
         tensor_add(list, "adam.v", "F32", net->v, net->n);
 }
@@ -187,11 +192,20 @@ size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
 
         list_numbers(&list, l);
         list_store_numbers(&list, l);
-        if (l->context.learner == 0) /* the others see what it reads */
-                list_layers(&list, l);
+        if (l->context.learner == 0) { /* the others see what it reads */
+                list_parameters(&list, l);
+                list_moments(&list, l);
+        }
         list_store_columns(&list, l);
         list_snapshots(&list, l, banks);
         list_store_bytes(&list, l);
+        return list.n;
+}
+
+size_t learner_parameters(Learner *l, TensorRow *ret) {
+        TensorList list = { .rows = ret };
+
+        list_parameters(&list, l);
         return list.n;
 }
 

@@ -68,8 +68,13 @@ int learner_restore(Learner *learner);
  * how many, at most SAFETENSORS_ENTRIES_MAX. */
 size_t learner_tensors(Learner *learner, const uint32_t *banks, TensorRow *ret);
 
+/* Of them, the network's parameters alone. */
+size_t learner_parameters(Learner *learner, TensorRow *ret);
+
 /* Names in the metadata; settings stand beside them as "Section.Key", options as "Environment.KEY". */
-#define CHECKPOINT_FORMAT      "actord-checkpoint-1"
+#define CHECKPOINT_FORMAT "actord-checkpoint-1"
+/* A file that holds parameters and nothing else: what a job may begin with, whatever job they come from. */
+#define PARAMETERS_FORMAT      "actord-parameters-1"
 #define METADATA_FORMAT        "format"
 #define METADATA_VERSION       "version"
 #define METADATA_ENVIRONMENT   "environment"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a checkpoint, or from nothing. A file is believed after its numbers have been checked: it may be cut short, come from another
+/* From a checkpoint, from the parameters of another job, or from nothing. A file is believed after its numbers have been checked: it may be cut short, come from another
  * job, or be made up; then the learner says why and goes no further. */
 #include <assert.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-static int read_tensors(Learner *l, const Safetensors *file) {
+static int read_tensors(Learner *l, const Safetensors *file, bool parameters_alone) {
         _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
         size_t n;
         int r;
@@ -61,7 +61,7 @@ static int read_tensors(Learner *l, const Safetensors *file) {
         if (!rows)
                 return -ENOMEM;
 
-        n = learner_tensors(l, NULL, rows);
+        n = parameters_alone ? learner_parameters(l, rows) : learner_tensors(l, NULL, rows);
         for (size_t i = 0; i < n; i++) {
                 r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
                                                    : safetensors_read(file, &rows[i]);
@@ -140,8 +140,24 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
+/* The optimiser, statistics and counters are as in any job that begins. */
+static int begin_with(Learner *l, const Safetensors *file) {
+        Runtime *rt = l->runtime;
+        int r;
+
+        r = l->context.learner == 0 ? read_tensors(l, file, true) : 0;
+        if (r < 0)
+                return r;
+        if (!floats_finite(rt->nets[NET_POLICY]->parameters, rt->nets[NET_POLICY]->n, -INFINITY))
+                return refuse("some of its numbers are not finite%s%s", "", "");
+        if (rt->nets[NET_TARGET])
+                runtime_copy(rt, NET_TARGET, NET_POLICY);
+        return 0;
+}
+
 static int restore_file(Learner *l) {
         _cleanup_(safetensors_closep) Safetensors *file = NULL;
+        const char *format;
         int r;
 
         r = safetensors_open(l->context.checkpoint_fd, &file);
@@ -150,10 +166,14 @@ static int restore_file(Learner *l) {
         if (r < 0)
                 return refuse("it could not be read: %s%s", strerror(-r), "");
 
+        format = safetensors_metadata(file, METADATA_FORMAT);
+        if (format && strcmp(format, PARAMETERS_FORMAT) == 0)
+                return begin_with(l, file);
+
         r = check_metadata(l, file);
         if (r < 0)
                 return r;
-        r = read_tensors(l, file);
+        r = read_tensors(l, file, false);
         if (r < 0)
                 return r;
         if (!numbers_possible(l) || !stores_possible(l->runtime))

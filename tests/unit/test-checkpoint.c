@@ -200,6 +200,62 @@ static void test_other_jobs(void) {
         place_close(&place);
 }
 
+/* The last n - skip of a learner's parameters as a file of their own. */
+static int parameters_of(Bed *bed, size_t skip) {
+        static TensorRow rows[SAFETENSORS_ENTRIES_MAX];
+        const MetadataRow metadata = { METADATA_FORMAT, PARAMETERS_FORMAT };
+        size_t n = learner_parameters(bed->learner, rows);
+        int fd = memfd_create("parameters", MFD_CLOEXEC);
+        uint8_t sha256[32];
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(safetensors_write(fd, rows + skip, n - skip, &metadata, 1, sha256), ==, 0);
+        return fd;
+}
+
+/* A job that begins with another one's parameters begins in everything else: as one does that has drawn them itself. */
+static void test_parameters(void) {
+        Bed before = {}, after = {};
+        const Adam *from, *to;
+        Answer restored;
+        int fd, short_of;
+
+        open_bed(&before, "", -1, -1);
+        bed_restore(&before);
+        play(&before, 0, 3, 0);
+        from = before.learner->runtime->nets[NET_POLICY];
+        fd = parameters_of(&before, 0);
+        short_of = parameters_of(&before, 1);
+
+        open_bed(&after, "[Job]\nSeed=9\n[Learner]\nEpochs=3\n", -1, fd);
+        restored = bed_restore(&after);
+        to = after.learner->runtime->nets[NET_POLICY];
+        g_assert_cmpuint(restored.round, ==, 0);
+        g_assert_cmpuint(restored.policy_version, ==, 0);
+        g_assert_cmpuint(restored.statistics.n_env_steps, ==, 0);
+        g_assert_cmpmem(to->parameters, to->n * sizeof(float), from->parameters, from->n * sizeof(float));
+        g_assert_cmpuint(to->step, ==, 0);
+        g_assert_cmpuint(from->step, >, 0);
+        for (size_t i = 0; i < to->n; i++)
+                g_assert_cmpfloat(to->m[i], ==, 0);
+        g_assert_cmpfloat(after.learner->observation->count, ==, 0);
+
+        /* Other actors do not matter, another network does. */
+        g_assert_cmpuint(restore_from("[Scaling]\nActors=3\n[Actor]\nEnvsPerActor=2\n", fd).fault, ==,
+                        FAULT_NONE);
+        g_assert_cmpuint(restore_from("[Learner]\nHiddenLayers=6 6\n", fd).fault, ==, FAULT_CHECKPOINT);
+        g_assert_cmpuint(restore_from("", short_of).fault, ==, FAULT_CHECKPOINT);
+        before.learner->runtime->nets[NET_POLICY]->parameters[4] = NAN;
+        (void) close(short_of);
+        short_of = parameters_of(&before, 0);
+        g_assert_cmpuint(restore_from("", short_of).fault, ==, FAULT_CHECKPOINT);
+
+        (void) close(short_of);
+        (void) close(fd);
+        bed_close(&before);
+        bed_close(&after);
+}
+
 /* A temporary file with these bytes. */
 static int file_of(const char *content, gsize n) {
         int fd = memfd_create("checkpoint", MFD_CLOEXEC);
@@ -469,6 +525,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/checkpoint/round-trip", test_round_trip);
         g_test_add_func("/checkpoint/fewer-statistics", test_fewer_statistics);
         g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
+        g_test_add_func("/checkpoint/parameters", test_parameters);
         g_test_add_func("/checkpoint/kernels", test_kernels);
         g_test_add_func("/checkpoint/damage", test_damage);
         g_test_add_func("/checkpoint/weights", test_weights);
