@@ -31,7 +31,7 @@ typedef struct Options {
         uint64_t n_jobs;     /* 0: as many as there are CPUs */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
-        char *format, *output, *name, *target, *actions, *state_file;
+        char *format, *output, *name, *from, *target, *actions, *state_file;
         char *video, *gif, *frames;
         bool states;
         uint64_t given; /* bit i: row i of the option table */

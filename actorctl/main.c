@@ -86,7 +86,8 @@ const Verb verbs[] = {
                         "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
                         "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
-                        "aside.\n" },
+                        "aside. With --from it begins with another one, which a tenth of the runs may do\n"
+                        "for; its bill is added.\n" },
         { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
         {},
 };

@@ -144,6 +144,7 @@ static bool take_state(Options *options, const char *value) {
                 options->member = g_strdup(value);                       \
                 return true;                                             \
         }
+NAME(from)
 NAME(video)
 NAME(gif)
 NAME(frames)
@@ -179,6 +180,7 @@ static const OptionRow rows[] = {
         { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100; 1 to record)", take_episodes },
         { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", take_rounds },
         { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", take_target },
+        { "from", 0, "NAME", VERB_SCHEDULER, "go on with what this one has learned", take_from },
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
         { "steps", 0, "N", VERB_ENV, "of a rollout (default 1000), of a bench's run", take_steps },
         { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", take_actions },
@@ -331,6 +333,7 @@ void options_done(Options *options) {
         options->sets = NULL;
         g_clear_pointer(&options->format, g_free);
         g_clear_pointer(&options->name, g_free);
+        g_clear_pointer(&options->from, g_free);
         g_clear_pointer(&options->target, g_free);
         g_clear_pointer(&options->output, g_free);
         g_clear_pointer(&options->actions, g_free);

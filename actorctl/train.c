@@ -2,19 +2,22 @@
 /* A scheduler is trained by a job like any other, whose environment is the job that it will decide over. Its hyper-parameters are those that
  * MinionsRL's paper chose for its scheduler's PPO (table 1; Yu et al., AAAI 2024). Where this differs: the paper updates after each run, this after
  * the two runs that two actors bring at once, by whole batches and in four epochs, since there are half as many updates; it uses the
- * discounted return less the value (Lambda=1), as the authors' code does. */
+ * discounted return less the value (Lambda=1), as the authors' code does.
+ *
+ * With --from it goes on with another training's network, actor and critic, as the paper does when it fine-tunes another task's scheduler: Adam begins
+ * anew, and all that was paid before stands on the new one's bill. */
 #include "actorctl/train.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "actorctl/checkpoint.h"
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
+#include "actorctl/trained-network.h"
 #include "actorctl/trained.h"
 #include "include/bus.h"
 #include "include/environments.h"
@@ -64,33 +67,6 @@ static ExitStatus load_outer(
         return submission_load_text(ret, base, text, NULL);
 }
 
-/* The actor's half of the network, from its first layer to its last. */
-static int read_network(int fd, uint32_t n_choices, float *ret, char **ret_message) {
-        const struct {
-                const char *weight, *bias;
-                size_t n_in, n_out;
-        } layers[] = {
-                { "actor.0.weight", "actor.0.bias", MINIONS_N_FEATURES, MINIONS_UNITS },
-                { "actor.2.weight", "actor.2.bias", MINIONS_UNITS, MINIONS_UNITS },
-                { "actor.4.weight", "actor.4.bias", MINIONS_UNITS, n_choices },
-        };
-        int r;
-
-        for (size_t i = 0; i < G_N_ELEMENTS(layers); i++) {
-                r = checkpoint_floats(fd, "the training's checkpoint", layers[i].weight,
-                                layers[i].n_in * layers[i].n_out, ret, ret_message);
-                if (r < 0)
-                        return r;
-                ret += layers[i].n_in * layers[i].n_out;
-                r = checkpoint_floats(fd, "the training's checkpoint", layers[i].bias, layers[i].n_out, ret,
-                                ret_message);
-                if (r < 0)
-                        return r;
-                ret += layers[i].n_out;
-        }
-        return 0;
-}
-
 /* As much of them as there is room for, and not half a character. */
 static void put_words(char *to, size_t size, const char *words) {
         const char *end;
@@ -100,9 +76,19 @@ static void put_words(char *to, size_t size, const char *words) {
                 memset(to + (end - to), 0, size - (size_t) (end - to));
 }
 
+/* What went into the one that this began with, and into those before. */
+static void put_start(const Trained *from, MinionsModel *model) {
+        put_words(model->start, sizeof(model->start), from->name);
+        put_words(model->start_environment, sizeof(model->start_environment), from->model.environment);
+        model->start_episodes = from->model.start_episodes + from->model.n_episodes;
+        model->start_wall_nsec = from->model.start_wall_nsec + from->model.wall_nsec;
+        model->start_paper = from->model.start_paper + from->model.cost_paper;
+        model->start_full = from->model.start_full + from->model.cost_full;
+}
+
 static void *make_file(const Options *options, const char *file, const JobSettings *inner,
-                const JobStatus *status, const JobBill *bill, int checkpoint_fd, size_t *ret_n,
-                char **ret_message) {
+                const Trained *from, const JobStatus *status, const JobBill *bill, int checkpoint_fd,
+                size_t *ret_n, char **ret_message) {
         uint32_t n_choices = settings_actors_max(inner);
         size_t n = sizeof(MinionsModel) + MINIONS_PARAMETERS(n_choices) * sizeof(float);
         g_autofree MinionsModel *model = g_malloc0(n);
@@ -128,7 +114,9 @@ static void *make_file(const Options *options, const char *file, const JobSettin
         put_words(model->environment, sizeof(model->environment), inner->environment);
         put_words(model->currency, sizeof(model->currency), bill->currency);
         put_words(model->price_sheet, sizeof(model->price_sheet), bill->price_sheet);
-        if (read_network(checkpoint_fd, n_choices, (float *) (model + 1), ret_message) < 0)
+        if (from)
+                put_start(from, model);
+        if (trained_network_read(checkpoint_fd, n_choices, (float *) (model + 1), ret_message) < 0)
                 return NULL;
         *ret_n = n;
         return g_steal_pointer(&model);
@@ -154,7 +142,7 @@ static ExitStatus store(const Options *options, const char *name, const void *da
 }
 
 static ExitStatus keep(const Options *options, Connection *connection, const char *path, const char *file,
-                const char *name, const JobSettings *inner, const JobStatus *status) {
+                const char *name, const JobSettings *inner, const Trained *from, const JobStatus *status) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autofree char *message = NULL;
         g_autofree void *data = NULL;
@@ -173,7 +161,7 @@ static ExitStatus keep(const Options *options, Connection *connection, const cha
                 complain("the training's checkpoint cannot be received");
                 return STATUS_FAILED;
         }
-        data = make_file(options, file, inner, status, bill, fd, &n, &message);
+        data = make_file(options, file, inner, from, status, bill, fd, &n, &message);
         if (!data) {
                 complain("%s", message);
                 return STATUS_FAILED;
@@ -181,8 +169,32 @@ static ExitStatus keep(const Options *options, Connection *connection, const cha
         return store(options, name, data, n);
 }
 
+/* Two bills add up in one currency only, and what is paid for afterwards was paid for in vain. */
+static ExitStatus check_currency(Connection *connection, const char *price_sheet, const Trained *from) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *name, *currency;
+        int r;
+
+        if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListPriceSheets", &reply, NULL) <
+                        0)
+                return STATUS_FAILED;
+        r = sd_bus_message_enter_container(reply, 'a', "(sssss)");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(sssss)", &name, NULL, NULL, &currency, NULL)) >
+                                         0) {
+                if (strcmp(name, price_sheet) != 0 || strcmp(currency, from->model.currency) == 0)
+                        continue;
+                complain("--from=%s: that training was paid for in %s and this one would be in %s, so that their bills do "
+                         "not add up; name a price sheet in %s with --set Billing.PriceSheet=",
+                                from->name, from->model.currency, currency, from->model.currency);
+                return STATUS_USAGE;
+        }
+        if (r < 0)
+                complain("the list of price sheets cannot be read: %s", g_strerror(-r));
+        return r < 0 ? STATUS_FAILED : STATUS_OK;
+}
+
 static ExitStatus run(const Options *options, const char *file, const char *name, const Submission *outer,
-                const JobSettings *inner) {
+                const JobSettings *inner, const Trained *from) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         JobStatus job;
@@ -191,9 +203,11 @@ static ExitStatus run(const Options *options, const char *file, const char *name
         if (connection_open_private(true, &connection) < 0)
                 return STATUS_FAILED;
         job_status_init(&job);
-        status = submission_follow(connection, options, outer, &path, &job);
+        status = from ? check_currency(connection, inner->price_sheet, from) : STATUS_OK;
         if (status == STATUS_OK)
-                status = keep(options, connection, path, file, name, inner, &job);
+                status = submission_follow(connection, options, outer, &path, &job);
+        if (status == STATUS_OK)
+                status = keep(options, connection, path, file, name, inner, from, &job);
         job_status_done(&job);
         return status;
 }
@@ -208,9 +222,40 @@ static char *name_of(const Options *options, const char *file) {
         return g_steal_pointer(&base);
 }
 
+/* The network that the training begins with: one output for each number of actors, so that it fits no other number of them. */
+static ExitStatus begin_with(
+                const Options *options, const JobSettings *inner, Trained **ret_from, int *ret_fd) {
+        g_autoptr(Trained) from = NULL;
+        g_autofree char *message = NULL;
+
+        if (!options->from)
+                return STATUS_OK;
+        from = trained_open(options->from, ".", &message);
+        if (!from) {
+                complain("--from=%s: %s", options->from, message);
+                return STATUS_USAGE;
+        }
+        if (from->model.n_choices != settings_actors_max(inner)) {
+                complain("--from=%s: this scheduler chooses from 1 to %" PRIu32
+                         " actors, and the job has up to %" PRIu32 "; with --set Scaling.MaxActors=%" PRIu32
+                         " they fit",
+                                options->from, from->model.n_choices, settings_actors_max(inner),
+                                from->model.n_choices);
+                return STATUS_USAGE;
+        }
+        *ret_fd = trained_network_open(from);
+        if (*ret_fd < 0) {
+                complain("--from=%s: its network cannot be sent: %s", options->from, g_strerror(-*ret_fd));
+                return STATUS_FAILED;
+        }
+        *ret_from = g_steal_pointer(&from);
+        return STATUS_OK;
+}
+
 ExitStatus train(const Options *options, const char *file) {
-        g_autofree char *name = name_of(options, file), *message = NULL;
-        Submission inner = {}, outer = {};
+        g_autofree char *name = name_of(options, file);
+        g_autoptr(Trained) from = NULL;
+        Submission inner = SUBMISSION_NONE, outer = SUBMISSION_NONE;
         ExitStatus status;
 
         if (!trained_name_valid(name)) {
@@ -221,9 +266,11 @@ ExitStatus train(const Options *options, const char *file) {
         status = load_inner(options, file, &inner);
         if (status == STATUS_OK)
                 status = load_outer(options, file, &inner.settings, &outer);
+        if (status == STATUS_OK)
+                status = begin_with(options, &inner.settings, &from, &outer.checkpoint_fd);
         outer.with_stderr = true;
         if (status == STATUS_OK)
-                status = run(options, file, name, &outer, &inner.settings);
+                status = run(options, file, name, &outer, &inner.settings, from);
         submission_done(&outer);
         submission_done(&inner);
         return status;

@@ -9,6 +9,18 @@
 #include "actorctl/train.h"
 #include "actorctl/trained.h"
 
+static JsonObject *start_to_json(const MinionsModel *m) {
+        JsonObject *object = json_object_new();
+
+        json_object_set_string_member(object, "name", m->start);
+        json_object_set_string_member(object, "environment", m->start_environment);
+        json_object_set_member(object, "episodes", json_unsigned(m->start_episodes));
+        json_object_set_member(object, "wall_s", json_real((double) m->start_wall_nsec / 1e9));
+        json_object_set_member(object, "paper", json_real(m->start_paper));
+        json_object_set_member(object, "full", json_real(m->start_full));
+        return object;
+}
+
 static JsonNode *trained_to_json(const Trained *trained) {
         const MinionsModel *m = &trained->model;
         JsonObject *object = json_object_new(), *training = json_object_new();
@@ -32,6 +44,8 @@ static JsonNode *trained_to_json(const Trained *trained) {
         json_object_set_member(training, "paper", json_real(m->cost_paper));
         json_object_set_member(training, "full", json_real(m->cost_full));
         json_object_set_object_member(object, "training", training);
+        if (*m->start)
+                json_object_set_object_member(object, "from", start_to_json(m));
         json_object_unref(object);
         return node;
 }
@@ -58,6 +72,16 @@ void trained_print(const Trained *trained, const Options *options) {
         printf("its bill      paper total %s, full total %s (prices: %s)\n",
                         format_money(m->cost_paper, m->currency, paper),
                         format_money(m->cost_full, m->currency, full), m->price_sheet);
+        if (!*m->start)
+                return;
+        printf("begun with    %s (%s), %s runs, which took %s\n", m->start, m->start_environment,
+                        format_count(m->start_episodes, runs), format_duration(m->start_wall_nsec, wall));
+        printf("its bill      paper total %s, full total %s\n",
+                        format_money(m->start_paper, m->currency, paper),
+                        format_money(m->start_full, m->currency, full));
+        printf("together      paper total %s, full total %s\n",
+                        format_money(m->start_paper + m->cost_paper, m->currency, paper),
+                        format_money(m->start_full + m->cost_full, m->currency, full));
 }
 
 static ExitStatus list(const Options *options) {
@@ -82,7 +106,8 @@ static ExitStatus list(const Options *options) {
                 table_unsigned(table, t->model.n_choices);
                 table_real(table, t->model.target, "%g");
                 table_unsigned(table, t->model.n_episodes);
-                table_string(table, format_money(t->model.cost_full, t->model.currency, full));
+                table_string(table, format_money(t->model.start_full + t->model.cost_full, t->model.currency,
+                                                    full));
                 table_string(table, t->path);
         }
         pager_open(options);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained scheduler, as a file: MinionsModel, then the network's parameters. A daemon gets it from a stranger, so that its size says all: whatever
+/* A trained scheduler, as a file: MinionsModel, then the network's parameters: the actor's half, which decides, and the critic's, with which
+ * a training goes on (actorctl scheduler train --from). Each layer's weights stand before its biases. A daemon gets it from a stranger, so that its size says all: whatever
  * does not fit exactly is refused (lib/minions.c). Numbers are little-endian. */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "include/settings.h"
 
 #define MINIONS_MAGIC 0x736e6f696e696d00ull
-#define MINIONS_ABI 1u
+#define MINIONS_ABI 2u
 #define MINIONS_UNITS 64u               /* of each of the two hidden layers: "MinionsRL", Yu et al., AAAI 2024 */
 #define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
 
@@ -48,10 +49,15 @@ typedef struct MinionsModel {
         uint64_t wall_nsec, emulated_nsec;      /* of the training */
         uint64_t trained_usec;                  /* when, since 1970 */
         double beta, cost_paper, cost_full;     /* the training's own bill */
+        /* The scheduler that it began with, and what all trainings up to that one took together; an empty name: it began with nothing. */
+        char start[128], start_environment[64];
+        uint64_t start_episodes, start_wall_nsec;
+        double start_paper, start_full;         /* in the same currency */
 } MinionsModel;
-static_assert(sizeof(MinionsModel) == 32 + 272 + 48 + 24, "ABI");
+static_assert(sizeof(MinionsModel) == 32 + 272 + 48 + 24 + 192 + 32, "ABI");
 
-#define MINIONS_PARAMETERS(n_choices)                                                   \
+#define MINIONS_HALF(n_out)                                                             \
         ((uint64_t) (MINIONS_N_FEATURES + 1) * MINIONS_UNITS +                          \
-         (uint64_t) (MINIONS_UNITS + 1) * MINIONS_UNITS + (uint64_t) (MINIONS_UNITS + 1) * (n_choices))
+         (uint64_t) (MINIONS_UNITS + 1) * MINIONS_UNITS + (uint64_t) (MINIONS_UNITS + 1) * (n_out))
+#define MINIONS_PARAMETERS(n_choices) (MINIONS_HALF(n_choices) + MINIONS_HALF(1))
 #define MINIONS_BYTES_MAX (sizeof(MinionsModel) + MINIONS_PARAMETERS(ACTORS_MAX) * sizeof(float))

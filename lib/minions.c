@@ -118,7 +118,8 @@ static bool is_words(const char *text, size_t size) {
 static bool words_are_sane(const MinionsModel *m) {
         return is_words(m->job, sizeof(m->job)) && is_words(m->environment, sizeof(m->environment)) &&
                is_words(m->currency, sizeof(m->currency)) &&
-               is_words(m->price_sheet, sizeof(m->price_sheet));
+               is_words(m->price_sheet, sizeof(m->price_sheet)) && is_words(m->start, sizeof(m->start)) &&
+               is_words(m->start_environment, sizeof(m->start_environment));
 }
 
 int minions_check(const void *data, size_t n, const char **ret_reason) {
@@ -149,7 +150,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
                 return -EBADMSG;
 
         *ret_reason = "one of its numbers is not finite";
-        if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full))
+        if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full) ||
+                        !isfinite(m.start_paper) || !isfinite(m.start_full))
                 return -EBADMSG;
         for (uint64_t i = 0; i < MINIONS_PARAMETERS(m.n_choices); i++) {
                 float x;
@@ -161,7 +163,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         return 0;
 }
 
-/* The network that the learner trains: the actor's half is the file's, the critic's is left out of a decision and stays zero. */
+/* The network that the learner trains: a decision takes the actor's half of the file, the critic's stays zero. */
 static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
         JobSettings settings = {
                 .hidden_layers = { .n = 2, .values = { MINIONS_UNITS, MINIONS_UNITS } },

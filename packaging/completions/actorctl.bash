@@ -22,7 +22,7 @@ _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --jobs | --episodes | --rounds | --target | --name | --format | --output | --lines | --steps | --actions | --state | --policy | -o | -n) i=$((i + 1)) ;;
+            --set | --seed | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --policy | -o | -n) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -44,6 +44,9 @@ _actorctl() {
         --policy)
             mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments multi-learner central fused auto' -- "$word")
             return ;;
+        --from)
+            mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_schedulers)" -- "$word"; compgen -f -X '!*.minions' -- "$word")
+            return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
             return ;;
@@ -62,7 +65,7 @@ _actorctl() {
                 eval) words='--set --seed --episodes --gif --video --frames --json' ;;
                 export) words='--format --output' ;;
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
-                scheduler) words='--set --seed --episodes --rounds --target --name --json --no-pager --no-legend' ;;
+                scheduler) words='--set --seed --episodes --rounds --target --name --from --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is none is refused."""
-import json, os
+import json, os, struct
 from story import *
 
 INNER = """[Job]
@@ -48,7 +48,7 @@ def training():
 
 
 def network(name):
-    return open(os.path.join(OWN, name + ".minions"), "rb").read()[376:]
+    return open(os.path.join(OWN, name + ".minions"), "rb").read()[600:]
 
 
 @story("equal seeds train equal schedulers, another seed another one")
@@ -57,6 +57,39 @@ def seeds():
         train(f"--name={name}", f"--seed={seed}")
     equal(network("a"), network("b"), "networks")
     assert network("a") != network("c")
+
+
+@story("a training may begin with another task's scheduler: that network is where it starts, and both bills are the new one's")
+def fine_tuned():
+    old = train("--name=old", "--seed=5").json
+    task = os.path.join(STATE, "other.conf")
+    with open(task, "w") as f:
+        f.write(INNER.replace("CartPole-v1", "Acrobot-v1").replace("StopReturn=400", "StopReturn=-100"))
+
+    def tune(name, *args):
+        r = ctl("scheduler", "train", task, f"--name={name}", "--episodes=1", "--rounds=4", "--json=short", *args)
+        equal(r.status, 0, "status: " + r.err)
+        return r.json
+    new, same, fresh = tune("new", "--from=old"), tune("same", "--from=" + os.path.join(OWN, "old.minions")), tune("fresh")
+    equal((new["environment"], new["from"]["name"], new["from"]["environment"]), ("Acrobot-v1", "old", "CartPole-v1"), "tasks")
+    for key in "episodes", "wall_s", "paper", "full":
+        equal(new["from"][key], old["training"][key], key)
+    assert "from" not in fresh and network("new") == network("same") != network("fresh"), "the start decides"
+    # Adam's first step moves each parameter by about the learning rate; a new network lies much further away.
+    def distance(a, b):
+        x, y = (struct.unpack(f"<{len(network(n)) // 4}f", network(n)) for n in (a, b))
+        return max(abs(p - q) for p, q in zip(x, y))
+    assert 0 < distance("old", "new") < 0.05 < distance("old", "fresh"), (distance("old", "new"), distance("old", "fresh"))
+    third = tune("third", "--from=new")
+    assert close(third["from"]["full"], old["training"]["full"] + new["training"]["full"]), "all that went before"
+    cost = run("cartpole", *MODEL, "Scaling.Policy=minions:third", "Job.StopSteps=512", "Job.StopReturn=").cost["scheduler_training"]
+    assert close(cost["full"], third["from"]["full"] + third["training"]["full"]), cost
+    equal(cost["episodes"], third["from"]["episodes"] + third["training"]["episodes"], "runs")
+    for words, want in [(["--from=nobody"], "nobody"), (["--from=./none"], "no such file"), (["--from=" + task], task),
+                        (["--from=old", "--set", "Scaling.MaxActors=3"], "Scaling.MaxActors=4"),
+                        (["--from=old", "--set", "Billing.PriceSheet=slurm-tres"], "PriceSheet")]:
+        r = ctl("scheduler", "train", task, *words)
+        assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
 
 
 @story("a scheduler that is cut short, or of somebody else, is refused with a sentence")
@@ -118,7 +151,7 @@ def needed():
         assert r.status == 2 and word in r.err, (policy, r.status, r.err)
     path = os.path.join(OWN, "small.minions")
     data = bytearray(open(path, "rb").read())
-    data[400:404] = b"\x00\x00\xc0\x7f"  # a NaN among the parameters
+    data[700:704] = b"\x00\x00\xc0\x7f"  # a NaN among the parameters
     open(os.path.join(OWN, "nan.minions"), "wb").write(data)
     r = run("cartpole", *MODEL, "Scaling.Policy=minions:nan", ok=False)
     assert r.status == 2 and "not finite" in r.err, (r.status, r.err)

@@ -8,7 +8,7 @@
 #include "lib/forward.h"
 #include "lib/minions.h"
 
-enum { N_CHOICES = 6 };
+enum { N_CHOICES = 7 }; /* odd, so that File has no hole at its end */
 
 static const MinionsFacts usual = {
         .round = 20,
@@ -154,6 +154,7 @@ static void test_hostile(void) {
         TRY(file->model.n_choices++, "size");
         TRY(file->model.n_choices--, "size");
         TRY(memset(file->model.job, 'x', sizeof(file->model.job)), "no end");
+        TRY(memset(file->model.start, 'x', sizeof(file->model.start)), "no end");
         TRY(memset(file->model.price_sheet, 'x', sizeof(file->model.price_sheet)), "no end");
         for (size_t i = 0; i < G_N_ELEMENTS(no_text); i++)
                 TRY(strcpy(file->model.job, no_text[i]), "no text");
@@ -166,6 +167,7 @@ static void test_hostile(void) {
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
                 TRY(file->model.target = bad[i], "finite");
                 TRY(file->model.cost_full = bad[i], "finite");
+                TRY(file->model.start_full = bad[i], "finite");
                 TRY(file->parameters[0] = (float) bad[i], "finite");
                 TRY(file->parameters[G_N_ELEMENTS(file->parameters) - 1] = (float) bad[i], "finite");
         }

@@ -9,7 +9,7 @@
 #include "lib/minions.h"
 #include "lib/settings.h"
 
-enum { N_CHOICES = 6, N_ROUNDS = 60 };
+enum { N_CHOICES = 7, N_ROUNDS = 60 }; /* odd, so that File has no hole at its end */
 
 typedef struct File {
         MinionsModel model;
