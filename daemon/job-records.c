@@ -222,7 +222,6 @@ void job_send_plan(Job *job) {
                                 : job->resume_round;
         input = (LeaseInput){
                 .settings = &job->settings,
-                .sheet = job->sheet,
                 .usage = &job->progress.usage,
                 .scheduler = &job->scheduler,
                 .step = job_measures(job),

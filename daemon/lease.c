@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settings + usage + scheduler -> plan. The last round of a lease is a function of the records alone, not of when the daemon looked, except where money ends a job:
- * then the records that decided it are in the ledger. */
+/* Settings + usage + scheduler -> plan. The last round of a lease is a function of the records alone, not of when the daemon looked. Where there is a
+ * budget, what a round has cost must be known before the next one may begin: any round can be dearer than all before it (an evaluation, a
+ * boost, retries), so nothing less keeps a budget from being passed by more than one round. */
 #include "daemon/lease.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@ static uint64_t saturating_add(uint64_t a, uint64_t b) {
 }
 
 void lease_make(const LeaseInput *input, Plan *ret) {
-        uint64_t n_rounds;
+        bool one;
 
         assert(input && input->settings && input->usage && input->scheduler);
         assert(input->scheduler->n_decisions > 0);
@@ -30,13 +31,11 @@ void lease_make(const LeaseInput *input, Plan *ret) {
         if (input->end != PLAN_END_NOT)
                 return;
 
-        n_rounds = budget_rounds(input->usage, input->sheet, input->settings);
-        if (n_rounds == 0) {
-                /* The round in flight, if the lease before had one, may end: it is the one by which a budget is passed. */
+        if (budget_spent(input->usage, input->settings)) {
                 ret->end = PLAN_END_BUDGET;
                 return;
         }
-        if (input->step || scheduler_decides(input->scheduler))
-                n_rounds = 1;
-        ret->through_round = saturating_add(input->round, n_rounds);
+        one = input->step || scheduler_decides(input->scheduler) ||
+              settings_present(input->settings, SETTING_Job_Budget);
+        ret->through_round = one ? saturating_add(input->round, 1) : UINT64_MAX;
 }

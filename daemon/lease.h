@@ -8,7 +8,6 @@
 
 typedef struct LeaseInput {
         const JobSettings *settings;
-        const PriceSheet *sheet;
         const Usage *usage;              /* of the records read so far */
         const SchedulerState *scheduler; /* with the decision in force */
         bool step;                       /* a round at a time, whoever decides */

@@ -178,15 +178,16 @@ static void pool_add(
 
 static void round_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        uint64_t nano;
-
         add(&usage->control_cpu_nsec, record->metered.cpu_nsec);
         add(&usage->emulated_nsec, record->emulated_round_nsec);
+        usage->round_start_nano = bill_full_nano(usage, sheet, settings);
+}
 
-        nano = bill_full_nano(usage, sheet, settings);
-        if (nano > usage->round_start_nano && nano - usage->round_start_nano > usage->dearest_round_nano)
-                usage->dearest_round_nano = nano - usage->round_start_nano;
-        usage->round_start_nano = nano;
+/* What the life before spent on a round that it did not close is gone all the same. */
+static void started_add(
+                Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        add(&usage->startup_cpu_nsec, record->metered.cpu_nsec);
+        usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
 /* The clock of records starts anew with the machine, so a job that goes on after a reboot adds up stretches. */
@@ -219,7 +220,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         wall_add(usage, record);
 
         switch ((RecordKind) record->kind) {
-        case RECORD_STARTED: add(&usage->startup_cpu_nsec, record->metered.cpu_nsec); break;
+        case RECORD_STARTED: started_add(usage, sheet, settings, record); break;
         case RECORD_WORKER: worker_add(usage, sheet, settings, record); break;
         case RECORD_ROLLOUT: rollout_add(usage, sheet, settings, record); break;
         case RECORD_EVALUATION: evaluation_add(usage, sheet, settings, record); break;
@@ -393,20 +394,10 @@ uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSe
         return nano >= 0x1p64 ? UINT64_MAX : (uint64_t) nano;
 }
 
-/* A function of the closed rounds alone, so that it does not matter when the daemon looks. */
-uint64_t budget_rounds(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {
-        uint64_t left, n;
-
+bool budget_spent(const Usage *usage, const JobSettings *settings) {
         assert(usage);
-        assert(sheet);
         assert(settings);
 
-        if (!settings_present(settings, SETTING_Job_Budget))
-                return UINT64_MAX;
-        if (usage->round_start_nano >= settings->budget_nano)
-                return 0;
-
-        left = settings->budget_nano - usage->round_start_nano;
-        n = usage->dearest_round_nano > 0 ? left / usage->dearest_round_nano : 1;
-        return n > 0 ? n : 1;
+        return settings_present(settings, SETTING_Job_Budget) &&
+               usage->round_start_nano >= settings->budget_nano;
 }

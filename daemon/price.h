@@ -41,7 +41,6 @@ typedef struct Usage {
         uint64_t emulated_nsec;                           /* of all rounds */
         uint64_t wall_nsec;                               /* from the job's first record to its last */
         uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */
-        uint64_t dearest_round_nano;                      /* money: the dearest round so far, full total */
         uint64_t round_start_nano;                        /* the full total when the round in flight began */
 } Usage;
 
@@ -67,6 +66,5 @@ void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
 /* Full total so far in billionths of the currency; what Budget= is compared with. */
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
-/* Rounds after `round` that the budget surely pays for at the dearest a round has cost; at least 1 while any money is left, 0 at the end.
- * UINT64_MAX without Budget=. */
-uint64_t budget_rounds(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
+/* Whether no further round may begin: a function of where rounds and lives begin alone, so that it does not matter when the daemon looks. */
+bool budget_spent(const Usage *usage, const JobSettings *settings);

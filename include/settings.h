@@ -151,7 +151,7 @@ enum KernelClass_ {
         X(Job, StopSteps, u64, stop_steps, "1000000", 1, 1e18, "end after this many environment steps")                      \
         X(Job, StopReturn, f64, stop_return, "", -1e300, 1e300, "end when the mean return of 100 episodes reaches this")     \
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")                          \
-        X(Job, Budget, money, budget_nano, "", 1, 1e18, "end before more than this is spent, by the full total")             \
+        X(Job, Budget, money, budget_nano, "", 1, 1e18, "begin no round once this is spent, by the full total")              \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under multi-learner and central")         \
         X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")                             \

@@ -132,7 +132,6 @@ static void test_lambda_rules(void) {
         g_assert_cmpuint(usage.wall_nsec, ==, SEC);
         g_assert_cmpuint(usage.emulated_nsec, ==, 311 * 1000000);
         g_assert_cmpuint(usage.round_start_nano, ==, bill_full_nano(&usage, sheet, &settings));
-        g_assert_cmpuint(usage.dearest_round_nano, ==, usage.round_start_nano);
 }
 
 static void test_aci(void) {
@@ -315,7 +314,7 @@ static void test_all_sheets(void) {
                                 assert_bill_holds(&bill, before);
                         }
                         g_assert_cmpfloat(bill.paper, >, 0);
-                        g_assert_cmpuint(usage.dearest_round_nano, >, 0);
+                        g_assert_cmpuint(usage.round_start_nano, >, 0);
                 }
 }
 
@@ -341,7 +340,7 @@ static void test_saturation(void) {
                         }
                 g_assert_cmpuint(usage.emulated_nsec, ==, UINT64_MAX);
                 g_assert_cmpuint(usage.actor_mib_usec, ==, UINT64_MAX);
-                g_assert_cmpuint(budget_rounds(&usage, sheet, &settings), ==, 0);
+                g_assert_true(budget_spent(&usage, &settings));
         }
 }
 
@@ -349,25 +348,32 @@ static void test_budget(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("aws-lambda-x86");
         JobSettings settings = settings_new("Job.Budget", "0.001"), unlimited = settings_new(NULL, NULL);
         Record rollout = record_new(RECORD_ROLLOUT, 10 * SEC, 1024 * MIB),
-               round = record_new(RECORD_ROUND, 0, 0);
+               round = record_new(RECORD_ROUND, 0, 0), started = record_new(RECORD_STARTED, 0, 0);
         Usage usage = {};
         uint64_t n;
 
-        g_assert_cmpuint(budget_rounds(&usage, sheet, &unlimited), ==, UINT64_MAX);
-        g_assert_cmpuint(budget_rounds(&usage, sheet, &settings), ==, 1);
+        g_assert_false(budget_spent(&usage, &settings));
         usage_add(&usage, sheet, &settings, &rollout);
         usage_add(&usage, sheet, &settings, &round);
         /* A round costs 0.000166867 USD: five of them within 0.001, and one more while any money is left. */
-        g_assert_cmpuint(usage.dearest_round_nano, ==, 166867);
-        g_assert_cmpuint(budget_rounds(&usage, sheet, &settings), ==, 4);
+        g_assert_cmpuint(usage.round_start_nano, ==, 166867);
         usage_add(&usage, sheet, &settings, &rollout);
-        g_assert_cmpuint(budget_rounds(&usage, sheet, &settings), ==, 4); /* an open round changes nothing */
+        g_assert_cmpuint(usage.round_start_nano, ==, 166867); /* an open round changes nothing */
         usage_add(&usage, sheet, &settings, &round);
-        for (n = 2; budget_rounds(&usage, sheet, &settings) > 0; n++) {
+        for (n = 2; !budget_spent(&usage, &settings); n++) {
                 usage_add(&usage, sheet, &settings, &rollout);
                 usage_add(&usage, sheet, &settings, &round);
         }
         g_assert_cmpuint(n, ==, 6);
+        g_assert_false(budget_spent(&usage, &unlimited));
+
+        /* A life that dies in its first round, over and over, is paid for, too. */
+        usage = (Usage){};
+        for (n = 0; !budget_spent(&usage, &settings); n++) {
+                usage_add(&usage, sheet, &settings, &started);
+                usage_add(&usage, sheet, &settings, &rollout);
+        }
+        g_assert_cmpuint(n, ==, 7);
 }
 
 /* A reboot sets the records' clock back; the job's wall time goes on. */
