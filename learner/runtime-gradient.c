@@ -379,16 +379,6 @@ static void sums_reduce(const Runtime *rt, double *ret_sums, unsigned n_sums) {
         memcpy(ret_sums, sums[0], n_sums * sizeof(double));
 }
 
-static void bank_change(Runtime *rt) {
-        const ReduceLayout *l = &rt->reduce_layout;
-
-        rt->bank ^= 1;
-        for (unsigned lane = 0; lane < LANES_MAX; lane++)
-                rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at[rt->bank] + lane * l->lane_bytes);
-        rt->lane_sums = (double(*)[REDUCE_SUMS_MAX])(rt->reduce + l->sums_at[rt->bank]);
-        rt->block_sums = (double *) (rt->reduce + l->block_sums_at[rt->bank]);
-}
-
 int runtime_meet(Runtime *rt) {
         int r;
 
@@ -404,13 +394,15 @@ int runtime_meet(Runtime *rt) {
 static int lanes_and_blocks(Runtime *rt) {
         int r;
 
-        if (rt->reduce)
-                bank_change(rt);
+        r = rt->gradient_is_read ? runtime_meet(rt) : 0;
+        if (r < 0)
+                return r;
         threads_run(rt->threads, lane_task, rt, share(rt, rt->work.n_lanes, rt->n_learners));
         r = runtime_meet(rt);
         if (r < 0)
                 return r;
         threads_run(rt->threads, block_reduce_task, rt, share(rt, rt->n_blocks, rt->n_updaters));
+        rt->gradient_is_read = true;
         return runtime_meet(rt);
 }
 
@@ -469,6 +461,7 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
         r = runtime_meet(rt);
         if (r < 0)
                 return r;
+        rt->gradient_is_read = false;
 
         *ret_norm = norm;
         return 0;

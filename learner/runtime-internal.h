@@ -62,8 +62,9 @@ struct Runtime {
         uint32_t n_updaters; /* of the learners: the first of them, or all */
         uint8_t *reduce; /* of several learners: gradients, sums and parameters lie in here; NULL: they are our own */
         ReduceLayout reduce_layout;
-        bool forsaken;               /* another learner did not come */
-        uint32_t bank, outputs_bank; /* the one changes with each gradient, the other with what is recomputed */
+        bool forsaken;         /* another learner did not come */
+        uint32_t outputs_bank; /* changes with what is recomputed */
+        bool gradient_is_read; /* by other learners, for all that is known here: it was not applied, where all meet */
         uint32_t layer_action, layer_log_sd, layer_value;
 
         /* The round */

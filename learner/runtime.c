@@ -40,6 +40,10 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
         rt->n_learners = n_learners;
         rt->n_updaters = n_updaters;
         reduce_layout(rt->settings, page, l);
+        for (unsigned lane = 0; lane < LANES_MAX; lane++)
+                rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at + lane * l->lane_bytes);
+        rt->lane_sums = (double(*)[REDUCE_SUMS_MAX])(rt->reduce + l->sums_at);
+        rt->block_sums = (double *) (rt->reduce + l->block_sums_at);
         adam_share(rt->nets[NET_POLICY], (float *) (rt->reduce + l->parameters_at),
                         updates ? (float *) (rt->reduce + l->m_at) : NULL,
                         updates ? (float *) (rt->reduce + l->v_at) : NULL);

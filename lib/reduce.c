@@ -34,12 +34,11 @@ void reduce_layout(const JobSettings *settings, const JobPage *page, ReduceLayou
         assert(ret);
 
         (void) append(&at, sizeof(ReduceHead));
-        for (unsigned bank = 0; bank < 2; bank++) {
-                l.lanes_at[bank] = append(&at, GRADIENT_PARTS * l.lane_bytes);
-                l.sums_at[bank] = append(&at, GRADIENT_PARTS * REDUCE_SUMS_MAX * sizeof(double));
-                l.block_sums_at[bank] = append(&at, n_blocks * sizeof(double));
+        l.lanes_at = append(&at, GRADIENT_PARTS * l.lane_bytes);
+        l.sums_at = append(&at, GRADIENT_PARTS * REDUCE_SUMS_MAX * sizeof(double));
+        l.block_sums_at = append(&at, n_blocks * sizeof(double));
+        for (unsigned bank = 0; bank < 2; bank++)
                 l.outputs_at[bank] = append(&at, 2 * l.n_rows * sizeof(float));
-        }
         l.parameters_at = append(&at, n_parameters * sizeof(float));
         l.m_at = append(&at, n_parameters * sizeof(float));
         l.v_at = append(&at, n_parameters * sizeof(float));

@@ -23,17 +23,18 @@ typedef struct ReduceHead {
         uint8_t pad1[60];
 } ReduceHead;
 
-/* Two banks: who goes on to the next gradient must not write where another still reads this one. Bytes from the mapping's start. */
+/* Bytes from the mapping's start. */
 typedef struct ReduceLayout {
-        uint64_t lane_bytes;       /* of one lane's gradient */
-        uint64_t lanes_at[2];      /* float [GRADIENT_PARTS][parameters] */
-        uint64_t sums_at[2];       /* double [GRADIENT_PARTS][REDUCE_SUMS_MAX] */
-        uint64_t block_sums_at[2]; /* double [blocks]: squares of the reduced gradient */
-        uint64_t parameters_at;    /* float [parameters], and what Adam remembers of them: */
+        uint64_t lane_bytes;    /* of one lane's gradient */
+        uint64_t lanes_at;      /* float [GRADIENT_PARTS][parameters] */
+        uint64_t sums_at;       /* double [GRADIENT_PARTS][REDUCE_SUMS_MAX] */
+        uint64_t block_sums_at; /* double [blocks]: squares of the reduced gradient */
+        uint64_t parameters_at; /* float [parameters], and what Adam remembers of them: */
         uint64_t m_at, v_at;
         uint64_t n_rows; /* of a round's batch, at most */
-        uint64_t outputs_at
-                        [2]; /* float [2][n_rows]: what the network says of each row; two banks for the same reason */
+        /* float [2][n_rows]: what the network says of each row; in turn, as who goes on to the next must not write where another
+         * still reads these. */
+        uint64_t outputs_at[2];
         uint64_t bytes;
 } ReduceLayout;
 

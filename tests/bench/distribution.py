@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What where fragments run costs: coarse against fine and in step, by the size of the network; one learner against several, which all move
+"""What where fragments run costs: coarse against fine and in step, by the size of the network, for as many
+actors as cores and for many more; one learner against several, which all move
 parameters or leave that to a centre; one process that does both against coarse. Medians; the
 distributions alternate. Prints a table; never fails.
 
-distribution.py [acting] [learners] [fused] [--runs N]
+distribution.py [acting] [crowd] [learners] [fused] [--runs N]
 
 Two clocks: wall time, which whatever else the machine does enters, and emulated time, which is metered CPU: of a round, the learner's plus
-the slowest actor's. Equal policies are asserted on the way."""
+the slowest actor's. And steps for each second of CPU, of learners and actors together. Equal policies are asserted on the way."""
 import os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
@@ -33,8 +34,10 @@ def compare(title, job, arms):
     for name, rs in results.items():
         wall = statistics.median(r.env_steps / r.wall_s for r in rs)
         emulated = statistics.median(r.env_steps / r.emulated_s for r in rs)
-        first = first or (wall, emulated)
-        print(f"  {name:<28} {wall:>10.0f} /s wall {wall / first[0]:>6.2f} x {emulated:>10.0f} /s emulated {emulated / first[1]:>6.2f} x", flush=True)
+        cpu = statistics.median(r.env_steps / (r.cpu_s["actors"] + r.cpu_s["learner"]) for r in rs)
+        first = first or (wall, emulated, cpu)
+        print(f"  {name:<28} {wall:>10.0f} /s wall {wall / first[0]:>6.2f} x {emulated:>10.0f} /s emulated {emulated / first[1]:>6.2f} x"
+              f" {cpu:>10.0f} /s of CPU {cpu / first[2]:>6.2f} x", flush=True)
 
 
 def acting():
@@ -44,6 +47,15 @@ def acting():
                     "Billing.ColdStartSec=0")
             compare(f"CartPole-v1, 2 actors x {envs} environments, hidden layers {layers}", "cartpole",
                     {p: (*base, f"Distribution.Policy={p}") for p in ("single-learner-coarse", "single-learner-fine", "environments")})
+
+
+def crowd():
+    """Sixteen actors on however few cores: each reads all weights for its one row, or the learner reads them once for sixteen."""
+    for layers, steps in {"256 256": 65_536, "1024 1024": 8_192, "3072 3072": 2_048}.items():
+        base = (*ACTING, "Scaling.Actors=16", "Actor.EnvsPerActor=1", "Actor.RolloutSteps=64", "Learner.Threads=2", "Learner.OrthogonalInit=no",
+                "Learner.MemoryMax=6G", f"Learner.HiddenLayers={layers}", f"Job.StopSteps={steps}", "Billing.ColdStartSec=0")
+        compare(f"CartPole-v1, 16 actors x 1 environment, hidden layers {layers}, 2 threads", "cartpole",
+                {p: (*base, f"Distribution.Policy={p}") for p in ("single-learner-coarse", "single-learner-fine", "environments")})
 
 
 def learners():
@@ -65,7 +77,7 @@ def fused():
                  "fused, 2 threads": (*base, "Distribution.Policy=fused", "Learner.Threads=2")})
 
 
-chosen = [f for f in (acting, learners, fused) if f.__name__ in sys.argv[1:]] or [acting, learners, fused]
+chosen = [f for f in (acting, crowd, learners, fused) if f.__name__ in sys.argv[1:]] or [acting, crowd, learners, fused]
 print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs", flush=True)
 for f in chosen:
     f()

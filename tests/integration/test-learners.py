@@ -28,6 +28,15 @@ def small_gradients():
         equal(policy("cartpole", f"{distribution} x 2", *sets).policy_sha256, want, f"policies under {distribution}")
 
 
+@story("gradients that are measured and not applied, by which rounds get their actors, are the same for several learners")
+def measured():
+    sets = ("Scaling.Policy=kungfu", "Scaling.MaxActors=4", "Billing.Clock=model", "Learner.KLStop=0.005")
+    want = policy("cartpole", "single-learner-coarse", *sets)
+    for distribution in "multi-learner x 4", "central x 2":
+        r = policy("cartpole", distribution, *sets)
+        equal((r.policy_sha256, r.rounds), (want.policy_sha256, want.rounds), f"policies and rounds under {distribution}")
+
+
 @story("the first of two learners or the other that is killed ends the life, and the next one ends with the same policy")
 def killed_learners():
     sets = ("Job.StopSteps=25000", "Actor.RolloutSteps=512", "Learner.MinibatchSize=256", "Checkpoint.IntervalSec=0.1")
