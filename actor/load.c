@@ -54,7 +54,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         assert(ret);
 
         row = environment_find(name);
-        if (!row || environment_is_job(name) || environment_is_foreign(name))
+        if (!row || environment_is_job(name) || environment_is_gym(name) || environment_is_mjcf(name))
                 return -ENOENT;
         if (row->module[0])
                 return module_find(name, row->module, directory, ret);

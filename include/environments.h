@@ -96,9 +96,9 @@
         X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,                 \
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
         X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")                           \
-        X("stormwater:theta", ENVIRONMENT_SWMM, "keep two ponds and a stream from flooding", NAN,          \
+        X("stormwater:theta", ENVIRONMENT_SWMM, "keep two ponds and a stream low", NAN,                    \
                         "Storms Storm Controller Actions Forecast FloodWeight")                            \
-        X("stormwater:tidal", ENVIRONMENT_SWMM, "hold two ponds above a tide through a storm", NAN,        \
+        X("stormwater:tidal", ENVIRONMENT_SWMM, "hold two ponds above a tide", NAN,                        \
                         "Storms Storm Controller Actions Forecast")
 
 /* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers; its [Environment] section has the
