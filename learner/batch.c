@@ -73,7 +73,8 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         uint64_t step_rows = (uint64_t) shape->steps * shape->envs, block_rows, n_rows;
         int r;
 
-        assert(shape && shape->frames >= 1 && shape->frames <= ACTORD_STACK_MAX);
+        assert(shape);
+        assert(shape->frames >= 1 && shape->frames <= ACTORD_STACK_MAX);
         assert(ret);
 
         /* A row's number has 32 bits, and steps alone are less than 2^32. */

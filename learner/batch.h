@@ -5,6 +5,7 @@
  * Numbers are the learner's own copies: nothing in here can change under our hands. */
 #pragma once
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,21 +48,27 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
-/* Bytes of what a row has of its observation, and where they are. */
+/* Of what a row has of its observation: numbers, bytes, and where they are. */
+static inline size_t batch_frame_numbers(const Batch *batch) {
+        assert(batch->frames > 0);
+
+        return batch->n_observation / batch->frames;
+}
+
 static inline size_t batch_observation_bytes(const Batch *batch) {
-        return batch->n_observation / batch->frames * (batch->images ? sizeof(uint8_t) : sizeof(float));
+        return batch_frame_numbers(batch) * (batch->images ? sizeof(uint8_t) : sizeof(float));
 }
 
 static inline void *batch_observation(const Batch *batch, size_t row) {
         if (batch->images && batch->frames > 1)
                 row += (row / batch->block_rows + 1) * (batch->block_frames - batch->block_rows);
-        return batch->images ? (void *) (batch->pixels + row * (batch->n_observation / batch->frames))
+        return batch->images ? (void *) (batch->pixels + row * batch_frame_numbers(batch))
                              : (void *) (batch->observations + row * batch->n_observation);
 }
 
 /* How many bytes of `pixels`, or numbers of `observations`, the blocks of n actors have. */
 static inline size_t batch_block_numbers(const Batch *batch, uint32_t n_actors) {
-        return (size_t) n_actors * batch->block_frames * (batch->n_observation / batch->frames);
+        return (size_t) n_actors * batch->block_frames * batch_frame_numbers(batch);
 }
 
 /* The K frames of a row's image, the oldest first. */

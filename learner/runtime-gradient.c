@@ -57,7 +57,7 @@ static uint32_t numbers_at_once(size_t left) {
 }
 
 static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g) {
-        uint32_t length = b->n_observation / b->frames, n;
+        uint32_t length = (uint32_t) batch_frame_numbers(b), n;
 
         for (uint32_t first = 0; first < g->n; first += n) {
                 const uint8_t *frames[KERNEL_LANES][ACTORD_STACK_MAX], *rows[KERNEL_LANES];

@@ -99,7 +99,8 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(con
  * which is how far a row lies from the next. Up to LANES - 1 numbers beyond w are read, and masked. */
 KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const float *x, size_t n_rows,
                 size_t n_in, size_t n_out, float *y) {
-        size_t x_stride = (n_in + LANES - 1) / LANES * LANES, y_stride = (n_out + LANES - 1) / LANES * LANES;
+        const size_t x_stride = (n_in + LANES - 1) / LANES * LANES;
+        const size_t y_stride = (n_out + LANES - 1) / LANES * LANES, many = KERNEL(ROWS);
 
         for (size_t o = 0; o < n_out; o += 4) {
                 const float *rows[4];
@@ -108,9 +109,8 @@ KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const
                 /* Beyond the last row the last one is computed again, and dropped below. */
                 for (size_t k = 0; k < 4; k++)
                         rows[k] = w + (o + k < n_out ? o + k : n_out - 1) * n_in;
-                for (; r + KERNEL(ROWS) <= n_rows; r += KERNEL(ROWS))
-                        KERNEL(tile)
-                (rows, x + r * x_stride, KERNEL(ROWS), n_in, y + r * y_stride + o, y_stride);
+                for (; r + many <= n_rows; r += many)
+                        KERNEL(tile)(rows, x + r * x_stride, many, n_in, y + r * y_stride + o, y_stride);
                 for (; r < n_rows; r++)
                         KERNEL(tile)(rows, x + r * x_stride, 1, n_in, y + r * y_stride + o, y_stride);
         }

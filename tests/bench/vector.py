@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Our environments beside EnvPool's and Gymnasium's, on two cores, under random actions, in turns.
+
+vector.py [--rounds=N] [ID...], from a virtual environment that has them. Ours: two sandboxes at a time, an environment in each. EnvPool: 64
+environments on two threads. Gymnasium: AsyncVectorEnv with two processes; and one environment, times two, which is what two processes would
+reach that never waited for each other. Resets of ended episodes are included, actions are drawn before. Figures are thousands of steps per two CPU
+seconds, medians of the rounds; what the clock on the wall says of others stands in brackets: on a quiet machine it differs by what they
+wait. Never fails."""
+import json, os, resource, statistics, subprocess, sys, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("ACTORD_BUILD") or os.path.join(ROOT, os.environ.get("B", "build"))
+NAMES = ("CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCar-v0", "Hopper-v4", "HalfCheetah-v4", "Walker2d-v4", "Humanoid-v4")
+WORKERS, ENVS, BATCHES, SECONDS = 2, 64, 64, 1.5
+
+
+def cpu_used():
+    return sum(getattr(resource.getrusage(who), part) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+               for part in ("ru_utime", "ru_stime"))
+
+
+def measure(step, actions, n, end=lambda: None):
+    """Steps per two CPU seconds, those of `end` and of children included, and per second."""
+    step(actions[0])
+    steps, start, used = 0, time.perf_counter(), cpu_used()
+    while time.perf_counter() - start < SECONDS:
+        for a in actions:
+            step(a)
+        steps += n * len(actions)
+    wall = time.perf_counter() - start
+    end()
+    return steps / (cpu_used() - used) * WORKERS, steps / wall
+
+
+def actions_of(space, n):
+    import numpy as np
+    rng = np.random.default_rng(1)
+    if hasattr(space, "n"):
+        return [rng.integers(0, space.n, n, dtype=np.int32) for _ in range(BATCHES)]
+    return [rng.uniform(space.low, space.high, (n, *space.shape)).astype(space.dtype) for _ in range(BATCHES)]
+
+
+def run_ours(name):
+    command = [os.path.join(BUILD, "actorctl"), "env", "bench", name, "--json=short"]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(WORKERS)]
+    return [sum(json.loads(p.communicate()[0])["inside_steps_per_s"] for p in running)]
+
+
+def run_envpool(name):
+    import envpool
+    envs = envpool.make(name, env_type="gymnasium", num_envs=ENVS, num_threads=WORKERS)
+    envs.reset()
+    return measure(envs.step, actions_of(envs.action_space, ENVS), ENVS)
+
+
+def run_vector(name):
+    import gymnasium
+    envs = gymnasium.vector.AsyncVectorEnv([lambda: gymnasium.make(name)] * WORKERS)
+    envs.reset(seed=1)
+    return measure(envs.step, actions_of(envs.single_action_space, WORKERS), WORKERS, envs.close)
+
+
+def run_single(name):
+    import gymnasium
+    env = gymnasium.make(name)
+
+    def step(action):
+        _, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            env.reset()
+    env.reset(seed=1)
+    per_cpu, wall = measure(step, [a[0] for a in actions_of(env.action_space, 1)], 1)
+    return per_cpu, wall * WORKERS
+
+
+COLUMNS = {"ours": run_ours, "EnvPool": run_envpool, "AsyncVectorEnv": run_vector, "2 x Gymnasium": run_single}
+
+
+def turn(column, name):
+    """In a process of its own, as what one package loads another may not like. None: it has no such environment, or does not run."""
+    r = subprocess.run([sys.executable, os.path.abspath(__file__), "--column=" + column, name], stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL, text=True)
+    return json.loads(r.stdout.splitlines()[-1]) if r.returncode == 0 else None
+
+
+def cell(turns):
+    turns = [t for t in turns if t]
+    if not turns:
+        return "-"
+    middle = [f"{statistics.median(part) / 1e3:,.1f}" for part in zip(*turns)]
+    return middle[0] + "".join(f" ({wall})" for wall in middle[1:])
+
+
+def main():
+    options = dict(a[2:].split("=", 1) for a in sys.argv[1:] if a.startswith("--"))
+    names = [a for a in sys.argv[1:] if not a.startswith("--")]
+    if "column" in options:
+        print(json.dumps(COLUMNS[options["column"]](names[0])))
+        return
+    print("| thousand steps / s, two cores | " + " | ".join(COLUMNS) + " | ours / EnvPool | ours / Gymnasium |")
+    print("|---" * (len(COLUMNS) + 3) + "|")
+    for name in names or NAMES:
+        turns = {column: [] for column in COLUMNS}
+        for _ in range(int(options.get("rounds", 3))):
+            for column in COLUMNS:
+                turns[column].append(turn(column, name))
+        middle = {c: statistics.median(t[0] for t in turns[c] if t) if any(turns[c]) else float("nan") for c in COLUMNS}
+        times = [middle["ours"] / middle["EnvPool"], middle["ours"] / max(middle["AsyncVectorEnv"], middle["2 x Gymnasium"])]
+        print(f"| {name} | " + " | ".join(cell(turns[c]) for c in COLUMNS) + " | " + " | ".join(f"{t:.1f}" for t in times) + " |", flush=True)
+
+
+main()
