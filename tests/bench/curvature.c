@@ -44,8 +44,8 @@ static double curvature_msec(Bed *bed, uint32_t what) {
         return (double) threads_metered_nsec(threads) * 1e-6;
 }
 
-/* The default number of steps, or another. */
-static void measure(uint32_t n_threads, uint32_t n_steps) {
+/* The default numbers of rows and steps, or others. */
+static void measure(uint32_t n_threads, uint32_t n_rows, uint32_t n_steps) {
         ActordEnvSpec hopper = bed_spec_box(11, 3, 0);
         double plain[ROUNDS], noise[ROUNDS], objective[ROUNDS], loss[ROUNDS], update, ratio;
         g_autofree char *text = g_strdup_printf(
@@ -58,6 +58,7 @@ static void measure(uint32_t n_threads, uint32_t n_steps) {
         hopper.horizon_steps = 1000;
         bed_settings("CartPole-v1", text, &bed.settings);
         n_steps = n_steps > 0 ? n_steps : bed.settings.curvature_steps;
+        bed.settings.curvature_rows = n_rows > 0 ? n_rows : bed.settings.curvature_rows;
         bed.settings.curvature_steps = STEPS_MANY;
         bed_open(&bed, &hopper, -1, -1);
         bed.learner->curvature->lanczos->steps_max = n_steps;
@@ -85,8 +86,11 @@ static void measure(uint32_t n_threads, uint32_t n_steps) {
 int main(void) {
         printf("64 actors x 512 steps, 11 observations, 3 actions, 64-64; OpenBLAS has %s kernels\n",
                         blas_kernel_name());
-        measure(1, 0);
-        measure(2, 0);
-        measure(1, STEPS_MANY);
+        measure(1, 0, 0);
+        measure(1, 256, 0);
+        measure(1, 256, 12);
+        measure(1, 128, 0);
+        measure(2, 0, 0);
+        measure(1, 0, STEPS_MANY);
         return 0;
 }
