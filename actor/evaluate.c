@@ -94,7 +94,7 @@ void evaluation_run(Host *host, const Order *order, Answer *ret) {
         assert(order);
         assert(ret);
 
-        r = host_policy(host, order->policy_version, &policy);
+        r = host_policy(host, order, &policy);
         if (r < 0) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = -r;

@@ -153,11 +153,11 @@ int host_evaluation_instance(Host *host, Instance **ret) {
         return instance_acquire(host, host->n_instances - 1, ret);
 }
 
-int host_policy(const Host *host, uint64_t policy_version, const PolicyHead **ret) {
+int host_policy(const Host *host, const Order *order, const PolicyHead **ret) {
         const PolicyHead *bank =
-                        policy_bank(host->context->policy, &host->context->page->policy, policy_version);
+                        policy_bank(host->context->policy, &host->context->page->policy, order->policy_bank);
 
-        if (bank->policy_version != policy_version)
+        if (bank->policy_version != order->policy_version)
                 return -ESTALE;
 
         *ret = bank;

@@ -51,8 +51,8 @@ Host *host_free(Host *host);
 int host_instance(Host *host, uint32_t actor, uint32_t e, Instance **ret);
 int host_evaluation_instance(Host *host, Instance **ret);
 
-/* The bank that an order names. -ESTALE: another version lies there. */
-int host_policy(const Host *host, uint64_t policy_version, const PolicyHead **ret);
+/* The version that an order names, in its bank. -ESTALE: another one lies there. */
+int host_policy(const Host *host, const Order *order, const PolicyHead **ret);
 
 /* An evaluation's episode, a step at a time, for who looks at each; 0, or what the environment returned. step: the newest, t: how many
  * there were. Whoever plays an episode of this number with this policy plays the same one. */

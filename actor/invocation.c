@@ -325,7 +325,7 @@ void invocation_run(Host *host, const Order *order, Answer *ret) {
 
         r = order->actor < settings_actors_max(v.settings) && context->segments[order->actor] ? 0 : -ENXIO;
         if (r >= 0)
-                r = host_policy(host, order->policy_version, &v.policy);
+                r = host_policy(host, order, &v.policy);
         if (r < 0) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = -r;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define LAYERS_MAX 48u
-#define POLICY_BANKS 4u
+#define POLICY_BANKS 4u                 /* where all actors act with the newest version; lib/fragment.h */
 
 typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } LayerKind; /* PARAMETER: reads nothing; n_out numbers */
 typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
@@ -46,9 +46,9 @@ typedef struct Network {
         Layer layers[LAYERS_MAX];
 } Network;
 
-/* The policy segment: POLICY_BANKS banks; version v lies in bank v % POLICY_BANKS. The learner alone writes; the others map it
- * read-only (the learner maps it before the invoker seals it FUTURE_WRITE). A bank is rewritten no earlier than POLICY_BANKS - 1
- * versions later, and orders name the version to use. */
+/* The policy segment: banks, each with one version. The learner alone writes; the others map it read-only (the learner maps it before the
+ * invoker seals it FUTURE_WRITE). Orders name the version to use and the bank that it lies in; no bank is rewritten while an order
+ * that has not been carried out names it, nor while it has the newest version. */
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
         double observation_clip;                /* of normalised observations; 0: observations are taken raw */
@@ -61,4 +61,5 @@ typedef struct PolicyLayout {                   /* bytes from a bank's start; co
         uint64_t mean_at, inverse_sd_at;        /* float [n_observation] each: scaled = clip((o - mean) * inverse_sd) */
         uint64_t parameters_at;                 /* float [n_parameters] */
         uint64_t bank_bytes, segment_bytes;
+        uint32_t n_banks, reserved;
 } PolicyLayout;

@@ -88,13 +88,19 @@ typedef struct Metered {                        /* read by the invoker, never to
 
 typedef struct Decision {                       /* what a run is repeated from */
         uint64_t id;
-        uint32_t n_actors, reserved;
+        uint32_t n_actors;                      /* that act; where rounds wait for all of them, that the round learns from */
+        uint32_t taken;                         /* Policy=async: 1 + the actor whose rollout the round learns from; 0: all, or whoever comes */
 } Decision;
+
+/* One in 32 bits, as those of another job are handed in with Policy=replay:JOB: n_actors below, taken above. */
+#define DECISION_ACTORS_MASK 0xffffu
+#define DECISION_TAKEN_SHIFT 16u
 
 /* limits_missing and level: include/sandbox.h. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
-        uint32_t kind, actor;                   /* actor (or container in WORKER and POOL); from MaxActors up: evaluates; UINT32_MAX: the learner */
+        uint32_t kind, actor;                   /* actor (or container in WORKER and POOL); from MaxActors up: evaluates; UINT32_MAX: the learner;
+                                                   ROUND: the one that was taken, UINT32_MAX: all */
         uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
         uint32_t attempt;                       /* > 0: a retry */
         uint32_t cold;                          /* the container was started for this invocation */

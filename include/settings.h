@@ -30,7 +30,7 @@
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
-        X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(AUTO, "auto")
+        X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
 #define SCHEDULERS(X)                                                                                   \
         X(FIXED, "fixed") X(SCHEDULE, "schedule") X(MAX, "max") X(ADAPT, "adapt") X(NITRO, "nitro")     \
         X(NITRO_CODE, "nitro-code") X(KUNGFU, "kungfu") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")     \

@@ -38,11 +38,12 @@ typedef struct Order {          /* written by the invoker before go */
         uint32_t kind, attempt;
         uint64_t round;
         uint64_t ordinal;                       /* ROLLOUT, TAKE: the actor's invocation, from 0; EVALUATE: the episode; LEARN: the update */
-        uint64_t policy_version;                /* to act with; CHECKPOINT: the current one */
+        uint64_t policy_version;                /* to act with; TAKE: that was acted with; else the newest */
         uint32_t actor;                         /* ROLLOUT, EVALUATE, TAKE: whose segment */
         uint32_t snapshot_bank;                 /* ROLLOUT: bank to read, the other one is written; TAKE: as of the ROLLOUT */
         uint32_t n_actors;                      /* LEARN: rollouts of the round that were taken: actors 0 .. n_actors - 1 */
         uint32_t remote;                        /* ROLLOUT: 1: the learner acts, ask it */
+        uint32_t policy_bank, reserved;         /* policy_version lies there; LEARN: where the next version goes */
 } Order;
 
 typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
@@ -75,6 +76,26 @@ typedef struct Acted {          /* by a learner that acts: one actor's invocatio
         int32_t detail;
 } Acted;
 
+/* Who acts, since when, and with which version, where rounds do not wait for all actors (lib/arrival.h); elsewhere nobody is said to act.
+ * Times are emulated, since the job's beginning. */
+typedef enum FlightState {
+        FLIGHT_ABSENT,          /* a start would be a cold one */
+        FLIGHT_IDLE,
+        FLIGHT_COLD, FLIGHT_WARM, /* acts: was started so */
+        _FLIGHT_STATE_MAX,
+} FlightState;
+
+typedef struct Flight {         /* of one actor; all numbers have 64 bits, as a checkpoint's tensor has them */
+        uint64_t state;
+        uint64_t started_nsec, policy_version, policy_bank;     /* while it acts */
+} Flight;
+
+typedef struct Arrival {
+        uint64_t free_nsec;                     /* the learner has learned from everything that it took */
+        uint64_t policy_bank;                   /* of the newest version */
+        Flight flights[ACTORS_MAX];
+} Arrival;
+
 typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody else maps it */
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
@@ -82,6 +103,7 @@ typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody el
                                                    SERVE, ROLLOUT (in): the invocation of each, ORDINAL_NONE: has rolled already */
         uint32_t banks[ACTORS_MAX];             /* CHECKPOINT, ROLLOUT (in): the bank that holds each actor's current snapshots */
         Acted acted[ACTORS_MAX];                /* ROLLOUT (out), where the learner acts itself */
+        Arrival arrival;                        /* CHECKPOINT (in), RESTORE (out) */
         uint32_t learner;                       /* which of the learners this is; 0 publishes and keeps checkpoints */
         _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
 } WorkerPage;

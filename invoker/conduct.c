@@ -2,11 +2,13 @@
 /* Rounds: orders out, answers in, retries, the tests for an end. Everything here reacts to one event and returns; what is waited for
  * is in the phase and in the round. */
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "invoker/evaluation.h"
 #include "invoker/invoker.h"
+#include "lib/fragment.h"
 
 static bool training(const Invoker *i) {
         return i->invoked->launch.purpose == LAUNCH_TRAIN;
@@ -35,32 +37,43 @@ static void start_container(Invoker *i, Container *c) {
 
 static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
         Seat *seat = &i->round->seats[actor];
-        const Order order = {
+        Order order = {
                 .kind = ORDER_ROLLOUT,
                 .attempt = seat->attempts.n,
                 .round = i->round->number,
                 .ordinal = seat->ordinal,
                 .policy_version = i->policy_version,
+                .policy_bank = (uint32_t) i->arrival.policy_bank,
                 .actor = actor,
                 .snapshot_bank = seat->bank,
                 .remote = i->asks_fd >= 0,
         };
 
+        overlap_name_policy(i, actor, &order);
         /* What it used until now belongs to what it did until now. */
         pool_read(i, c);
 
-        round_order(i->round, actor, c->fresh);
+        round_order(i->round, actor, overlap_is_cold(i, actor, c->fresh));
         c->fresh = false;
         c->unread = actor;
         pool_order(i, c, &order);
         seat->metered.start_nsec = c->worker.ordered_nsec;
 }
 
+/* Actors act while a round rolls; where rounds overlap, also while the learner does something else. */
+static bool actors_act(const Invoker *i) {
+        return i->phase == PHASE_ROLLING ||
+               (i->overlaps && !i->end_waits &&
+                               (i->phase == PHASE_IDLE || i->phase == PHASE_LEARNING ||
+                                               i->phase == PHASE_CHECKPOINT ||
+                                               i->phase == PHASE_EVALUATING));
+}
+
 /* The next order for a container, if there is one. */
 static void serve(Invoker *i, Container *c) {
         uint32_t actor;
 
-        if (i->phase != PHASE_ROLLING || c->index >= i->n_containers || i->fused)
+        if (!actors_act(i) || c->index >= i->n_containers || i->fused)
                 return;
         actor = round_waiting(i->round, c->index);
         if (actor == ACTOR_NONE)
@@ -102,35 +115,39 @@ static void feed(Invoker *i) {
                 return;
         }
 
-        actor = round_rolled(i->round);
+        if (round_is_complete(i->round)) {
+                i->phase = PHASE_LEARNING;
+                learner_order(i, ORDER_LEARN, ACTOR_NONE);
+                return;
+        }
+        actor = i->overlaps ? overlap_next(i) : round_rolled(i->round);
         if (actor != ACTOR_NONE) {
                 if (i->update_nsec == 0)
                         i->update_nsec = clock_boottime();
                 round_take(i->round, actor);
                 learner_order(i, ORDER_TAKE, actor);
-        } else if (round_is_complete(i->round)) {
-                i->phase = PHASE_LEARNING;
-                learner_order(i, ORDER_LEARN, ACTOR_NONE);
         }
 }
 
 static void begin_round(Invoker *i) {
-        uint32_t n_needed;
-
         i->decision = i->link.plan.decision;
         i->round_nsec = clock_boottime();
         i->update_nsec = 0;
         i->phase = PHASE_ROLLING;
-        round_begin(i->round, i->number + 1, i->decision.n_actors);
+        round_begin(i->round, i->number + 1, i->decision.n_actors,
+                        distribution_rollouts(i->distribution, i->decision.n_actors));
+        if (i->overlaps && overlap_begin(i) < 0) {
+                finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, ESRCH, ACTOR_NONE);
+                return;
+        }
 
         if (i->fused) {
                 fused_begin(i);
                 return;
         }
-        n_needed = containers_needed(i, i->decision.n_actors);
-        pool_arrange(i, n_needed);
+        pool_arrange(i, containers_needed(i, i->decision.n_actors));
         feed(i);
-        for (uint32_t k = 0; k < n_needed && i->phase == PHASE_ROLLING; k++)
+        for (uint32_t k = 0; k < i->n_containers && i->phase == PHASE_ROLLING; k++)
                 serve(i, &i->containers[k]);
 }
 
@@ -180,7 +197,7 @@ void conduct_container_answered(Invoker *i, Container *c, const Answer *answer) 
         switch (c->doing) {
         case ORDER_PROBE: container_ready(i, c, answer); break;
         case ORDER_ROLLOUT:
-                if (i->phase == PHASE_ROLLING)
+                if (actors_act(i))
                         rollout_answered(i, c, answer);
                 break;
         case ORDER_EVALUATE:
@@ -200,7 +217,7 @@ static void order_failed(Invoker *i, Container *c, uint32_t fault, int32_t detai
                 start_failed(i, c, pool_take(c), fault, detail);
         else if (doing == ORDER_EVALUATE && i->phase == PHASE_EVALUATING)
                 evaluate_failed(i, c, pool_take(c), fault, detail);
-        else if (doing == ORDER_ROLLOUT && i->phase == PHASE_ROLLING) {
+        else if (doing == ORDER_ROLLOUT && actors_act(i)) {
                 i->round->seats[actor].metered.end_nsec = clock_boottime();
                 conduct_attempt_failed(i, actor, fault, detail);
         }
@@ -265,10 +282,12 @@ static void learned(Invoker *i, const Answer *answer) {
                 return;
         }
 
-        /* Everybody has been idle for as long as the update took: counters have settled. */
+        /* Whoever does not act has been idle for as long as the update took: counters have settled. */
         for (uint32_t k = 0; k < i->n_containers; k++)
-                pool_read(i, &i->containers[k]);
+                if (i->containers[k].doing != ORDER_ROLLOUT)
+                        pool_read(i, &i->containers[k]);
 
+        i->arrival.policy_bank = i->learner.order.policy_bank;
         report_learned(i);
         round_close(i->round);
 
@@ -331,6 +350,9 @@ static void restored(Invoker *i, const Answer *answer) {
                 for (uint32_t a = 0; a < i->n_actors; a++)
                         i->round->seats[a].ordinal = i->learner.page->ordinals[a];
         }
+        i->arrival = i->learner.page->arrival;
+        if (training(i))
+                overlap_resume(i);
         i->was_restored = true;
         i->checkpoint_nsec = clock_boottime();
         i->policy_version = answer->policy_version;
@@ -385,6 +407,7 @@ void conduct_checkpoint(Invoker *i) {
                 i->learner.page->ordinals[a] = i->round->seats[a].ordinal;
                 i->learner.page->banks[a] = i->round->seats[a].bank;
         }
+        i->learner.page->arrival = i->arrival;
         learner_order(i, ORDER_CHECKPOINT, ACTOR_NONE);
 }
 
@@ -421,6 +444,8 @@ void conduct_advance(Invoker *i) {
         const Plan *plan = &i->link.plan;
         uint32_t end;
 
+        if (i->end_waits && i->phase != PHASE_LEARNING)
+                finish_begin(i, i->end, i->end_fault, i->end_detail, i->end_actor);
         if (i->phase == PHASE_STARTING)
                 start_early(i);
         if (i->phase == PHASE_VERIFYING && i->containers[0].state == CONTAINER_ABSENT)

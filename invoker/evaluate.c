@@ -62,6 +62,7 @@ static void play(Invoker *i, Container *c) {
                 .attempt = c->plays.n,
                 .ordinal = c->episode,
                 .policy_version = i->policy_version,
+                .policy_bank = (uint32_t) i->arrival.policy_bank,
                 .actor = evaluate_actor(i, c),
         };
 

@@ -6,12 +6,12 @@
 
 #include "invoker/invoker.h"
 
-/* What a round in flight has used comes to nothing. */
+/* What a round in flight has used, and whoever acts for a later one, comes to nothing. */
 static void waste_round(Invoker *i) {
-        for (uint32_t a = 0; a < i->round->n_actors; a++) {
+        for (uint32_t a = 0; a < i->n_actors; a++) {
                 Seat *seat = &i->round->seats[a];
 
-                if (seat->state == SEAT_WAITING)
+                if (seat->state == SEAT_IDLE || seat->state == SEAT_WAITING)
                         continue;
                 if (seat->metered.end_nsec == 0)
                         seat->metered.end_nsec = clock_boottime();
@@ -23,17 +23,24 @@ static void waste_round(Invoker *i) {
 void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (i->phase == PHASE_ENDING || i->phase == PHASE_ENDED)
                 return;
+        /* An update is not cut short by anybody but its learner: what it has learned would stand in no record. */
+        if (i->phase == PHASE_LEARNING && actor != ACTOR_LEARNER && i->end_waits)
+                return;
 
-        i->phase = PHASE_ENDING;
+        i->end_waits = i->phase == PHASE_LEARNING && actor != ACTOR_LEARNER;
+        if (!i->end_waits)
+                i->phase = PHASE_ENDING;
         i->end = end;
         i->end_fault = fault;
         i->end_detail = detail;
         i->end_actor = actor;
+        if (i->end_waits)
+                return;
 
         if (i->containers)
                 pool_end_all(i);
         learner_stop_serving(i);
-        if (i->round && i->round->n_actors > 0)
+        if (i->round)
                 waste_round(i);
         /* The policy has learned from it, whether or not it was evaluated to the end. */
         if (i->round_open)

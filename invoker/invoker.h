@@ -5,7 +5,8 @@
  *   probe.c     environment → spec → the job page    invoker.c  the loop
  *   pool.c      containers: fork, park, end         learner.c  the learner's process
  *   fused.c     the same, where it also acts
- *   conduct.c   rounds, and verifications            evaluate.c evaluations, by the rules of evaluation.c
+ *   conduct.c   rounds, and verifications            overlap.c  rounds that do not wait for all
+ *   evaluate.c  evaluations, by the rules of evaluation.c
  *   report.c    records                             finish.c   how a job ends
  */
 #pragma once
@@ -23,6 +24,7 @@
 #include "invoker/round.h"
 #include "invoker/spool.h"
 #include "invoker/worker.h"
+#include "lib/arrival.h"
 
 typedef struct Sandbox Sandbox;
 
@@ -99,6 +101,7 @@ typedef struct Invoker {
         int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */
         int *segment_fds;
         const Distribution *distribution;
+        bool overlaps;       /* rounds learn from whoever is ready, and the others act on */
         bool fused;          /* the learner's process acts, too: no container trains */
         FusedRun fused_run;  /* its program */
         uint64_t fused_nsec; /* that it was seen to use, and no record has yet */
@@ -121,6 +124,8 @@ typedef struct Invoker {
         Statistics statistics;
         uint8_t policy_sha256[32];
         uint64_t policy_version;
+        Arrival arrival;      /* where the newest version lies; and who acts, where rounds overlap */
+        uint32_t taken;       /* there: whom the last round learned from */
         uint64_t round_nsec;  /* when the round began */
         uint64_t update_nsec; /* when its first TAKE was given */
         uint64_t learner_credit_nsec
@@ -134,7 +139,8 @@ typedef struct Invoker {
         uint64_t n_episodes, next_episode, n_episodes_done;
         double *returns; /* [n_episodes] of an evaluation of a job that trains */
 
-        uint32_t end; /* PlanEnd, from PHASE_ENDING on */
+        bool end_waits; /* for the update to be over */
+        uint32_t end;   /* PlanEnd, from PHASE_ENDING on, or while it waits */
         uint32_t end_fault, end_actor;
         int32_t end_detail;
         uint64_t ended_nsec;
@@ -226,6 +232,16 @@ void conduct_checkpoint(Invoker *i);
 /* Its use is waste, and the same order goes out again, from the bank that was not written to. */
 void conduct_attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail);
 void conduct_close_round(Invoker *i); /* that was evaluated, or will not be */
+
+/* overlap.c */
+int overlap_begin(Invoker *i);           /* -ESRCH: the decision names an actor that does not act */
+uint32_t overlap_next(const Invoker *i); /* whom the learner takes now; ACTOR_NONE: it waits */
+void overlap_learned(Invoker *i, uint64_t update_nsec);
+void overlap_resume(Invoker *i); /* those who acted when the checkpoint was written */
+void overlap_name_policy(const Invoker *i, uint32_t actor,
+                Order *order); /* that it acts with, if not with the newest */
+/* Whether its invocation counts as a cold one: a model knows what a fleet would have done, and no accidents. */
+bool overlap_is_cold(const Invoker *i, uint32_t actor, bool fresh);
 
 /* evaluate.c */
 uint32_t evaluate_actor(const Invoker *i, const Container *c); /* the number that it plays under */

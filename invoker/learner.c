@@ -246,6 +246,7 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                          : kind == ORDER_RESTORE ? i->invoked->launch.resume_round
                                                  : i->number,
                 .policy_version = i->policy_version,
+                .policy_bank = (uint32_t) i->arrival.policy_bank,
                 .actor = actor,
         };
 
@@ -253,10 +254,12 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                 order.ordinal = i->round->seats[actor].ordinal;
                 order.attempt = i->round->seats[actor].attempts.n;
                 order.snapshot_bank = i->round->seats[actor].bank;
+                overlap_name_policy(i, actor, &order);
         }
         if (kind == ORDER_LEARN) {
                 order.ordinal = i->round->number - 1;
-                order.n_actors = i->round->n_actors;
+                order.n_actors = i->round->n_rollouts;
+                order.policy_bank = arrival_bank(&i->arrival, i->n_actors, i->page->policy.n_banks);
         }
 
         if (kind == ORDER_SERVE || kind == ORDER_ROLLOUT) {

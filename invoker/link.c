@@ -61,7 +61,8 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
 
 static bool plan_is_sane(const Link *link, const Plan *plan) {
         return plan->abi == PLAN_ABI && plan->message == PLAN_MESSAGE_PLAN && plan->end < _PLAN_END_MAX &&
-               plan->decision.n_actors >= 1 && plan->decision.n_actors <= link->n_actors_max;
+               plan->decision.n_actors >= 1 && plan->decision.n_actors <= link->n_actors_max &&
+               plan->decision.taken <= link->n_actors_max;
 }
 
 int link_receive(Link *link, Spool *spool) {

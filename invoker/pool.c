@@ -322,7 +322,7 @@ void pool_thaw(Invoker *i, Container *c) {
         c->state = CONTAINER_READY;
 }
 
-/* The lowest stay warm: they are the first that a larger round needs again. */
+/* The lowest stay warm: they are the first that a larger round needs again. Who is still to be taken is needed, whatever the round's number. */
 void pool_arrange(Invoker *i, uint32_t n_needed) {
         bool limited = settings_present(i->settings, SETTING_Scaling_WarmActors);
         uint32_t n_warm = limited ? i->settings->n_actors_warm : i->n_containers;
@@ -335,6 +335,8 @@ void pool_arrange(Invoker *i, uint32_t n_needed) {
                 Container *c = &i->containers[k];
                 bool idle = c->state == CONTAINER_READY && c->doing == ORDER_NONE;
 
+                if (round_needs(i->round, k))
+                        continue;
                 if (c->state != CONTAINER_PARKED && !idle)
                         continue;
                 if (n_warm > 0) {

@@ -127,6 +127,7 @@ static int make_page(Invoker *i, const ActordEnvSpec *spec, uint32_t *ret_fault,
                               : r == -ENOSPC   ? SPEC_FIELD_STORE
                               : r == -EDOM     ? SPEC_FIELD_IMAGE
                               : r == -E2BIG    ? SPEC_FIELD_SIZE
+                              : r == -EFBIG    ? SPEC_FIELD_BANKS
                                                : SPEC_FIELD_ACTION_KIND;
                 return r;
         }

@@ -175,7 +175,7 @@ static uint64_t report_update(Invoker *i, uint32_t k) {
                 slowest_nsec = *credit_nsec;
         *credit_nsec -= slowest_nsec;
         record.metered.emulated_nsec = clock_update_nsec(i->settings, slowest_nsec,
-                        (uint64_t) i->round->n_actors * l->envs * l->steps / i->n_learners);
+                        (uint64_t) i->round->n_rollouts * l->envs * l->steps / i->n_learners);
         report_append(i, &record);
         return record.metered.emulated_nsec;
 }
@@ -185,24 +185,32 @@ void report_learned(Invoker *i) {
 
         for (uint32_t a = 0; a < i->round->n_actors && i->fused; a++)
                 fused_meter(i, a);
-        for (uint32_t a = 0; a < i->round->n_actors; a++)
-                report_rollout(i, a, FAULT_NONE, 0, false);
+        for (uint32_t a = 0; a < i->n_actors; a++)
+                if (i->round->seats[a].state == SEAT_TAKEN)
+                        report_rollout(i, a, FAULT_NONE, 0, false);
         for (uint32_t k = i->n_learners; k-- > 0;) {
                 uint64_t nsec = report_update(i, k);
 
                 update_nsec = nsec > update_nsec ? nsec : update_nsec;
         }
         /* An evaluation does not lengthen a round: a fleet would play it beside the next one. */
-        i->emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
+        if (i->overlaps)
+                overlap_learned(i, update_nsec);
+        else
+                i->emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
 }
 
 void report_round(Invoker *i, uint32_t end) {
         Record record = {
                 .kind = RECORD_ROUND,
                 .round = i->round->number,
-                .actor = ACTOR_NONE,
+                .actor = i->overlaps ? i->taken : ACTOR_NONE,
                 .end = end,
-                .decision = i->decision,
+                .decision = {
+                        .id = i->decision.id,
+                        .n_actors = i->decision.n_actors,
+                        .taken = i->overlaps ? i->taken + 1 : 0,
+                },
                 .emulated_round_nsec = i->emulated_round_nsec,
                 .statistics = i->statistics,
         };

@@ -16,26 +16,44 @@ void round_init(Round *round, uint32_t n_seats, uint32_t n_containers) {
         round->n_containers = n_containers;
 }
 
-void round_begin(Round *round, uint64_t number, uint32_t n_actors) {
+static void seat_begin(Seat *seat) {
+        seat->state = SEAT_WAITING;
+        seat->attempts = (Attempts){};
+        seat->cold = false;
+        seat->metered = (Metered){};
+        seat->emulated_nsec = 0;
+}
+
+void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_rollouts) {
         assert(round);
         assert(n_actors > 0 && n_actors <= round->n_seats);
+        assert(n_rollouts > 0 && n_rollouts <= n_actors);
 
         round->number = number;
         round->n_actors = n_actors;
-        round->n_taken = round->n_queued = round->queue_first = 0;
-        for (uint32_t a = 0; a < n_actors; a++) {
-                Seat *seat = &round->seats[a];
+        round->n_rollouts = n_rollouts;
+        round->n_taken = 0;
+        for (uint32_t a = 0; a < n_actors; a++)
+                if (round->seats[a].state == SEAT_IDLE)
+                        seat_begin(&round->seats[a]);
+}
 
-                seat->state = SEAT_WAITING;
-                seat->attempts = (Attempts){};
-                seat->cold = false;
-                seat->metered = (Metered){};
-                seat->emulated_nsec = 0;
-        }
+void round_resume(Round *round, uint32_t actor) {
+        assert(actor < round->n_seats);
+        assert(round->seats[actor].state == SEAT_IDLE);
+
+        seat_begin(&round->seats[actor]);
+}
+
+bool round_needs(const Round *round, uint32_t container) {
+        for (uint32_t a = container; a < round->n_seats; a += round->n_containers)
+                if (round->seats[a].state != SEAT_IDLE)
+                        return true;
+        return false;
 }
 
 uint32_t round_waiting(const Round *round, uint32_t container) {
-        for (uint32_t a = container; a < round->n_actors; a += round->n_containers)
+        for (uint32_t a = container; a < round->n_seats; a += round->n_containers)
                 if (round->seats[a].state == SEAT_WAITING)
                         return a;
         return ACTOR_NONE;
@@ -46,7 +64,7 @@ uint32_t round_rolled(const Round *round) {
 }
 
 static Seat *seat_in(Round *round, uint32_t actor, SeatState state) {
-        assert(actor < round->n_actors);
+        assert(actor < round->n_seats);
         assert(round->seats[actor].state == state);
 
         return &round->seats[actor];
@@ -62,15 +80,26 @@ void round_order(Round *round, uint32_t actor, bool cold) {
 void round_answer(Round *round, uint32_t actor) {
         seat_in(round, actor, SEAT_ROLLING)->state = SEAT_ROLLED;
 
-        assert(round->n_queued < round->n_actors);
-        round->queue[(round->queue_first + round->n_queued++) % round->n_actors] = actor;
+        assert(round->n_queued < round->n_seats);
+        round->queue[(round->queue_first + round->n_queued++) % round->n_seats] = actor;
 }
 
+static uint32_t *queue_at(Round *round, uint32_t i) {
+        return &round->queue[(round->queue_first + i) % round->n_seats];
+}
+
+/* Those before it in the queue move up by one place, and keep their order. */
 void round_take(Round *round, uint32_t actor) {
-        assert(round_rolled(round) == actor);
+        uint32_t i = 0;
 
         seat_in(round, actor, SEAT_ROLLED)->state = SEAT_TAKING;
-        round->queue_first = (round->queue_first + 1) % round->n_actors;
+        while (i < round->n_queued && *queue_at(round, i) != actor)
+                i++;
+        assert(i < round->n_queued);
+
+        for (; i > 0; i--)
+                *queue_at(round, i) = *queue_at(round, i - 1);
+        round->queue_first = (round->queue_first + 1) % round->n_seats;
         round->n_queued--;
 }
 
@@ -89,9 +118,9 @@ bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail) {
         Seat *seat = &round->seats[actor];
 
-        assert(actor < round->n_actors);
+        assert(actor < round->n_seats);
         /* A rollout in the queue is whole, whatever becomes of its process. */
-        assert(seat->state != SEAT_ROLLED && seat->state != SEAT_TAKEN);
+        assert(seat->state == SEAT_WAITING || seat->state == SEAT_ROLLING || seat->state == SEAT_TAKING);
 
         seat->state = SEAT_WAITING;
         seat->metered = (Metered){};
@@ -101,24 +130,31 @@ bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault
 void round_close(Round *round) {
         assert(round_is_complete(round));
 
-        for (uint32_t a = 0; a < round->n_actors; a++) {
-                round->seats[a].bank ^= 1;
-                round->seats[a].ordinal++;
+        for (uint32_t a = 0; a < round->n_seats; a++) {
+                Seat *seat = &round->seats[a];
+
+                if (seat->state != SEAT_TAKEN)
+                        continue;
+                seat->bank ^= 1;
+                seat->ordinal++;
+                seat->state = SEAT_IDLE;
         }
-        round->n_actors = 0;
+        round->n_actors = round->n_rollouts = round->n_taken = 0;
 }
 
 void round_abandon(Round *round) {
-        round->n_actors = round->n_taken = round->n_queued = 0;
+        for (uint32_t a = 0; a < round->n_seats; a++)
+                round->seats[a].state = SEAT_IDLE;
+        round->n_actors = round->n_rollouts = round->n_taken = round->n_queued = 0;
 }
 
 uint64_t round_slowest_nsec(const Round *round) {
         uint64_t slowest = 0;
 
-        for (uint32_t a = 0; a < round->n_actors; a++) {
+        for (uint32_t a = 0; a < round->n_seats; a++) {
                 uint64_t nsec = round->seats[a].emulated_nsec + round->seats[a].metered.emulated_nsec;
 
-                if (nsec > slowest)
+                if (round->seats[a].state == SEAT_TAKEN && nsec > slowest)
                         slowest = nsec;
         }
         return slowest;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where each actor of a round stands. Pure: no clock, no process, no descriptor; conduct.c asks it what is next and tells it what
- * happened.
+/* Where each actor stands. Pure: no clock, no process, no descriptor; conduct.c asks it what is next and tells it what happened. A round
+ * may learn from fewer rollouts than actors act: then the others stay where they stand when it closes, and are taken in a later one.
  *
- *   WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accepted──▶ TAKEN
- *      ▲                  │ died, late,                        │ rejected
- *      └── attempt + 1 ───┴── answered a fault ────────────────┘
+ *   IDLE ──round begins──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accepted──▶ TAKEN ──round closes──▶ IDLE
+ *                             ▲                  │ died, late,                        │ rejected
+ *                             └── attempt + 1 ───┴── answered a fault ────────────────┘
  */
 #pragma once
 
@@ -15,7 +15,14 @@
 
 #define ACTOR_NONE UINT32_MAX
 
-typedef enum SeatState { SEAT_WAITING, SEAT_ROLLING, SEAT_ROLLED, SEAT_TAKING, SEAT_TAKEN } SeatState;
+typedef enum SeatState {
+        SEAT_IDLE,
+        SEAT_WAITING,
+        SEAT_ROLLING,
+        SEAT_ROLLED,
+        SEAT_TAKING,
+        SEAT_TAKEN
+} SeatState;
 
 /* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL says nothing about the actor, which cannot send
  * one, nor about its memory, which is a fault of its own: it came from outside, and may come as often as KILLS_MAX. */
@@ -31,7 +38,7 @@ typedef struct Seat { /* of one actor */
         /* Across rounds: */
         uint64_t ordinal; /* invocations that were accepted */
         uint32_t bank;    /* holds its current snapshots */
-        /* In this round: */
+        /* Until it is taken: */
         uint32_t state;
         Attempts attempts;
         bool cold;
@@ -41,24 +48,28 @@ typedef struct Seat { /* of one actor */
 
 typedef struct Round {
         uint64_t number;
-        uint32_t n_actors, n_seats, n_containers;
-        uint32_t n_taken;
+        uint32_t n_actors, n_seats,
+                        n_containers; /* n_actors: that begin with the round, or act already; 0: none is open */
+        uint32_t n_rollouts, n_taken;   /* that it learns from; of them, those that the learner has */
         uint32_t n_queued, queue_first; /* rolled, in the order in which they ended */
         uint32_t queue[ACTORS_MAX];
         Seat seats[ACTORS_MAX];
 } Round;
 
 void round_init(Round *round, uint32_t n_seats, uint32_t n_containers);
-void round_begin(Round *round, uint64_t number, uint32_t n_actors);
+void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_rollouts);
+void round_resume(Round *round, uint32_t actor); /* it acted when the checkpoint was written */
 
+/* An actor that lives in this container is still to be learned from. */
+bool round_needs(const Round *round, uint32_t container);
 /* The lowest waiting actor that lives in this container; ACTOR_NONE. */
 uint32_t round_waiting(const Round *round, uint32_t container);
-/* The rollout that the learner takes next; ACTOR_NONE. */
+/* The rollout that came first of those that were not taken; ACTOR_NONE. */
 uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);
 void round_answer(Round *round, uint32_t actor);
-void round_take(Round *round, uint32_t actor); /* the one that round_rolled() named */
+void round_take(Round *round, uint32_t actor); /* one that has rolled */
 void round_accept(Round *round, uint32_t actor);
 /* Its attempt failed: it waits again. False: it has no attempt left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
@@ -69,20 +80,20 @@ static inline bool seat_rolls(const Seat *seat) {
 
 /* Some actor is still to give a rollout. */
 static inline bool round_rolls(const Round *round) {
-        for (uint32_t a = 0; a < round->n_actors; a++)
+        for (uint32_t a = 0; a < round->n_seats; a++)
                 if (seat_rolls(&round->seats[a]))
                         return true;
         return false;
 }
 
 static inline bool round_is_complete(const Round *round) {
-        return round->n_taken == round->n_actors;
+        return round->n_taken == round->n_rollouts;
 }
 
-/* All were learned from: what they wrote is now what they carry. */
+/* Those that were taken were learned from: what they wrote is now what they carry. */
 void round_close(Round *round);
-/* None was: every actor goes on from where it stood before. */
+/* Nothing more is learned: every actor goes on from where it stood before. */
 void round_abandon(Round *round);
 
-/* The slowest actor on the emulated clock, repeated attempts included where time is measured. */
+/* The slowest of those that were taken, on the emulated clock, repeated attempts included where time is measured. */
 uint64_t round_slowest_nsec(const Round *round);

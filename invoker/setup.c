@@ -84,6 +84,7 @@ int setup_contracts(Invoker *i) {
         i->n_actors = settings_actors_max(i->settings);
         i->n_containers = settings_processes(i->settings);
         i->fused = distribution_fuses(i->distribution) && i->invoked->launch.purpose == LAUNCH_TRAIN;
+        i->overlaps = distribution_overlaps(i->distribution);
         i->n_episodes = i->invoked->launch.n_episodes;
         if (i->invoked->launch.purpose == LAUNCH_TRAIN) {
                 i->n_episodes = i->settings->evaluation_episodes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything is allocated once, for as many actors as a round may have; pages that no round reaches are never touched. */
+/* Everything is allocated once, for as many rollouts as a round may have; pages that no round reaches are never touched. */
 #include "learner/batch.h"
 
 #include <assert.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
+#include "lib/fragment.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Batch *, batch_free)
@@ -31,6 +32,7 @@ Batch *batch_free(Batch *batch) {
         free(batch->order);
         free(batch->n_finals);
         free(batch->taken);
+        free(batch->actors);
         free(batch->lost);
         free(batch);
         return NULL;
@@ -42,7 +44,7 @@ static int batch_allocate(Batch *b) {
         size_t n_actions = b->act == ACT_GAUSSIAN ? n : 1;
 
         if (b->images)
-                b->pixels = calloc(batch_block_numbers(b, b->n_actors_max), sizeof(uint8_t));
+                b->pixels = calloc(batch_block_numbers(b, b->n_blocks), sizeof(uint8_t));
         else
                 b->observations = calloc(n, sizeof(float) * b->n_observation);
         b->choices = calloc(n_choices, sizeof(int32_t));
@@ -56,14 +58,15 @@ static int batch_allocate(Batch *b) {
         b->advantage = calloc(n, sizeof(float));
         b->target = calloc(n, sizeof(float));
         b->order = calloc(n, sizeof(uint32_t));
-        b->n_finals = calloc(b->n_actors_max, sizeof(uint32_t));
-        b->taken = calloc(b->n_actors_max, sizeof(uint8_t));
+        b->n_finals = calloc(b->n_blocks, sizeof(uint32_t));
+        b->taken = calloc(b->n_blocks, sizeof(uint8_t));
+        b->actors = calloc(b->n_blocks, sizeof(uint32_t));
         b->lost = calloc(slots, sizeof(uint8_t));
 
         return (b->observations || b->pixels) && b->choices && b->actions && b->rewards && b->scaled &&
                                                b->ends && b->behaviour_log_probability &&
                                                b->log_probability && b->value && b->advantage && b->target &&
-                                               b->order && b->n_finals && b->taken && b->lost
+                                               b->order && b->n_finals && b->taken && b->actors && b->lost
                                ? 0
                                : -ENOMEM;
 }
@@ -79,7 +82,7 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
 
         /* A row's number has 32 bits, and steps alone are less than 2^32. */
         if (__builtin_add_overflow(step_rows + shape->envs, shape->finals_max, &block_rows) ||
-                        __builtin_mul_overflow(block_rows, shape->n_actors_max, &n_rows) ||
+                        __builtin_mul_overflow(block_rows, shape->n_blocks, &n_rows) ||
                         n_rows > UINT32_MAX - (uint64_t) shape->frames * shape->envs)
                 return -EFBIG;
 
@@ -87,6 +90,7 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         if (!b)
                 return -ENOMEM;
         b->n_actors_max = shape->n_actors_max;
+        b->n_blocks = shape->n_blocks;
         b->envs = shape->envs;
         b->steps = shape->steps;
         b->n_observation = shape->n_observation;
@@ -104,6 +108,8 @@ int batch_new_shape(const Batch *shape, Batch **ret) {
         r = batch_allocate(b);
         if (r < 0)
                 return r;
+        for (uint32_t k = 0; k < b->n_blocks; k++)
+                b->actors[k] = k;
 
         *ret = TAKE_PTR(b);
         return 0;
@@ -121,6 +127,8 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
         return batch_new_shape(
                         &(Batch){
                                         .n_actors_max = settings_actors_max(settings),
+                                        .n_blocks = distribution_rollouts(distribution_of(settings),
+                                                        settings_actors_max(settings)),
                                         .envs = l->envs,
                                         .steps = l->steps,
                                         .n_observation = page->network.n_observation,

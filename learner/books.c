@@ -43,11 +43,14 @@ int books_new(uint32_t n_slots, Books **ret) {
 
 /* Episodes that never came to an end are dropped: a slot that starts afresh has earned nothing yet. */
 static void books_begin(Books *books, const Batch *batch, uint32_t n_actors, bool reset) {
-        for (uint32_t s = 0; s < n_actors * batch->envs; s++)
-                if (reset || batch->lost[s]) {
-                        books->running_return[s] = 0.0;
-                        books->elapsed_steps[s] = 0;
+        for (uint32_t s = 0; s < n_actors * batch->envs; s++) {
+                uint32_t slot = batch_slot(batch, s);
+
+                if (reset || batch->lost[slot]) {
+                        books->running_return[slot] = 0.0;
+                        books->elapsed_steps[slot] = 0;
                 }
+        }
 }
 
 static double books_mean(const Books *books) {
@@ -73,18 +76,19 @@ void books_enter(Books *books, const Batch *batch, uint32_t n_actors, bool reset
                 for (uint32_t s = 0; s < n_actors * batch->envs; s++) {
                         size_t row = batch_block(batch, s / batch->envs) + (size_t) t * batch->envs +
                                      s % batch->envs;
+                        uint32_t slot = batch_slot(batch, s);
 
-                        books->running_return[s] += batch->rewards[row];
-                        books->elapsed_steps[s]++;
+                        books->running_return[slot] += batch->rewards[row];
+                        books->elapsed_steps[slot]++;
                         if (batch->ends[row] == END_NOT)
                                 continue;
 
-                        books->returns[books->n_episodes++ % EPISODES_KEPT] = books->running_return[s];
-                        sum += books->running_return[s];
-                        n_steps += books->elapsed_steps[s];
+                        books->returns[books->n_episodes++ % EPISODES_KEPT] = books->running_return[slot];
+                        sum += books->running_return[slot];
+                        n_steps += books->elapsed_steps[slot];
                         n_ended++;
-                        books->running_return[s] = 0.0;
-                        books->elapsed_steps[s] = 0;
+                        books->running_return[slot] = 0.0;
+                        books->elapsed_steps[slot] = 0;
                 }
 
         books->n_env_steps += (uint64_t) n_actors * batch->step_rows;
@@ -99,7 +103,8 @@ void books_discount(Books *books, const Batch *batch, uint32_t n_actors, bool re
                 Moments *returns) {
         for (uint32_t s = 0; s < n_actors * batch->envs; s++) {
                 size_t first = batch_block(batch, s / batch->envs) + s % batch->envs;
-                double value = reset || batch->lost[s] ? 0.0 : books->discounted_return[s];
+                uint32_t slot = batch_slot(batch, s);
+                double value = reset || batch->lost[slot] ? 0.0 : books->discounted_return[slot];
                 double mean = 0.0, m2 = 0.0;
 
                 /* Welford's recurrence: the values need not be kept. */
@@ -114,7 +119,7 @@ void books_discount(Books *books, const Batch *batch, uint32_t n_actors, bool re
                         if (batch->ends[row] != END_NOT)
                                 value = 0.0;
                 }
-                books->discounted_return[s] = value;
+                books->discounted_return[slot] = value;
                 moments_merge(returns, batch->steps, &mean, &m2);
         }
 }

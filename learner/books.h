@@ -21,7 +21,7 @@ typedef struct Books {
 int books_new(uint32_t n_slots, Books **ret);
 Books *books_free(Books *books);
 
-/* Enters the steps of actors 0 .. n_actors - 1; fills what Statistics says of episodes. Carry=reset begins each slot afresh. */
+/* Enters the steps of the first n_actors blocks; fills what Statistics says of episodes. Carry=reset begins each slot afresh. */
 void books_enter(Books *books, const Batch *batch, uint32_t n_actors, bool reset, Statistics *statistics);
 /* Moments of the discounted returns along the way, slot by slot; to be called before books_enter(). */
 void books_discount(Books *books, const Batch *batch, uint32_t n_actors, bool reset, double gamma,

@@ -32,10 +32,10 @@ Buffer *buffer_free(Buffer *buffer) {
 static int buffer_allocate(Buffer *buffer, const Batch *live) {
         Batch *c = &buffer->columns;
         size_t n = buffer->n * live->n_rows,
-               n_numbers = buffer->n * batch_block_numbers(live, live->n_actors_max);
+               n_numbers = buffer->n * batch_block_numbers(live, live->n_blocks);
 
         buffer->n_actors = calloc(buffer->n, sizeof(uint64_t));
-        buffer->n_finals = calloc((size_t) buffer->n * live->n_actors_max, sizeof(uint32_t));
+        buffer->n_finals = calloc((size_t) buffer->n * live->n_blocks, sizeof(uint32_t));
         if (live->images)
                 c->pixels = calloc(n_numbers, sizeof(uint8_t));
         else
@@ -74,7 +74,7 @@ int buffer_new(uint32_t n, const Batch *live, Buffer **ret) {
         for (size_t i = 0; i < n; i++) {
                 const Batch *c = &buffer->columns;
                 Batch *view = &buffer->views[i];
-                size_t first = i * live->n_rows, number = i * batch_block_numbers(live, live->n_actors_max);
+                size_t first = i * live->n_rows, number = i * batch_block_numbers(live, live->n_blocks);
 
                 *view = *live;
                 view->observations = c->observations ? c->observations + number : NULL;
@@ -84,7 +84,7 @@ int buffer_new(uint32_t n, const Batch *live, Buffer **ret) {
                 view->scaled = c->scaled + first;
                 view->ends = c->ends + first;
                 view->behaviour_log_probability = c->behaviour_log_probability + first;
-                view->n_finals = buffer->n_finals + i * live->n_actors_max;
+                view->n_finals = buffer->n_finals + i * live->n_blocks;
         }
 
         *ret = TAKE_PTR(buffer);
@@ -158,7 +158,7 @@ bool buffer_possible(const Buffer *buffer) {
         if (buffer->n_pushed > INT64_MAX)
                 return false;
         for (uint32_t i = 0; i < buffer_count(buffer); i++) {
-                if (buffer->n_actors[i] < 1 || buffer->n_actors[i] > buffer->views[i].n_actors_max)
+                if (buffer->n_actors[i] < 1 || buffer->n_actors[i] > buffer->views[i].n_blocks)
                         return false;
                 for (uint32_t a = 0; a < buffer->n_actors[i]; a++)
                         if (!block_possible(&buffer->views[i], a))

@@ -13,7 +13,7 @@ typedef struct Buffer {
         uint32_t n;                      /* rounds that it holds at most */
         uint64_t n_pushed;               /* rounds ever; round i lies at i % n */
         uint64_t *n_actors;              /* [n] */
-        uint32_t *n_finals;              /* [n][n_actors_max] */
+        uint32_t *n_finals;              /* [n][n_blocks] */
         Batch columns;                   /* those of the data, [n][rows] each; NULL: not kept */
         Batch views[BUFFER_BATCHES_MAX]; /* [n]: data here, what is computed from them in the live batch */
 } Buffer;

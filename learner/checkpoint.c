@@ -14,6 +14,7 @@
 #include "learner/blas.h"
 #include "learner/learner.h"
 #include "lib/cleanup.h"
+#include "lib/fragment.h"
 #include "lib/settings-print.h"
 
 #define PARTIAL_NAME ".checkpoint.partial"
@@ -64,6 +65,27 @@ static void list_numbers(TensorList *list, Learner *l) {
         tensor_add(list, "discounted.count", "F64", &l->discounted->count, 1);
         tensor_add(list, "discounted.mean", "F64", l->discounted->mean, 1);
         tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
+}
+
+/* Where others act while one is learned from: who does, and with which versions. What they have done so far is no state: their orders go out
+ * again, and come to the same. */
+static void list_flights(TensorList *list, Learner *l) {
+        Arrival *arrival = &l->context.worker->arrival;
+        TensorRow *row;
+
+        tensor_add(list, "arrival.free_nsec", "I64", &arrival->free_nsec, 1);
+        tensor_add(list, "arrival.policy_bank", "I64", &arrival->policy_bank, 1);
+        row = tensor_add(list, "actors.flights", "I64", arrival->flights, l->batch->n_actors_max);
+        row->n_dims = 2;
+        row->shape[1] = sizeof(Flight) / sizeof(uint64_t);
+}
+
+static void list_banks(TensorList *list, Learner *l) {
+        const PolicyLayout *layout = &l->context.page->policy;
+        TensorRow *row = tensor_add(list, "policy.banks", "U8", l->context.policy, layout->n_banks);
+
+        row->n_dims = 2;
+        row->shape[1] = layout->bank_bytes;
 }
 
 /* Named and shaped as CleanRL's modules have them, so that load_state_dict() takes them. */
@@ -143,10 +165,10 @@ static void list_store_columns(TensorList *list, Learner *l) {
         if (!buffer)
                 return;
         tensor_add(list, "buffer.finals", "I32", buffer->n_finals,
-                        (uint64_t) buffer->n * l->batch->n_actors_max);
+                        (uint64_t) buffer->n * l->batch->n_blocks);
         if (!l->batch->images)
                 tensor_add(list, "buffer.observations", "F32", buffer->columns.observations,
-                                buffer->n * batch_block_numbers(l->batch, l->batch->n_actors_max));
+                                buffer->n * batch_block_numbers(l->batch, l->batch->n_blocks));
         tensor_add(list, "buffer.rewards", "F32", buffer->columns.scaled, n);
         tensor_add(list, "buffer.log_probabilities", "F32", buffer->columns.behaviour_log_probability, n);
         if (buffer->columns.actions)
@@ -162,7 +184,7 @@ static void list_store_bytes(TensorList *list, Learner *l) {
                 tensor_add(list, "buffer.ends", "U8", buffer->columns.ends, buffer->n * l->batch->n_rows);
         if (buffer && l->batch->images)
                 tensor_add(list, "buffer.observations", "U8", buffer->columns.pixels,
-                                buffer->n * batch_block_numbers(l->batch, l->batch->n_actors_max));
+                                buffer->n * batch_block_numbers(l->batch, l->batch->n_blocks));
         if (l->runtime->replay && l->runtime->replay->images)
                 list_replay_observations(list, l->runtime->replay, "U8", sizeof(uint8_t));
         if (l->runtime->replay)
@@ -188,9 +210,12 @@ static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) 
 
 /* Wide elements first, so that each tensor lies aligned in the file. */
 size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
+        bool overlap = distribution_overlaps(distribution_of(l->context.settings));
         TensorList list = { .rows = ret };
 
         list_numbers(&list, l);
+        if (overlap)
+                list_flights(&list, l);
         list_store_numbers(&list, l);
         if (l->context.learner == 0) { /* the others see what it reads */
                 list_parameters(&list, l);
@@ -199,6 +224,8 @@ size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
         list_store_columns(&list, l);
         list_snapshots(&list, l, banks);
         list_store_bytes(&list, l);
+        if (overlap)
+                list_banks(&list, l);
         return list.n;
 }
 

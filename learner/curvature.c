@@ -41,7 +41,7 @@ int curvature_new(Runtime *rt, Curvature **ret) {
         if (!c)
                 return -ENOMEM;
         c->runtime = rt;
-        rows_most = (uint64_t) rt->batch->n_actors_max * rt->batch->step_rows;
+        rows_most = (uint64_t) rt->batch->n_blocks * rt->batch->step_rows;
         if (rows_most > rt->settings->curvature_rows)
                 rows_most = rt->settings->curvature_rows;
         r = hessian_new(rt->network, rt->threads, (uint32_t) rows_most, &c->hessian);

@@ -11,8 +11,10 @@
 
 #include "actor/host.h"
 #include "learner/learner.h"
+#include "lib/arrival.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/fragment.h"
 #include "lib/slot.h"
 
 typedef struct FusedSeat { /* of one actor */
@@ -29,6 +31,7 @@ struct Fused {
         const ActordEnv *env;
         uint32_t n_actors, n_containers;
         uint64_t round, policy_version;
+        Arrival arrival; /* where nobody is said to act, all do with the newest version */
         FusedFault fault;
         FusedSeat *seats; /* [n_actors] */
 
@@ -175,30 +178,42 @@ static void containers_arrange(Fused *fused, uint32_t n_actors) {
         }
 }
 
+static bool start_is_cold(Fused *fused, uint32_t actor) {
+        FusedSeat *container;
+        bool fresh;
+
+        if (arrival_acts(&fused->arrival, actor))
+                return fused->arrival.flights[actor].state == FLIGHT_COLD;
+
+        assert(fused->n_containers > 0);
+        container = &fused->seats[actor % fused->n_containers];
+        fresh = container->fresh;
+        container->fresh = false;
+        return fresh;
+}
+
 static int actor_run(Fused *fused, uint32_t actor, FusedTimes *times) {
-        FusedSeat *seat = &fused->seats[actor], *container;
+        const Flight *flight = arrival_acts(&fused->arrival, actor) ? &fused->arrival.flights[actor] : NULL;
+        FusedSeat *seat = &fused->seats[actor];
         const SegmentLayout *l = &fused->page.segment;
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
         Order order = {
                 .kind = ORDER_ROLLOUT,
                 .round = fused->round + 1,
                 .ordinal = seat->ordinal,
-                .policy_version = fused->policy_version,
+                .policy_version = flight ? flight->policy_version : fused->policy_version,
+                .policy_bank = (uint32_t) (flight ? flight->policy_bank : fused->arrival.policy_bank),
                 .actor = actor,
                 .snapshot_bank = seat->bank,
         };
         Answer answer = {};
-
-        assert(fused->n_containers > 0);
-        container = &fused->seats[actor % fused->n_containers];
 
         invocation_run(fused->host, &order, &answer);
         if (answer.fault != FAULT_NONE)
                 return fused_fail(fused, actor, &answer);
 
         nsec = clock_invocation_nsec(&fused->settings, thread_cpu_nsec() - start_nsec,
-                        (uint64_t) l->envs * l->steps, container->fresh);
-        container->fresh = false;
+                        (uint64_t) l->envs * l->steps, start_is_cold(fused, actor));
         times->actors_nsec += nsec;
         if (nsec > times->slowest_actor_nsec)
                 times->slowest_actor_nsec = nsec;
@@ -208,14 +223,15 @@ static int actor_run(Fused *fused, uint32_t actor, FusedTimes *times) {
         return answer.fault == FAULT_NONE ? 0 : fused_fail(fused, actor, &answer);
 }
 
-static int learner_run(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *times) {
+static int learner_run(Fused *fused, uint32_t n_rollouts, Statistics *ret_statistics, FusedTimes *times) {
         const SegmentLayout *l = &fused->page.segment;
         const Order order = {
                 .kind = ORDER_LEARN,
                 .round = fused->round + 1,
                 .ordinal = fused->round,
                 .policy_version = fused->policy_version,
-                .n_actors = n_actors,
+                .policy_bank = arrival_bank(&fused->arrival, fused->n_actors, fused->page.policy.n_banks),
+                .n_actors = n_rollouts,
         };
         Answer answer;
 
@@ -224,9 +240,56 @@ static int learner_run(Fused *fused, uint32_t n_actors, Statistics *ret_statisti
                 return fused_fail(fused, UINT32_MAX, &answer);
 
         times->learner_nsec = clock_update_nsec(&fused->settings, answer.slowest_thread_nsec,
-                        (uint64_t) n_actors * l->envs * l->steps);
+                        (uint64_t) n_rollouts * l->envs * l->steps);
         fused->policy_version = answer.policy_version;
+        fused->arrival.policy_bank = order.policy_bank;
         *ret_statistics = answer.statistics;
+        return 0;
+}
+
+static void seat_close(FusedSeat *seat) {
+        seat->bank ^= 1;
+        seat->ordinal++;
+}
+
+/* Rounds that overlap, one after the other: what an actor does meanwhile depends on the version that it began with, and not on when it does it. */
+static int overlapping_round(
+                Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *times) {
+        const SegmentLayout *l = &fused->page.segment;
+        uint32_t actor;
+        int r;
+
+        arrival_begin(&fused->arrival, &fused->settings, n_actors, fused->policy_version);
+        actor = arrival_next(&fused->arrival, &fused->settings, (uint64_t) l->envs * l->steps);
+        assert(actor < fused->n_actors);
+
+        r = actor_run(fused, actor, times);
+        if (r >= 0)
+                r = learner_run(fused, 1, ret_statistics, times);
+        if (r < 0)
+                return r;
+        seat_close(&fused->seats[actor]);
+        times->round_nsec =
+                        arrival_take(&fused->arrival, actor, times->slowest_actor_nsec, times->learner_nsec);
+        return 0;
+}
+
+static int whole_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *times) {
+        int r;
+
+        containers_arrange(fused, n_actors);
+        for (uint32_t a = 0; a < n_actors; a++) {
+                r = actor_run(fused, a, times);
+                if (r < 0)
+                        return r;
+        }
+        r = learner_run(fused, n_actors, ret_statistics, times);
+        if (r < 0)
+                return r;
+
+        for (uint32_t a = 0; a < n_actors; a++)
+                seat_close(&fused->seats[a]);
+        times->round_nsec = clock_round_nsec(times->slowest_actor_nsec, times->learner_nsec);
         return 0;
 }
 
@@ -239,22 +302,13 @@ int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, Fus
         assert(ret_statistics);
         assert(ret_times);
 
-        containers_arrange(fused, n_actors);
-        for (uint32_t a = 0; a < n_actors; a++) {
-                r = actor_run(fused, a, &times);
-                if (r < 0)
-                        return r;
-        }
-        r = learner_run(fused, n_actors, ret_statistics, &times);
+        r = distribution_overlaps(distribution_of(&fused->settings))
+                            ? overlapping_round(fused, n_actors, ret_statistics, &times)
+                            : whole_round(fused, n_actors, ret_statistics, &times);
         if (r < 0)
                 return r;
 
-        for (uint32_t a = 0; a < n_actors; a++) {
-                fused->seats[a].bank ^= 1;
-                fused->seats[a].ordinal++;
-        }
         fused->round++;
-        times.round_nsec = clock_round_nsec(times.slowest_actor_nsec, times.learner_nsec);
         *ret_times = times;
         return 0;
 }
@@ -272,6 +326,7 @@ int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean) {
                         .round = fused->round,
                         .ordinal = first + i,
                         .policy_version = fused->policy_version,
+                        .policy_bank = (uint32_t) fused->arrival.policy_bank,
                 };
                 Answer answer = {};
 

@@ -13,7 +13,7 @@ typedef struct Fused Fused;
 typedef struct FusedTimes {
         uint64_t learner_nsec, slowest_actor_nsec;
         uint64_t actors_nsec; /* the sum over the round's actors */
-        uint64_t round_nsec;  /* learner + slowest actor */
+        uint64_t round_nsec; /* learner + slowest actor; where rounds overlap, from the end of the one before */
 } FusedTimes;
 
 typedef struct FusedFault {
@@ -26,7 +26,7 @@ typedef struct FusedFault {
 int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
 Fused *fused_free(Fused *fused);
 
-/* One round of actors 0 .. n_actors - 1, between 1 and MaxActors=. 0; -EIO: fused_fault() says what happened, and the loop goes no further. */
+/* One round of actors 0 .. n_actors - 1, between 1 and MaxActors=; where rounds overlap, so many act, and one is learned from. 0; -EIO: fused_fault() says what happened, and the loop goes no further. */
 int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *ret_times);
 
 /* The mean return of the evaluation episodes first .. first + n - 1 under the newest policy, which no slot notices. n is at least 1. 0, -EIO. */

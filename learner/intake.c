@@ -99,10 +99,14 @@ static bool scratch_take(Intake *intake, size_t row) {
         return choice >= 0 && (uint32_t) choice < space->n_choices;
 }
 
+static size_t first_row(const Batch *b, uint32_t actor) {
+        return batch_block(b, batch_block_of(b, actor));
+}
+
 /* A row's observation. Images stay as they are, each frame where it was; of others each row gets the whole stack. */
 static bool observation_take(Intake *intake, uint32_t actor, void *segment, uint32_t row) {
         const SegmentLayout *l = &intake->page->segment;
-        size_t block = batch_block(intake->batch, actor);
+        size_t block = first_row(intake->batch, actor);
 
         if (intake->batch->images)
                 return pixels_take(&intake->page->spec.observation, segment_observation(segment, l, row),
@@ -114,7 +118,7 @@ static bool observation_take(Intake *intake, uint32_t actor, void *segment, uint
 /* Final i, of the truncated step in this row. */
 static bool final_take(Intake *intake, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
         const SegmentLayout *l = &intake->page->segment;
-        size_t block = batch_block(intake->batch, actor), at = block + intake->batch->next_rows + i;
+        size_t block = first_row(intake->batch, actor), at = block + intake->batch->next_rows + i;
 
         if (intake->batch->images)
                 return pixels_take(&intake->page->spec.observation, segment_final(segment, l, i),
@@ -130,9 +134,11 @@ static bool frames_before_take(Intake *intake, uint32_t actor, void *segment) {
         uint32_t n = (b->frames - 1) * b->envs;
         uint8_t *first;
 
+        assert(b->frames > 0);
+
         if (n == 0)
                 return true;
-        first = (uint8_t *) batch_observation(b, batch_block(b, actor)) - n * l->frame_bytes;
+        first = (uint8_t *) batch_observation(b, first_row(b, actor)) - n * l->frame_bytes;
         return pixels_take(&intake->page->spec.observation,
                         segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
 }
@@ -152,7 +158,7 @@ static Fault observations_take(Intake *intake, uint32_t actor, void *segment, in
 static Fault actions_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
         const SegmentLayout *l = &intake->page->segment;
         Batch *b = intake->batch;
-        size_t block = batch_block(b, actor);
+        size_t block = first_row(b, actor);
 
         memcpy(b->behaviour_log_probability + block, segment_log_probabilities(segment, l),
                         b->step_rows * sizeof(float));
@@ -185,7 +191,7 @@ static Fault rewards_take(Intake *intake, uint32_t actor, void *segment, int32_t
         double low = spec->reward_low - bound_slack(spec->reward_low);
         double high = spec->reward_high + bound_slack(spec->reward_high);
         Batch *b = intake->batch;
-        double *rewards = b->rewards + batch_block(b, actor);
+        double *rewards = b->rewards + first_row(b, actor);
 
         memcpy(rewards, segment_rewards(segment, &intake->page->segment), b->step_rows * sizeof(double));
 
@@ -270,7 +276,7 @@ static Fault slot_check(Intake *intake, uint32_t actor, const uint8_t *ends, uin
 static Fault ends_take(Intake *intake, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
         const SegmentLayout *l = &intake->page->segment;
         Batch *b = intake->batch;
-        uint8_t *ends = b->ends + batch_block(b, actor);
+        uint8_t *ends = b->ends + first_row(b, actor);
         Fault fault;
 
         memcpy(ends, segment_ends(segment, l), b->step_rows);
@@ -290,7 +296,7 @@ static Fault ends_take(Intake *intake, uint32_t actor, void *segment, uint32_t b
 /* The last observations of truncated episodes, which are as many as the ends say. */
 static Fault finals_take(Intake *intake, uint32_t actor, void *segment, int32_t *ret_row) {
         Batch *b = intake->batch;
-        size_t block = batch_block(b, actor);
+        size_t block = first_row(b, actor);
         uint32_t n = 0;
 
         for (uint32_t row = 0; row < b->step_rows; row++) {
@@ -305,12 +311,13 @@ static Fault finals_take(Intake *intake, uint32_t actor, void *segment, int32_t 
                 n++;
         }
 
-        b->n_finals[actor] = n;
+        b->n_finals[batch_block_of(b, actor)] = n;
         return FAULT_NONE;
 }
 
 Fault intake_take(Intake *intake, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
         int32_t row = 0;
+        uint32_t block;
         Fault fault;
 
         assert(intake);
@@ -318,7 +325,9 @@ Fault intake_take(Intake *intake, uint32_t actor, void *segment, uint32_t bank, 
         assert(segment);
         assert(ret_row);
 
-        intake->batch->taken[actor] = 0;
+        block = batch_block_of(intake->batch, actor);
+        intake->batch->taken[block] = 0;
+        intake->batch->actors[block] = actor;
 
         fault = ends_take(intake, actor, segment, bank & 1, &row);
         if (fault == FAULT_NONE)
@@ -330,7 +339,7 @@ Fault intake_take(Intake *intake, uint32_t actor, void *segment, uint32_t bank, 
         if (fault == FAULT_NONE)
                 fault = finals_take(intake, actor, segment, &row);
 
-        intake->batch->taken[actor] = fault == FAULT_NONE;
+        intake->batch->taken[block] = fault == FAULT_NONE;
         *ret_row = fault == FAULT_NONE ? 0 : row;
         return fault;
 }

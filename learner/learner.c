@@ -13,6 +13,7 @@
 #include "learner/init.h"
 #include "lib/cleanup.h"
 #include "lib/forward.h"
+#include "lib/slot.h"
 
 DEFINE_CLEANUP(Learner *, learner_free)
 
@@ -28,8 +29,7 @@ Learner *learner_free(Learner *learner) {
         batch_free(learner->batch);
         moments_free(learner->observation);
         moments_free(learner->discounted);
-        free(learner->acting_mean);
-        free(learner->acting_inverse_sd);
+        free(learner->banks);
         free(learner);
         return NULL;
 }
@@ -84,9 +84,8 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        l->acting_mean = calloc(n, sizeof(float));
-        l->acting_inverse_sd = calloc(n, sizeof(float));
-        return l->acting_mean && l->acting_inverse_sd ? 0 : -ENOMEM;
+        l->banks = calloc(l->batch->n_blocks, sizeof(uint32_t));
+        return l->banks ? 0 : -ENOMEM;
 }
 
 int learner_new(const LearnerContext *context, Learner **ret) {
@@ -138,15 +137,24 @@ static void obey_serve(Learner *l, const Order *order, Answer *ret) {
         }
 }
 
+static bool version_is_there(const Learner *l, const Order *order) {
+        const PolicyLayout *layout = &l->context.page->policy;
+
+        return order->policy_bank < layout->n_banks &&
+               policy_bank(l->context.policy, layout, order->policy_bank)->policy_version ==
+                               order->policy_version;
+}
+
 static void obey_take(Learner *l, const Order *order, Answer *ret) {
         uint64_t start_nsec = thread_cpu_nsec();
 
-        if (order->actor >= l->batch->n_actors_max) {
+        if (order->actor >= l->batch->n_actors_max || !version_is_there(l, order)) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = ENXIO;
                 return;
         }
 
+        l->banks[batch_block_of(l->batch, order->actor)] = order->policy_bank;
         ret->fault = intake_take(l->intake, order->actor, l->context.segments[order->actor],
                         order->snapshot_bank, &ret->detail);
         l->take_nsec += thread_cpu_nsec() - start_nsec;
@@ -166,14 +174,20 @@ static void rewards_scale(Learner *l, uint32_t n_actors) {
 
 /* As the actors saw them when they acted: with the statistics of the version that they acted with, not with the newest. */
 static void observations_normalise(Learner *l, uint32_t n_actors) {
+        const PolicyLayout *layout = &l->context.page->policy;
+        double clip = learner_observation_clip(l->context.settings);
         Batch *b = l->batch;
         size_t n = b->n_observation;
-        double clip = learner_observation_clip(l->context.settings);
 
-        for (uint32_t a = 0; a < n_actors; a++)
+        for (uint32_t a = 0; a < n_actors; a++) {
+                const PolicyHead *bank = policy_bank(l->context.policy, layout, l->banks[a]);
+                const float *mean = policy_numbers(bank, layout->mean_at),
+                            *inverse_sd = policy_numbers(bank, layout->inverse_sd_at);
+
                 for (uint32_t i = 0; i < b->next_rows + b->n_finals[a]; i++)
-                        observation_normalise(l->acting_mean, l->acting_inverse_sd, clip, n,
+                        observation_normalise(mean, inverse_sd, clip, n,
                                         b->observations + (batch_block(b, a) + i) * n);
+        }
 }
 
 /* From the rollouts that were taken to a batch that an algorithm can learn from. */
@@ -194,7 +208,7 @@ static void round_enter(Learner *l, uint32_t n_actors) {
 }
 
 static bool round_complete(const Learner *l, uint32_t n_actors) {
-        if (n_actors < 1 || n_actors > l->batch->n_actors_max)
+        if (n_actors < 1 || n_actors > l->batch->n_blocks)
                 return false;
         for (uint32_t a = 0; a < n_actors; a++)
                 if (!l->batch->taken[a])
@@ -207,7 +221,7 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         int r;
 
         threads_meter(l->runtime->threads);
-        if (!round_complete(l, order->n_actors)) {
+        if (!round_complete(l, order->n_actors) || order->policy_bank >= l->context.page->policy.n_banks) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = EPROTO;
                 return;
@@ -234,9 +248,9 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
                 return;
         }
 
-        memset(l->batch->taken, 0, l->batch->n_actors_max);
+        memset(l->batch->taken, 0, l->batch->n_blocks);
         l->round = order->round;
-        learner_publish(l, l->policy_version + 1);
+        learner_publish(l, l->policy_version + 1, order->policy_bank);
         if (l->curvature)
                 curvature_measure(l->curvature, l->algorithm->second);
 

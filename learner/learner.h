@@ -38,11 +38,12 @@ typedef struct Learner {
         Intake *intake;
         Moments *observation, *discounted; /* running statistics: the newest */
         Runtime *runtime;
-        Serve *serve;                           /* NULL: actors act by themselves */
-        Curvature *curvature;                   /* NULL: not asked for */
-        float *acting_mean, *acting_inverse_sd; /* as published: what the actors act with */
+        Serve *serve;         /* NULL: actors act by themselves */
+        Curvature *curvature; /* NULL: not asked for */
         uint64_t policy_version, round;
-        uint64_t take_nsec; /* CPU of serving and taking since the last update */
+        uint32_t policy_bank; /* of the newest version */
+        uint32_t *banks;      /* [blocks]: of the version that each rollout was acted with */
+        uint64_t take_nsec;   /* CPU of serving and taking since the last update */
         Statistics statistics;
         uint8_t policy_sha256[32];
 } Learner;
@@ -54,8 +55,8 @@ Learner *learner_free(Learner *learner);
 /* Carries out one order and fills the answer; sentences about what failed go to stderr. */
 void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
-/* learner/publish.c: the newest policy into bank version % POLICY_BANKS, and its hash into policy_sha256. */
-void learner_publish(Learner *learner, uint64_t policy_version);
+/* learner/publish.c: the newest policy into a bank, and its hash into policy_sha256. */
+void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
 /* Of the parameters as floats, then mean, variance and count of the observations as doubles, all little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */

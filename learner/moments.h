@@ -20,7 +20,7 @@ Moments *moments_free(Moments *moments);
 void moments_merge(Moments *moments, double count, const double *mean, const double *m2);
 double moments_variance(const Moments *moments, uint32_t i); /* 1 before the first number */
 
-/* Merges the observations that actors 0 .. n_actors - 1 acted on, slot by slot. */
+/* Merges the observations of the first n_actors blocks that were acted on, slot by slot. */
 void moments_observe(Moments *moments, const Batch *batch, uint32_t n_actors);
 /* As published: inverse deviations, with 1e-8 added to the variance. */
 void moments_scale(const Moments *moments, float *ret_mean, float *ret_inverse_sd);

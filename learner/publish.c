@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A version is written once, into a bank that no order names yet, and never touched again while somebody may act with it. */
+#include <assert.h>
 #include <math.h>
 #include <nettle/sha2.h>
 #include <string.h>
@@ -30,15 +31,16 @@ void learner_hash_policy(const Learner *l, uint8_t ret_sha256[32]) {
         sha256_digest(&sha, 32, ret_sha256);
 }
 
-void learner_publish(Learner *l, uint64_t policy_version) {
+void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) {
         const PolicyLayout *layout = &l->context.page->policy;
         const Adam *net = l->runtime->nets[NET_POLICY];
-        size_t n = l->batch->n_observation;
-        uint8_t *bank = (uint8_t *) l->context.policy + policy_version % POLICY_BANKS * layout->bank_bytes;
+        uint8_t *bank = (uint8_t *) l->context.policy + policy_bank * layout->bank_bytes;
+
+        assert(policy_bank < layout->n_banks);
 
         l->policy_version = policy_version;
+        l->policy_bank = policy_bank;
         l->statistics.policy_version = policy_version;
-        moments_scale(l->observation, l->acting_mean, l->acting_inverse_sd);
         learner_hash_policy(l, l->policy_sha256);
 
         *(PolicyHead *) bank = (PolicyHead){
@@ -49,7 +51,7 @@ void learner_publish(Learner *l, uint64_t policy_version) {
                                                                    l->books->n_env_steps)
                                                  : 0.0,
         };
-        memcpy(bank + layout->mean_at, l->acting_mean, n * sizeof(float));
-        memcpy(bank + layout->inverse_sd_at, l->acting_inverse_sd, n * sizeof(float));
+        moments_scale(l->observation, (float *) (bank + layout->mean_at),
+                        (float *) (bank + layout->inverse_sd_at));
         memcpy(bank + layout->parameters_at, net->parameters, net->n * sizeof(float));
 }

@@ -35,6 +35,7 @@ Replay *replay_free(Replay *replay) {
 static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
         Batch shape = {
                 .n_actors_max = 1,
+                .n_blocks = 1,
                 .envs = n_rows,
                 .steps = 1,
                 .n_observation = live->n_observation,
@@ -109,13 +110,16 @@ static void step_enter(
 }
 
 void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset) {
-        for (uint32_t s = 0; s < n_actors * live->envs; s++)
-                if (live->lost[s] && replay->n_stored[s] > 0) {
-                        size_t last = replay_at(replay, s, replay->n_stored[s] - 1);
+        for (uint32_t s = 0; s < n_actors * live->envs; s++) {
+                uint32_t slot = batch_slot(live, s);
+
+                if (live->lost[slot] && replay->n_stored[slot] > 0) {
+                        size_t last = replay_at(replay, slot, replay->n_stored[slot] - 1);
 
                         if (replay->ends[last] == END_NOT)
                                 replay->ends[last] = END_TRUNCATED;
                 }
+        }
 
         for (uint32_t a = 0; a < n_actors; a++) {
                 size_t block = batch_block(live, a), final = block + live->next_rows;
@@ -125,8 +129,8 @@ void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool res
                         uint8_t end = live->ends[block + i];
                         size_t next = end == END_TRUNCATED ? final++ : block + i + live->envs;
 
-                        step_enter(replay, a * live->envs + i % live->envs, live, block + i, next,
-                                        end == END_NOT && cut ? END_TRUNCATED : end);
+                        step_enter(replay, batch_slot(live, a * live->envs + i % live->envs), live,
+                                        block + i, next, end == END_NOT && cut ? END_TRUNCATED : end);
                 }
         }
 }

@@ -34,7 +34,7 @@ typedef struct Replay {
 int replay_new(const JobSettings *settings, const Batch *live, Replay **ret);
 Replay *replay_free(Replay *replay);
 
-/* Enters the steps of actors 0 .. n_actors - 1; `reset`: episodes do not go on in the next invocation. */
+/* Enters the steps of the first n_actors blocks; `reset`: episodes do not go on in the next invocation. */
 void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset);
 /* How many windows may be drawn; to be called before replay_gather(). */
 uint64_t replay_count(Replay *replay);

@@ -10,7 +10,10 @@
 
 #include "learner/blas.h"
 #include "learner/learner.h"
+#include "lib/arrival.h"
 #include "lib/cleanup.h"
+#include "lib/fragment.h"
+#include "lib/slot.h"
 
 DEFINE_CLEANUP(Safetensors *, safetensors_close)
 
@@ -127,6 +130,43 @@ static bool stores_possible(const Runtime *rt) {
                (!rt->buffer || buffer_possible(rt->buffer)) && (!rt->replay || replay_possible(rt->replay));
 }
 
+static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_version) {
+        const PolicyLayout *layout = &l->context.page->policy;
+        const PolicyHead *head = policy_bank(l->context.policy, layout, bank);
+        size_t n = l->batch->n_observation;
+
+        return head->policy_version == policy_version && head->n_env_steps <= l->books->n_env_steps &&
+               head->observation_clip == learner_observation_clip(l->context.settings) &&
+               head->epsilon >= 0.0 && head->epsilon <= 1.0 &&
+               floats_finite(policy_numbers(head, layout->mean_at), n, -INFINITY) &&
+               floats_finite(policy_numbers(head, layout->inverse_sd_at), n, 0.0f) &&
+               floats_finite(policy_numbers(head, layout->parameters_at), l->runtime->nets[NET_POLICY]->n,
+                               -INFINITY);
+}
+
+/* Who acted acts on, with the version that it had. */
+static bool flights_possible(const Learner *l) {
+        const Arrival *arrival = &l->context.worker->arrival;
+        uint32_t n_actors = l->batch->n_actors_max;
+
+        if (!distribution_overlaps(distribution_of(l->context.settings)))
+                return true;
+        if (!arrival_possible(arrival, n_actors, l->context.page->policy.n_banks, l->policy_version))
+                return false;
+        for (uint32_t a = 0; a < n_actors; a++) {
+                const Flight *flight = &arrival->flights[a];
+
+                if (!arrival_acts(arrival, a))
+                        continue;
+                /* The newest version is published once more, from what was checked already. */
+                if (flight->policy_bank == arrival->policy_bank ? flight->policy_version != l->policy_version
+                                                                : !bank_possible(l, flight->policy_bank,
+                                                                                  flight->policy_version))
+                        return false;
+        }
+        return true;
+}
+
 static int check_policy(const Learner *l, const Safetensors *file) {
         const char *said = safetensors_metadata(file, METADATA_POLICY_SHA256);
         uint8_t sha256[32];
@@ -176,7 +216,7 @@ static int restore_file(Learner *l) {
         r = read_tensors(l, file, false);
         if (r < 0)
                 return r;
-        if (!numbers_possible(l) || !stores_possible(l->runtime))
+        if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
                 return refuse("some of its numbers are impossible: the file is damaged%s%s", "", "");
         return l->context.learner == 0 ? check_policy(l, file) : 0;
 }
@@ -215,6 +255,6 @@ int learner_restore(Learner *l) {
 
         l->statistics.n_env_steps = l->books->n_env_steps;
         l->statistics.n_episodes = l->books->n_episodes;
-        learner_publish(l, l->policy_version);
+        learner_publish(l, l->policy_version, (uint32_t) l->context.worker->arrival.policy_bank);
         return 0;
 }

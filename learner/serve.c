@@ -263,7 +263,7 @@ static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
 }
 
 static int begin(Serve *s, const Order *order) {
-        s->bank = policy_bank(s->policy, &s->page->policy, order->policy_version);
+        s->bank = policy_bank(s->policy, &s->page->policy, order->policy_bank);
         if (s->bank->policy_version != order->policy_version)
                 return -ESTALE;
         if (order->n_actors > settings_actors_max(s->settings))

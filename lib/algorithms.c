@@ -6,17 +6,20 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "lib/fragment.h"
+
 #define BIT(name)     (UINT32_C(1) << ALGORITHM_##name)
 #define ACTOR_CRITICS (BIT(PPO) | BIT(A2C) | BIT(IMPALA) | BIT(IMPACT))
 
 static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 
 static const AlgorithmRow rows[_ALGORITHM_MAX] = {
-        [ALGORITHM_PPO] = { STORE_ROLLOUT, false, false },
-        [ALGORITHM_A2C] = { STORE_ROLLOUT, false, false },
-        [ALGORITHM_IMPALA] = { STORE_ROLLOUT, false, false },
-        [ALGORITHM_IMPACT] = { STORE_BUFFER, true, false },
-        [ALGORITHM_DQN] = { STORE_REPLAY, true, true },
+        [ALGORITHM_PPO] = { .store = STORE_ROLLOUT },
+        /* A3C, of which it is the synchronous form, is no other algorithm: it takes staleness as it comes. */
+        [ALGORITHM_A2C] = { .store = STORE_ROLLOUT, .stale = true },
+        [ALGORITHM_IMPALA] = { .store = STORE_ROLLOUT, .stale = true },
+        [ALGORITHM_IMPACT] = { .store = STORE_BUFFER, .target = true, .stale = true },
+        [ALGORITHM_DQN] = { .store = STORE_REPLAY, .target = true, .stale = true, .values = true },
 };
 
 static const struct {
@@ -79,6 +82,9 @@ uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation
         switch ((Store) algorithm_row(settings->algorithm)->store) {
         case STORE_ROLLOUT: break;
         case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */
+                slots = (uint64_t) distribution_rollouts(
+                                        distribution_of(settings), settings_actors_max(settings)) *
+                        settings->envs_per_actor;
                 n_rows = settings->buffer_batches * slots * (settings->rollout_steps + (uint64_t) frames);
                 row_bytes = observation_bytes / frames + 4 * n_action + 9;
                 break;

@@ -15,6 +15,7 @@ typedef enum Store {
 typedef struct AlgorithmRow {
         uint32_t store;
         bool target; /* a second set of parameters, NET_TARGET */
+        bool stale;  /* may learn from what an older version of the policy did */
         bool values; /* the network says what each action is worth, and acts by that: ACT_EPSILON_GREEDY */
 } AlgorithmRow;
 

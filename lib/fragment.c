@@ -73,9 +73,21 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "one process acts and learns, its threads share the actors",
         },
+        /* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al., ICML'16), with rollouts instead of gradients going up, as in
+         * "IMPALA: Scalable Distributed Deep-RL" (Espeholt et al., ICML'18) */
+        [DISTRIBUTION_ASYNC] = {
+                .host = {
+                        [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_ACTOR,
+                        [FRAGMENT_STORE] = HOST_LEARNER,    [FRAGMENT_ADVANTAGE] = HOST_LEARNER,
+                        [FRAGMENT_GRADIENT] = HOST_LEARNER, [FRAGMENT_UPDATE] = HOST_LEARNER,
+                        [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
+                },
+                .round_barrier = BARRIER_READY, .inference_barrier = BARRIER_NONE,
+                .help = "actors never wait for each other, one learner takes whoever is ready",
+        },
 };
 
-/* Dims of the table below: T steps of E environments are an actor's rollout, A actors are a round. */
+/* Dims of the table below: T steps of E environments are an actor's rollout, A of them are what a round learns from. */
 enum { DIM_NONE, DIM_T, DIM_T1, DIM_E, DIM_A, DIM_ROWS, DIM_MINIBATCH, DIM_OBSERVATION, DIM_ACTION, DIM_PARAMETERS };
 
 static const struct {
@@ -219,6 +231,21 @@ static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }
 
+bool distribution_overlaps(const Distribution *row) {
+        assert(row);
+
+        return row->round_barrier == BARRIER_READY;
+}
+
+uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors) {
+        return distribution_overlaps(row) ? 1 : n_actors;
+}
+
+/* One for each actor that may still act with it, one for the newest, and one that the next is written into. */
+uint32_t distribution_banks(const Distribution *row, const JobSettings *settings) {
+        return distribution_overlaps(row) ? settings_actors_max(settings) + 2 : POLICY_BANKS;
+}
+
 uint32_t distribution_orders(const Distribution *row, FragmentHost side) {
         uint32_t orders = 0;
 
@@ -235,14 +262,14 @@ uint32_t distribution_orders(const Distribution *row, FragmentHost side) {
         return orders;
 }
 
-static Dim dim_make(const JobSettings *s, uint32_t n_actors, uint32_t dim) {
+static Dim dim_make(const JobSettings *s, uint32_t n_rollouts, uint32_t dim) {
         uint64_t steps = s->rollout_steps, envs = s->envs_per_actor;
 
         switch (dim) {
         case DIM_T: return (Dim){ "steps", steps };
         case DIM_T1: return (Dim){ "steps + 1", steps + 1 };
         case DIM_E: return (Dim){ "environments", envs };
-        case DIM_A: return (Dim){ "actors", n_actors };
+        case DIM_A: return (Dim){ "actors", n_rollouts };
         case DIM_ROWS: return (Dim){ "rows", steps * envs };
         case DIM_MINIBATCH: return (Dim){ "rows", 0 };
         case DIM_OBSERVATION: return (Dim){ "observation", 0 };
@@ -252,10 +279,10 @@ static Dim dim_make(const JobSettings *s, uint32_t n_actors, uint32_t dim) {
         return (Dim){};
 }
 
-static uint64_t rate_a_round(const JobSettings *s, uint32_t n_actors, uint32_t rate) {
+static uint64_t rate_a_round(const JobSettings *s, uint32_t n_rollouts, uint32_t rate) {
         switch ((Rate) rate) {
-        case RATE_STEP: return (uint64_t) n_actors * s->rollout_steps;
-        case RATE_INVOCATION: return n_actors;
+        case RATE_STEP: return (uint64_t) n_rollouts * s->rollout_steps;
+        case RATE_INVOCATION: return n_rollouts;
         case RATE_ROUND: return 1;
         case RATE_GRADIENT: return 0; /* epochs may end early */
         case _RATE_MAX: break;
@@ -282,13 +309,14 @@ static ChannelKind channel_of(const Graph *graph, const Edge *edge) {
 }
 
 void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret) {
-        uint32_t n_actors;
+        uint32_t n_actors, n_rollouts;
 
         assert(row);
         assert(settings);
         assert(ret);
 
         n_actors = settings->n_actors;
+        n_rollouts = distribution_rollouts(row, n_actors);
         *ret = (Graph){
                 .n_replicas = { [HOST_ACTOR] = n_actors,
                                 [HOST_LEARNER] = 1,
@@ -311,10 +339,11 @@ void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret
                         .element = table[k].element,
                         .held = table[k].held,
                         .n_parts = table[k].n_parts,
-                        .n_a_round = rate_a_round(settings, n_actors, table[k].rate),
+                        .n_a_round = rate_a_round(settings, n_rollouts, table[k].rate),
                 };
                 while (edge->n_dims < EDGE_DIMS_MAX && table[k].dims[edge->n_dims] != DIM_NONE) {
-                        edge->dims[edge->n_dims] = dim_make(settings, n_actors, table[k].dims[edge->n_dims]);
+                        edge->dims[edge->n_dims] =
+                                        dim_make(settings, n_rollouts, table[k].dims[edge->n_dims]);
                         edge->n_dims++;
                 }
                 /* Every learner takes every rollout. */

@@ -23,6 +23,11 @@ bool distribution_fuses(const Distribution *row);  /* environments step where gr
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings); /* processes */
 /* Of these, those that move parameters: each some of them, or the first all. */
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
+/* A round learns from whoever is ready, and all others act on meanwhile, with the versions that they began with. */
+bool distribution_overlaps(const Distribution *row);
+uint32_t distribution_rollouts(
+                const Distribution *row, uint32_t n_actors); /* that a round of so many actors learns from */
+uint32_t distribution_banks(const Distribution *row, const JobSettings *settings); /* of policy versions */
 uint32_t distribution_orders(
                 const Distribution *row, FragmentHost side); /* of a round: bits 1 << OrderKind */
 

@@ -222,7 +222,7 @@ int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FE
         assert(n == sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float));
         r = network_make(m.n_choices, &spec, &network);
         if (r >= 0)
-                r = policy_layout(&network, &layout);
+                r = policy_layout(&network, POLICY_BANKS, &layout);
         if (r >= 0)
                 r = forward_new(&network, &spec, &forward);
         if (r < 0)

@@ -231,7 +231,8 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
 /* Only a minibatch that was asked for can be too large; the default shrinks to what a round brings. */
 static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
         bool fixed = settings->scheduler.kind == SCHEDULER_FIXED;
-        uint32_t n = fixed ? settings->n_actors : settings_actors_max(settings);
+        uint32_t n = distribution_rollouts(distribution_of(settings),
+                        fixed ? settings->n_actors : settings_actors_max(settings));
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * n;
         g_autofree char *text = NULL;
 
@@ -241,11 +242,17 @@ static void check_minibatch(SettingsReader *reader, const JobSettings *settings)
                         settings->minibatch_size <= rows)
                 return;
         text = g_strdup_printf("%u", settings->minibatch_size);
-        reader_complain(reader, "Learner", "MinibatchSize", text,
-                        "a round has only %" G_GUINT64_FORMAT
-                        " rows (%s=%u, EnvsPerActor=%u, RolloutSteps=%u)",
-                        rows, fixed ? "Actors" : "MaxActors", n, settings->envs_per_actor,
-                        settings->rollout_steps);
+        if (distribution_overlaps(distribution_of(settings)))
+                reader_complain(reader, "Learner", "MinibatchSize", text,
+                                "a round has only %" G_GUINT64_FORMAT
+                                " rows, those of one actor (EnvsPerActor=%u, RolloutSteps=%u)",
+                                rows, settings->envs_per_actor, settings->rollout_steps);
+        else
+                reader_complain(reader, "Learner", "MinibatchSize", text,
+                                "a round has only %" G_GUINT64_FORMAT
+                                " rows (%s=%u, EnvsPerActor=%u, RolloutSteps=%u)",
+                                rows, fixed ? "Actors" : "MaxActors", n, settings->envs_per_actor,
+                                settings->rollout_steps);
 }
 
 /* A replay store is shared evenly by the slots, and each must hold a whole invocation and a window of NSteps= across its border. */
@@ -380,6 +387,36 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                                 settings->n_processes, settings_actors_max(settings));
 }
 
+/* "impala, impact": the algorithms that may learn from what an older policy did. */
+static char *patient_algorithms(void) {
+        GString *words = g_string_new(NULL);
+
+        for (uint32_t a = 0; a < _ALGORITHM_MAX; a++)
+                if (algorithm_row(a)->stale)
+                        g_string_append_printf(words, "%s%s", words->len > 0 ? ", " : "",
+                                        choice_algorithm_to_string(a));
+        return g_string_free(words, FALSE);
+}
+
+static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
+        g_autofree char *others = patient_algorithms();
+
+        if (!distribution_overlaps(distribution_of(settings)))
+                return;
+        if (!algorithm_row(settings->algorithm)->stale)
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
+                                "Algorithm=%s learns only from what the newest policy did, and actors that nobody waits for bring what "
+                                "older ones did: take one of %s, or single-learner-coarse",
+                                choice_algorithm_to_string(settings->algorithm), others);
+        if (algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale) &&
+                        settings_noise_scale(settings))
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
+                                "the gradient's noise scale compares the actors of a round, and here a round has one: leave "
+                                "NoiseScale= unset, with a Scaling.Policy= that does without it, or take single-learner-coarse");
+}
+
 static void check_fused(SettingsReader *reader, const JobSettings *settings) {
         const char *why = distribution_refuses_fused(settings);
 
@@ -396,6 +433,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_actors(reader, settings);
         check_distribution(reader, settings);
         check_fused(reader, settings);
+        check_overlap(reader, settings);
         check_algorithm(reader, settings);
         check_policy(reader, settings);
         check_minibatch(reader, settings);

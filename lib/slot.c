@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/algorithms.h"
+#include "lib/fragment.h"
 #include "lib/network.h"
 
 enum { COLUMN_ALIGN = 64, PAGE_ALIGN = 4096 };
@@ -287,11 +288,12 @@ void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *en
                         l->frame_bytes);
 }
 
-int policy_layout(const Network *network, PolicyLayout *ret) {
-        PolicyLayout l = {};
+int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
+        PolicyLayout l = { .n_banks = n_banks };
         Span span = { .bytes = sizeof(PolicyHead) };
 
         assert(network);
+        assert(n_banks > 1);
         assert(ret);
 
         l.mean_at = span_append(&span, network->n_observation, sizeof(float));
@@ -299,11 +301,11 @@ int policy_layout(const Network *network, PolicyLayout *ret) {
         l.parameters_at = span_append(&span, network->n_parameters, sizeof(float));
         /* The forward pass reads whole vectors, so up to 15 numbers beyond the last weight (and discards them). */
         (void) span_append(&span, 16, sizeof(float));
-        if (span.overflow || span.bytes > SEGMENT_BYTES_MAX / POLICY_BANKS - PAGE_ALIGN)
+        if (span.overflow || span.bytes > SEGMENT_BYTES_MAX / n_banks - PAGE_ALIGN)
                 return -E2BIG;
 
         l.bank_bytes = align_up(span.bytes, PAGE_ALIGN);
-        l.segment_bytes = l.bank_bytes * POLICY_BANKS;
+        l.segment_bytes = l.bank_bytes * n_banks;
         *ret = l;
         return 0;
 }
@@ -337,9 +339,11 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         r = segment_layout(spec, settings->envs_per_actor, settings->rollout_steps, &page.segment);
         if (r < 0)
                 return r;
-        r = policy_layout(&page.network, &page.policy);
+        r = policy_layout(&page.network, distribution_banks(distribution_of(settings), settings),
+                        &page.policy);
         if (r < 0)
-                return r;
+                return r == -E2BIG && policy_layout(&page.network, POLICY_BANKS, &page.policy) >= 0 ? -EFBIG
+                                                                                                    : r;
 
         memcpy(ret, &page, sizeof(page));
         return 0;

@@ -38,7 +38,8 @@
         X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no larger than what they read") \
         X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, EnvsPerActor=) too large") \
         X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change") \
-        X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")
+        X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")                                     \
+        X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB under [Distribution] Policy=async")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -64,9 +65,9 @@ uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the
 
 /* 0; -E2BIG: the segment would pass SEGMENT_BYTES_MAX; -EINVAL. */
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret);
-int policy_layout(const Network *network, PolicyLayout *ret);
+int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
-/* The whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EOPNOTSUPP: the algorithm needs discrete actions; -EDOM: the
+/* The whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: as many versions of the policy as may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions; -EDOM: the
  * observation is no image, or too small for the convolutions; -ENOSPC: what
  * it keeps from round to round does not fit the learner's MemoryMax=. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
@@ -148,8 +149,8 @@ void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *en
                 void *ret_observation);
 
 /* A policy's parts. */
-static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t version) {
-        return (const PolicyHead *) ((const uint8_t *) policy + version % POLICY_BANKS * l->bank_bytes);
+static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t bank) {
+        return (const PolicyHead *) ((const uint8_t *) policy + bank % l->n_banks * l->bank_bytes);
 }
 
 static inline const float *policy_numbers(const PolicyHead *bank, uint64_t at) {

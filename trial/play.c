@@ -88,7 +88,7 @@ static int play_episode(const Trial *trial, Host *host, uint64_t episode, Actord
         uint32_t t;
         int r;
 
-        r = host_policy(host, 0, &policy);
+        r = host_policy(host, &(Order){ .kind = ORDER_EVALUATE }, &policy);
         if (r >= 0)
                 r = evaluation_begin(host, episode, &instance);
         if (r >= 0)

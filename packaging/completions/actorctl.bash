@@ -42,7 +42,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
         --policy)
-            mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments multi-learner central fused auto' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments multi-learner central fused async auto' -- "$word")
             return ;;
         --from)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_schedulers)" -- "$word"; compgen -f -X '!*.minions' -- "$word")

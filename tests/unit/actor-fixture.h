@@ -144,7 +144,7 @@ typedef struct Job {
 } Job;
 
 static void policy_fill(Job *job) {
-        PolicyHead *bank = (PolicyHead *) policy_bank(job->policy, &job->page.policy, 1);
+        PolicyHead *bank = (PolicyHead *) policy_bank(job->policy, &job->page.policy, 0);
         float *parameters = (float *) policy_numbers(bank, job->page.policy.parameters_at);
         ActordRandom random;
 

@@ -45,7 +45,11 @@ static void *process(void *arg) {
 }
 
 static Answer ask(uint32_t kind, uint64_t version) {
-        const Order order = { .kind = kind, .round = 1, .policy_version = version, .n_actors = N_ACTORS };
+        const Order order = { .kind = kind,
+                .round = 1,
+                .policy_version = version,
+                .policy_bank = kind == ORDER_LEARN,
+                .n_actors = N_ACTORS };
         uint64_t rings;
         Answer answer;
 

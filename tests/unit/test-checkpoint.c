@@ -133,9 +133,10 @@ static void test_round_trip(void) {
                                         segment_snapshot(before.segments[a], &before.page.segment, 1, e),
                                         before.page.segment.snapshot_stride);
         }
-        g_assert_cmpmem((uint8_t *) after.policy + 5 % POLICY_BANKS * after.page.policy.bank_bytes,
+        g_assert_cmpmem((uint8_t *) after.policy + after.learner->policy_bank * after.page.policy.bank_bytes,
                         after.page.policy.bank_bytes,
-                        (uint8_t *) before.policy + 5 % POLICY_BANKS * before.page.policy.bank_bytes,
+                        (uint8_t *) before.policy +
+                                        before.learner->policy_bank * before.page.policy.bank_bytes,
                         before.page.policy.bank_bytes);
 
         /* Bank 0 is the one to read now, where it was bank 1. */

@@ -424,7 +424,7 @@ static void test_forward_values(void) {
 
         page.spec = spec;
         g_assert_cmpint(network_derive(&settings, &spec, &page.network), ==, 0);
-        g_assert_cmpint(policy_layout(&page.network, &page.policy), ==, 0);
+        g_assert_cmpint(policy_layout(&page.network, POLICY_BANKS, &page.policy), ==, 0);
         head = aligned_alloc(64, page.policy.bank_bytes);
         memset(head, 0, page.policy.bank_bytes);
         head->epsilon = 0.25;

@@ -126,6 +126,23 @@ static void test_coarse(void) {
         g_assert_false(graph_crosses(&graph, &graph.edges[e]));
 }
 
+/* A round is one rollout, for which nobody but the learner waits; versions stay where they are for as long as somebody may act with them. */
+static void test_async(void) {
+        const Distribution *row = distribution_find(DISTRIBUTION_ASYNC);
+        Graph graph = graph_of(DISTRIBUTION_ASYNC);
+        uint32_t e = find_edge(&graph, FRAGMENT_STEP, FRAGMENT_STORE, "observations");
+        JobSettings s = { .distribution = DISTRIBUTION_ASYNC, .n_actors = 5 };
+
+        g_assert_true(distribution_overlaps(row));
+        g_assert_false(distribution_overlaps(distribution_find(DISTRIBUTION_COARSE)));
+        g_assert_cmpuint(distribution_orders(row, HOST_ACTOR), ==, 1u << ORDER_ROLLOUT);
+        g_assert_cmpuint(graph.edges[e].n_a_round, ==, 1);
+        g_assert_cmpuint(distribution_rollouts(row, 4), ==, 1);
+        g_assert_cmpuint(distribution_rollouts(distribution_find(DISTRIBUTION_FUSED), 4), ==, 4);
+        g_assert_cmpuint(distribution_banks(row, &s), ==, 7);
+        g_assert_cmpuint(distribution_banks(distribution_find(DISTRIBUTION_COARSE), &s), ==, POLICY_BANKS);
+}
+
 static void test_served(void) {
         const Distribution *row = distribution_find(DISTRIBUTION_FINE);
         Graph graph = graph_of(DISTRIBUTION_FINE);
@@ -255,6 +272,7 @@ int main(int argc, char **argv) {
 
         g_test_add_func("/fragment/rows", test_rows);
         g_test_add_func("/fragment/coarse", test_coarse);
+        g_test_add_func("/fragment/async", test_async);
         g_test_add_func("/fragment/served", test_served);
         g_test_add_func("/fragment/fused", test_fused);
         g_test_add_func("/fragment/auto", test_auto);

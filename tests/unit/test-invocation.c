@@ -244,7 +244,7 @@ static void test_streams_differ(void) {
         toy_plan = (ToyPlan){ .length_min = 5, .length_max = 9 };
         job_new(&job, &toy_env, ENVS, STEPS, 2);
         memset((void *) policy_numbers(
-                               policy_bank(job.policy, &job.page.policy, 1), job.page.policy.parameters_at),
+                               policy_bank(job.policy, &job.page.policy, 0), job.page.policy.parameters_at),
                         0, job.page.network.n_parameters * sizeof(float));
 
         for (int k = 0; k < 4; k++)
@@ -267,7 +267,7 @@ static void test_log_probabilities(void) {
 
         job_new(&job, builtin_env_find("Pendulum-v1"), 2, 30, 1);
         job_rollout(&job, 0);
-        bank = policy_bank(job.policy, &job.page.policy, 1);
+        bank = policy_bank(job.policy, &job.page.policy, 0);
         g_assert_cmpint(forward_new(&job.page.network, &job.page.spec, &forward), ==, 0);
         for (uint64_t row = 0; row < 60; row++) {
                 const SegmentLayout *l = &job.page.segment;

@@ -135,12 +135,16 @@ static void test_program(void) {
                         answer = program_order(&p, (Order){ .kind = ORDER_TAKE,
                                                                    .actor = a,
                                                                    .ordinal = round,
+                                                                   .policy_version = round,
+                                                                   .policy_bank = round,
                                                                    .snapshot_bank = round & 1 });
                         g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
                 }
                 answer = program_order(&p, (Order){ .kind = ORDER_LEARN,
                                                            .round = round + 1,
                                                            .ordinal = round,
+                                                           .policy_version = round,
+                                                           .policy_bank = round + 1,
                                                            .n_actors = 2 });
                 g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
                 g_assert_cmpuint(answer.policy_version, ==, round + 1);

@@ -66,8 +66,9 @@ static void test_observations(void) {
         bed_open(&bed, &spec, -1, -1);
         bed_restore(&bed);
         for (uint32_t round = 0; round < 2; round++) {
-                float before = bed.learner->acting_mean[1], scale = bed.learner->acting_inverse_sd[1],
-                      raw = 0;
+                const PolicyHead *bank = policy_bank(bed.policy, &bed.page.policy, round);
+                float before = policy_numbers(bank, bed.page.policy.mean_at)[1],
+                      scale = policy_numbers(bank, bed.page.policy.inverse_sd_at)[1], raw = 0;
 
                 for (uint32_t a = 0; a < 2; a++) {
                         bed_fill(&bed, a, round & 1, 30 + round);

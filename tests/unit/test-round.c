@@ -28,7 +28,7 @@ static void take(Round *round, uint32_t actor) {
 static void test_containers(void) {
         g_autofree Round *round = round_new(7, 3);
 
-        round_begin(round, 1, 5);
+        round_begin(round, 1, 5, 5);
         g_assert_cmpuint(round_waiting(round, 0), ==, 0);
         g_assert_cmpuint(round_waiting(round, 1), ==, 1);
         g_assert_cmpuint(round_waiting(round, 2), ==, 2);
@@ -45,7 +45,7 @@ static void test_containers(void) {
 static void test_order_of_takes(void) {
         g_autofree Round *round = round_new(4, 4);
 
-        round_begin(round, 1, 4);
+        round_begin(round, 1, 4, 4);
         g_assert_cmpuint(round_rolled(round), ==, ACTOR_NONE);
         roll(round, 2);
         roll(round, 0);
@@ -63,7 +63,7 @@ static void test_order_of_takes(void) {
 static void test_retries(void) {
         g_autofree Round *round = round_new(2, 2);
 
-        round_begin(round, 1, 2);
+        round_begin(round, 1, 2, 2);
         round_order(round, 0, true);
         g_assert_true(round_fail(round, 0, 2, FAULT_ENVIRONMENT, EIO));
         g_assert_cmpuint(round_waiting(round, 0), ==, 0);
@@ -100,7 +100,7 @@ static void test_kills(void) {
 static void test_close(void) {
         g_autofree Round *round = round_new(3, 3);
 
-        round_begin(round, 1, 2);
+        round_begin(round, 1, 2, 2);
         for (uint32_t a = 0; a < 2; a++) {
                 roll(round, a);
                 take(round, a);
@@ -111,7 +111,7 @@ static void test_close(void) {
         g_assert_cmpuint(round->seats[2].ordinal, ==, 0);
         g_assert_cmpuint(round->seats[2].bank, ==, 0);
 
-        round_begin(round, 2, 3);
+        round_begin(round, 2, 3, 3);
         g_assert_cmpuint(round->seats[0].ordinal, ==, 1);
         for (uint32_t a = 0; a < 3; a++) {
                 roll(round, a);
@@ -122,17 +122,61 @@ static void test_close(void) {
         g_assert_cmpuint(round->seats[2].bank, ==, 1);
 }
 
+/* A round that learns from one of those who act: the others stand where they stood, also beyond a smaller count, and come in their turn. */
+static void test_overlap(void) {
+        g_autofree Round *round = round_new(3, 2);
+
+        round_begin(round, 1, 3, 1);
+        roll(round, 0);
+        roll(round, 2);
+        round_order(round, 1, true);
+        /* Not the first that came. */
+        round_take(round, 2);
+        round_accept(round, 2);
+        g_assert_true(round_is_complete(round));
+        g_assert_cmpuint(round_rolled(round), ==, 0);
+        round_close(round);
+        g_assert_cmpuint(round->seats[2].ordinal, ==, 1);
+        g_assert_cmpuint(round->seats[0].ordinal, ==, 0);
+        g_assert_cmpuint(round->seats[0].bank, ==, 0);
+        g_assert_true(round_needs(round, 0));
+
+        /* 0 and 1 act on; 2 is not asked for any more. What fails between rounds waits again. */
+        g_assert_true(round_fail(round, 1, 2, FAULT_KILLED, SIGKILL));
+        round_begin(round, 2, 1, 1);
+        g_assert_cmpuint(round->seats[1].attempts.n, ==, 1);
+        g_assert_cmpuint(round_waiting(round, 1), ==, 1);
+        g_assert_cmpuint(round_waiting(round, 0), ==, ACTOR_NONE);
+        take(round, 0);
+        round_close(round);
+        g_assert_false(round_needs(round, 0));
+
+        round_begin(round, 3, 1, 1);
+        g_assert_cmpuint(round_waiting(round, 0), ==, 0);
+        roll(round, 1);
+        take(round, 1);
+        g_assert_true(round_is_complete(round));
+        round_close(round);
+        g_assert_cmpuint(round->seats[1].ordinal, ==, 1);
+        g_assert_false(round_needs(round, 1));
+
+        round_resume(round, 2);
+        g_assert_cmpuint(round_waiting(round, 0), ==, 0);
+        round_order(round, 0, false);
+        g_assert_cmpuint(round_waiting(round, 0), ==, 2);
+}
+
 static void test_abandon(void) {
         g_autofree Round *round = round_new(2, 2);
 
-        round_begin(round, 1, 2);
+        round_begin(round, 1, 2, 2);
         roll(round, 0);
         take(round, 0);
         round_order(round, 1, false);
         round_abandon(round);
         g_assert_cmpuint(round->seats[0].ordinal, ==, 0);
         g_assert_cmpuint(round->seats[0].bank, ==, 0);
-        round_begin(round, 1, 2);
+        round_begin(round, 1, 2, 2);
         g_assert_cmpuint(round_waiting(round, 0), ==, 0);
         g_assert_cmpuint(round_rolled(round), ==, ACTOR_NONE);
 }
@@ -140,10 +184,14 @@ static void test_abandon(void) {
 static void test_slowest(void) {
         g_autofree Round *round = round_new(3, 3);
 
-        round_begin(round, 1, 3);
+        round_begin(round, 1, 3, 3);
         round->seats[0].metered.emulated_nsec = 100;
         round->seats[1].metered.emulated_nsec = 70;
         round->seats[1].emulated_nsec = 50; /* a first attempt that failed */
+        for (uint32_t a = 0; a < 3; a++) {
+                roll(round, a);
+                take(round, a);
+        }
         g_assert_cmpuint(round_slowest_nsec(round), ==, 120);
 }
 
@@ -157,7 +205,7 @@ static void test_any_order(void) {
 
                 for (uint32_t c = 0; c < n_containers; c++)
                         running[c] = ACTOR_NONE;
-                round_begin(round, 1, n);
+                round_begin(round, 1, n, n);
                 while (!round_is_complete(round)) {
                         uint32_t c = (uint32_t) g_test_rand_int_range(0, (int) n_containers),
                                  rolled = round_rolled(round);
@@ -200,6 +248,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/round/retries", test_retries);
         g_test_add_func("/round/kills", test_kills);
         g_test_add_func("/round/close", test_close);
+        g_test_add_func("/round/overlap", test_overlap);
         g_test_add_func("/round/abandon", test_abandon);
         g_test_add_func("/round/slowest", test_slowest);
         g_test_add_func("/round/any-order", test_any_order);
