@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decisions become one number a round: one lasts until the next. The file is JSON, an array with a `round` and its `actors` in each element, which is what
- * `actorctl decisions --json` prints, whatever else stands there. */
+/* Decisions become one number a round: one lasts until the next. The file is JSON, an array with a `round` and its `actors` in each element, and `taken` where the round
+ * took one of them, which is what `actorctl decisions --json` prints, whatever else stands there. */
 #include "actorctl/decisions.h"
 
 #include <errno.h>
@@ -9,24 +9,28 @@
 #include <string.h>
 
 #include "include/bus.h"
+#include "include/record.h"
 #include "include/settings.h"
 #include "lib/cleanup.h"
 
 #define COUNTS_MAX (1u << 18) /* as many as the daemon takes */
 #define PART       10000u
 
-/* -EINVAL: not one after the other; -E2BIG: too many. */
-static int add(GArray *counts, double round, double actors) {
+/* taken: NaN where a round took all. -EINVAL: not one after the other; -E2BIG: too many. */
+static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
         if (!(round > counts->len) || round != trunc(round) || !(actors >= 1) || !(actors <= ACTORS_MAX) ||
                         (counts->len == 0 && round != 1))
                 return -EINVAL;
+        if (!isnan(taken) && (!(taken >= 0) || !(taken < ACTORS_MAX)))
+                return -EINVAL;
         if (round > COUNTS_MAX)
                 return -E2BIG;
+        last &= DECISION_ACTORS_MASK;
         while (counts->len + 1 < (guint) round)
                 g_array_append_val(counts, last);
-        n = (uint32_t) actors;
+        n = (uint32_t) actors | (isnan(taken) ? 0 : (uint32_t) taken + 1) << DECISION_TAKEN_SHIFT;
         g_array_append_val(counts, n);
         return 0;
 }
@@ -40,7 +44,7 @@ static int column(char *const *names, const char *name) {
 
 static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
         g_auto(GStrv) names = NULL;
-        int r, round, actors;
+        int r, round, actors, taken;
         size_t n_rows = 0;
 
         r = sd_bus_message_read_strv(reply, &names);
@@ -48,6 +52,7 @@ static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
                 return r;
         round = names ? column(names, "round") : -EBADMSG;
         actors = names ? column(names, "actors") : -EBADMSG;
+        taken = names ? column(names, "taken") : -EBADMSG; /* an older daemon has none */
         if (round < 0 || actors < 0)
                 return -EBADMSG;
 
@@ -61,7 +66,7 @@ static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
                         return r;
                 if (bytes != g_strv_length(names) * sizeof(double))
                         return -EBADMSG;
-                r = add(counts, row[round], row[actors]);
+                r = add(counts, row[round], row[actors], taken < 0 ? NAN : row[taken]);
                 n_rows++;
         }
         if (r < 0)
@@ -83,10 +88,13 @@ int decisions_of_job(Connection *connection, const char *path, GArray **ret_coun
                 if (r < 0)
                         return r;
                 r = add_rows(reply, counts, &n);
-                if (r < 0) {
+                if (r == -E2BIG)
+                        complain("the decisions of %s are not kept: it has more than %u rounds, which is the limit",
+                                        path, COUNTS_MAX);
+                else if (r < 0)
                         complain("the decisions of %s cannot be read: %s", path, g_strerror(-r));
+                if (r < 0)
                         return r;
-                }
         } while (n == PART);
 
         *ret_counts = g_steal_pointer(&counts);
@@ -103,7 +111,9 @@ static double number_of(JsonObject *object, const char *name) {
 static int add_element(JsonNode *node, GArray *counts) {
         JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 
-        return object ? add(counts, number_of(object, "round"), number_of(object, "actors")) : -EINVAL;
+        return object ? add(counts, number_of(object, "round"), number_of(object, "actors"),
+                                        number_of(object, "taken"))
+                      : -EINVAL;
 }
 
 int decisions_of_file(const char *file, GArray **ret_counts) {
@@ -139,9 +149,15 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
 int decisions_write(const char *file, const GArray *counts) {
         g_autoptr(GString) text = g_string_new("[");
 
-        for (guint i = 0; i < counts->len; i++)
-                g_string_append_printf(text, "%s\n{ \"round\": %u, \"actors\": %u }", i > 0 ? "," : "",
-                                i + 1, g_array_index(counts, uint32_t, i));
+        for (guint i = 0; i < counts->len; i++) {
+                uint32_t n = g_array_index(counts, uint32_t, i), taken = n >> DECISION_TAKEN_SHIFT;
+
+                g_string_append_printf(text, "%s\n{ \"round\": %u, \"actors\": %u", i > 0 ? "," : "", i + 1,
+                                n & DECISION_ACTORS_MASK);
+                if (taken > 0)
+                        g_string_append_printf(text, ", \"taken\": %u", taken - 1);
+                g_string_append(text, " }");
+        }
         g_string_append(text, "\n]\n");
         return g_file_set_contents(file, text->str, (gssize) text->len, NULL) ? 0 : -EIO;
 }

@@ -12,6 +12,7 @@ static const SeriesColumn columns[] = {
         { "actors", "ACTORS", NULL },
         { "decision", NULL, NULL },
         { "life", NULL, NULL },
+        { "taken", "TAKEN", NULL },
         { "before_actors", NULL, NULL },
         { "return_round", "RETURN", "%.2f" },
         { "evaluation_mean", "EVALUATION", "%.2f" },

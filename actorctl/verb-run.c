@@ -10,6 +10,7 @@
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
 #include "include/launch.h"
+#include "lib/fragment.h"
 
 /* Where the policy is, since what comes next is `actorctl eval` of it. */
 static void print_places(const Connection *connection, const JobStatus *status) {
@@ -22,12 +23,13 @@ static void print_places(const Connection *connection, const JobStatus *status) 
                 printf("state in %s\n", connection->state_directory);
 }
 
-/* What Policy=replay:FILE repeats. A fixed number needs no file. */
+/* What Policy=replay:FILE repeats. A fixed number needs no file, unless each round also has taken one actor of so many. */
 static char *keep_decisions(Connection *connection, const char *path, const Submission *submission) {
         g_autoptr(GArray) counts = NULL;
         g_autofree char *file = NULL;
 
-        if (submission->settings.scheduler.kind == SCHEDULER_FIXED)
+        if (submission->settings.scheduler.kind == SCHEDULER_FIXED &&
+                        !distribution_overlaps(distribution_of(&submission->settings)))
                 return NULL;
         file = g_build_filename(connection->state_directory, "decisions.json", NULL);
         if (decisions_of_job(connection, path, &counts) < 0 || counts->len == 0)

@@ -22,7 +22,7 @@
         X(budget_left, d->facts.budget_left_nano == UINT64_MAX ? NAN   \
                                                                : (double) d->facts.budget_left_nano / 1e9)
 
-static const char *const names[] = { "round", "actors", "decision", "life",
+static const char *const names[] = { "round", "actors", "decision", "life", "taken",
 #define X(name, ...) #name,
         SEEN(X) STATISTICS(X)
 #undef X
@@ -36,6 +36,7 @@ static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
         ret[at++] = d->n_actors;
         ret[at++] = (double) d->id;
         ret[at++] = (double) d->life;
+        ret[at++] = d->taken > 0 ? (double) (d->taken - 1) : NAN;
 #define X(name, value) ret[at++] = d->record > 0 ? value : NAN;
         SEEN(X)
 #undef X

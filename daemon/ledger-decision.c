@@ -62,19 +62,20 @@ int ledger_insert_decisions(Ledger *ledger) {
 /* A round may have been closed by several lives: the newest one counts, unless a still newer one repeats that round. A decision lasts into the
  * next life when that begins right before its round, so it is of the life that closed the round or of one before. */
 static const char decisions_sql[] =
-                "WITH closed AS (SELECT r.round, max(r.life) AS life FROM records r JOIN jobs j ON j.id = r.job "
+                "WITH closed AS (SELECT r.round, max(r.life) AS life, r.actor, r.decision_id, r.decision_n_actors FROM records r JOIN jobs j ON j.id = r.job "
                 "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT (r.life < j.life AND r.seq > coalesce("
                 "    (SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)) GROUP BY r.round) "
-                "SELECT d.life, d.round, d.id, d.record, d.decided";
+                "SELECT coalesce(d.life, closed.life), closed.round, coalesce(d.id, closed.decision_id), "
+                "  coalesce(d.record, 0), coalesce(d.decided, closed.decision_n_actors), coalesce(closed.actor + 1, 0), d.round IS NULL";
 #define S_NAME(name, unit)    ", s." #name
 #define D_NAME(name, comment) ", d." #name
 static const char decisions_columns[] =
                 ", s.n_env_steps, s.n_episodes, s.policy_version" ROUND_FACTS(D_NAME) STATISTICS(S_NAME);
 static const char decisions_from[] =
-                " FROM closed JOIN decisions d ON d.job = ?1 AND d.round = closed.round AND d.life = (SELECT max(e.life) "
+                " FROM closed LEFT JOIN decisions d ON d.job = ?1 AND d.round = closed.round AND d.life = (SELECT max(e.life) "
                 "  FROM decisions e WHERE e.job = ?1 AND e.round = closed.round AND e.life <= closed.life) "
                 "LEFT JOIN statistics s ON s.job = ?1 AND s.life = d.life AND s.seq = d.record "
-                "ORDER BY d.round LIMIT ?3";
+                "WHERE d.round IS NOT NULL OR closed.actor IS NOT NULL ORDER BY closed.round LIMIT ?3";
 
 static LedgerDecision decision_read(sqlite3_stmt *s) {
         LedgerDecision d = {
@@ -83,13 +84,15 @@ static LedgerDecision decision_read(sqlite3_stmt *s) {
                 .id = (uint64_t) sqlite3_column_int64(s, 2),
                 .record = (uint64_t) sqlite3_column_int64(s, 3),
                 .n_actors = (uint32_t) sqlite3_column_int64(s, 4),
+                .taken = (uint32_t) sqlite3_column_int64(s, 5),
+                .carried = sqlite3_column_int64(s, 6) != 0,
                 .statistics = {
-                        .n_env_steps = (uint64_t) sqlite3_column_int64(s, 5),
-                        .n_episodes = (uint64_t) sqlite3_column_int64(s, 6),
-                        .policy_version = (uint64_t) sqlite3_column_int64(s, 7),
+                        .n_env_steps = (uint64_t) sqlite3_column_int64(s, 7),
+                        .n_episodes = (uint64_t) sqlite3_column_int64(s, 8),
+                        .policy_version = (uint64_t) sqlite3_column_int64(s, 9),
                 },
         };
-        int at = 8;
+        int at = 10;
 
 #define X(name, comment) d.facts.name = (uint64_t) sqlite3_column_int64(s, at++);
         ROUND_FACTS(X)

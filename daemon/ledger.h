@@ -81,13 +81,16 @@ int ledger_checkpoints_forget(Ledger *ledger, uint64_t job);
 typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
+        uint32_t taken; /* as Decision has it, of the round; only when read */
+        bool carried; /* it was made for an earlier round, and only whom this one took is new; only when read */
         RoundFacts facts;
         Statistics statistics; /* of that record; only when read */
 } LedgerDecision;
 
 /* Queued like a record, and committed with the records that were queued before and after it; one that is there already is ignored. -ENOBUFS: commit first. */
 int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision);
-/* The decisions that rounds after `after` ran under, of the lives that count, in the order of the rounds; at most the first `most`. */
+/* The decisions that rounds after `after` ran under, of the lives that count, in the order of the rounds; at most the first `most`. Each where it
+ * was made, and for each round that took one actor. */
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Policy=replay:JOB and Policy=permuted:JOB: the numbers that another job's rounds had, which its submitter handed in as 32-bit numbers in the order of the rounds. replay
- * repeats them: with them a run under Clock=metered comes out again bit for bit. permuted has the same ones in another order, drawn from this job's seed: a control, which
+ * repeats them: with them a run under Clock=metered comes out again bit for bit, where rounds overlap since they also say whom each round took. permuted has the same ones in another order, drawn from this job's seed: a control, which
  * spends what the other job spent and has forgotten why. The last number stays. */
 #include <assert.h>
 #include <errno.h>
@@ -8,14 +8,19 @@
 #include <string.h>
 
 #include "daemon/scheduler.h"
+#include "lib/fragment.h"
 #include "lib/rng.h"
 #include "lib/settings-print.h"
 
-static uint32_t count_at(const SchedulerView *view, uint64_t i) {
+static uint32_t word_at(const void *data, uint64_t i) {
         uint32_t n;
 
-        memcpy(&n, (const uint8_t *) view->data + i * sizeof(n), sizeof(n));
+        memcpy(&n, (const uint8_t *) data + i * sizeof(n), sizeof(n));
         return n;
+}
+
+static uint32_t count_at(const SchedulerView *view, uint64_t i) {
+        return word_at(view->data, i) & DECISION_ACTORS_MASK;
 }
 
 static uint64_t n_counts(const SchedulerView *view) {
@@ -26,6 +31,8 @@ static uint64_t n_counts(const SchedulerView *view) {
 static uint32_t replay_count(const SchedulerView *view, SchedulerState *state) {
         uint64_t n = n_counts(view);
 
+        if (view->round < n && distribution_overlaps(distribution_of(view->settings)))
+                state->taken = word_at(view->data, view->round) >> DECISION_TAKEN_SHIFT;
         return count_at(view, view->round < n ? view->round : n - 1);
 }
 
@@ -66,14 +73,13 @@ static int counts_check(const JobSettings *settings, const void *data, size_t n_
                 *ret_message = g_strdup_printf("the data of Policy=%s are not numbers of 32 bits", word);
                 return -EINVAL;
         }
-        for (size_t i = 0; i < n_data; i += sizeof(uint32_t)) {
-                uint32_t n;
+        for (size_t i = 0; i < n_data / sizeof(uint32_t); i++) {
+                uint32_t n = word_at(data, i) & DECISION_ACTORS_MASK;
 
-                memcpy(&n, (const uint8_t *) data + i, sizeof(n));
                 if (n < scheduler_lowest(settings) || n > scheduler_highest(settings)) {
                         *ret_message = g_strdup_printf(
                                         "Policy=%s:%s: round %zu had %u actors, and this job allows %u to %u",
-                                        word, settings->scheduler.argument, i / sizeof(n) + 1, n,
+                                        word, settings->scheduler.argument, i + 1, n,
                                         scheduler_lowest(settings), scheduler_highest(settings));
                         return -EINVAL;
                 }
@@ -81,5 +87,38 @@ static int counts_check(const JobSettings *settings, const void *data, size_t n_
         return 0;
 }
 
-const Scheduler scheduler_replay = { .decides = true, .count = replay_count, .check = counts_check },
+/* Who acts in a round follows from the counts and from who was taken before. */
+static int taken_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
+        bool acts[ACTORS_MAX] = {}, known = true;
+
+        for (size_t i = 0; i < n_data / sizeof(uint32_t); i++) {
+                uint32_t taken = word_at(data, i) >> DECISION_TAKEN_SHIFT;
+
+                for (uint32_t a = 0; a < (word_at(data, i) & DECISION_ACTORS_MASK); a++)
+                        acts[a] = true;
+                if (taken == 0) {
+                        known = false;
+                        continue;
+                }
+                if (!known || taken > ACTORS_MAX || !acts[taken - 1]) {
+                        *ret_message = g_strdup_printf(
+                                        "Policy=replay:%s: round %zu took actor %u, which did not act then: "
+                                        "these are not the decisions of one run",
+                                        settings->scheduler.argument, i + 1, taken - 1);
+                        return -EINVAL;
+                }
+                acts[taken - 1] = false;
+        }
+        return 0;
+}
+
+static int replay_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
+        int r = counts_check(settings, data, n_data, ret_message);
+
+        if (r < 0 || !distribution_overlaps(distribution_of(settings)))
+                return r;
+        return taken_check(settings, data, n_data, ret_message);
+}
+
+const Scheduler scheduler_replay = { .decides = true, .count = replay_count, .check = replay_check },
                 scheduler_permuted = { .decides = true, .count = permuted_count, .check = counts_check };

@@ -129,6 +129,7 @@ int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
         if (state->n_decisions > 0 && (!scheduler->decides || state->decided_round > view->round))
                 return 0;
 
+        state->taken = 0;
         state->n_actors = scheduler_clip(view->settings, scheduler->count(view, state));
         state->n_decisions++;
         state->decided_round = view->round + 1;

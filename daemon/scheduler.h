@@ -37,8 +37,8 @@ typedef struct SchedulerState {
         uint64_t n_decisions;   /* also the id of the newest one */
         uint64_t decided_round; /* the first round that it was made for */
         uint32_t n_actors;      /* what it said */
-        uint32_t reserved;
-        uint8_t own[992]; /* the policy's: copied into a struct of its own and back */
+        uint32_t taken;         /* as Decision has it; 0: whoever comes */
+        uint8_t own[992];       /* the policy's: copied into a struct of its own and back */
 } SchedulerState;
 
 typedef struct SchedulerView { /* what it may see */
@@ -96,5 +96,5 @@ int scheduler_decide(const SchedulerView *view, SchedulerState *state);
 
 /* The newest decision. */
 static inline Decision scheduler_decision(const SchedulerState *state) {
-        return (Decision){ .id = state->n_decisions, .n_actors = state->n_actors };
+        return (Decision){ .id = state->n_decisions, .n_actors = state->n_actors, .taken = state->taken };
 }

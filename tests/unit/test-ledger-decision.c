@@ -33,8 +33,11 @@ static LedgerDecision decision_new(uint64_t life, uint64_t round, uint64_t recor
         };
 }
 
-static void append_round(Ledger *ledger, uint64_t job, uint64_t life, uint64_t seq, uint64_t round) {
+static void append_taken(
+                Ledger *ledger, uint64_t job, uint64_t life, uint64_t seq, uint64_t round, uint32_t actor) {
         Record record = {
+                .actor = actor,
+                .decision = { .id = 1, .n_actors = 3 },
                 .life = life,
                 .seq = seq,
                 .round = round,
@@ -43,6 +46,10 @@ static void append_round(Ledger *ledger, uint64_t job, uint64_t life, uint64_t s
         };
 
         assert_ok(ledger_append(ledger, job, &record));
+}
+
+static void append_round(Ledger *ledger, uint64_t job, uint64_t life, uint64_t seq, uint64_t round) {
+        append_taken(ledger, job, life, seq, round, UINT32_MAX);
 }
 
 /* A decision is there with the round that ran under it, and the newest life's counts. */
@@ -101,6 +108,34 @@ static void test_decisions(void) {
         ledger = ledger_close(ledger);
 }
 
+/* Where rounds overlap each has its row, whoever decided: the decision that is in force, and whom this round took. */
+static void test_taken(void) {
+        static const uint32_t taken[] = { 2, 0, 1 };
+        LedgerDecision d = decision_new(1, 1, 0, 3);
+        _cleanup_free_ LedgerDecision *decisions = NULL;
+        Ledger *ledger = NULL;
+        uint64_t job;
+        size_t n;
+
+        assert_ok(ledger_open(":memory:", &ledger));
+        job = job_new(ledger);
+        assert_ok(ledger_decision_append(ledger, job, &d));
+        for (uint64_t round = 1; round <= 3; round++)
+                append_taken(ledger, job, 1, round, round, taken[round - 1]);
+        append_round(ledger, job, 1, 4, 4); /* of all, and no decision of its own */
+        assert_ok(ledger_commit(ledger));
+        assert_ok(ledger_decisions(ledger, job, 0, 100, &decisions, &n));
+        g_assert_cmpuint(n, ==, 3);
+        for (size_t i = 0; i < n; i++) {
+                g_assert_cmpuint(decisions[i].round, ==, i + 1);
+                g_assert_cmpuint(decisions[i].taken, ==, taken[i] + 1);
+                g_assert_cmpuint(decisions[i].n_actors, ==, 3);
+                g_assert_cmpuint(decisions[i].id, ==, 1);
+                g_assert_true(decisions[i].carried == (i > 0));
+        }
+        ledger = ledger_close(ledger);
+}
+
 static void test_scheduler_data(void) {
         Ledger *ledger = NULL;
         LedgerJob job = { .state = (char *) "queued",
@@ -152,6 +187,7 @@ static void test_migration(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger-decision/lives", test_decisions);
+        g_test_add_func("/ledger-decision/taken", test_taken);
         g_test_add_func("/ledger-decision/data", test_scheduler_data);
         g_test_add_func("/ledger-decision/migration", test_migration);
         return g_test_run();

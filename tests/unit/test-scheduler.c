@@ -424,6 +424,53 @@ static void test_replay(void) {
         g_assert_nonnull(strstr(message, "round 5 had 16 actors"));
 }
 
+/* Where rounds overlap, whom each took is repeated too, as long as that is known; and what cannot have been is refused. */
+static void test_replay_taken(void) {
+#define PACKED(n, actor) ((n) | ((actor) + 1u) << DECISION_TAKEN_SHIFT)
+        uint32_t decisions[] = { PACKED(3, 1u), PACKED(1, 0u), PACKED(1, 2u), PACKED(3, 2u) };
+        JobSettings settings = settings_of(1, 1, 3);
+        SchedulerState state;
+        Statistics statistics = {};
+        RoundFacts facts = {};
+        g_autofree char *message = NULL;
+
+        settings.scheduler.kind = SCHEDULER_REPLAY;
+        settings.distribution = DISTRIBUTION_ASYNC;
+        g_assert_cmpint(scheduler_check(&settings, decisions, sizeof(decisions), &message), ==, 0);
+        for (unsigned k = 0; k < 2; k++) {
+                settings.distribution = k == 0 ? DISTRIBUTION_ASYNC : DISTRIBUTION_COARSE;
+                scheduler_init(&state, SCHEDULER_REPLAY);
+                for (uint64_t round = 0; round < 6; round++) {
+                        SchedulerView view = { .settings = &settings,
+                                .statistics = &statistics,
+                                .facts = &facts,
+                                .round = round,
+                                .data = decisions,
+                                .n_data = sizeof(decisions) };
+                        uint32_t packed = decisions[MIN(round, 3)];
+
+                        g_assert_cmpint(scheduler_decide(&view, &state), ==, 1);
+                        g_assert_cmpuint(state.n_actors, ==, packed & DECISION_ACTORS_MASK);
+                        g_assert_cmpuint(scheduler_decision(&state).taken, ==,
+                                        k == 0 && round < 4 ? packed >> DECISION_TAKEN_SHIFT : 0);
+                }
+        }
+
+        /* 2 was taken in round 3, and one actor cannot have begun it again. */
+        decisions[3] = PACKED(1, 2u);
+        g_assert_cmpint(scheduler_check(&settings, decisions, sizeof(decisions), &message), ==, 0);
+        settings.distribution = DISTRIBUTION_ASYNC;
+        g_assert_cmpint(scheduler_check(&settings, decisions, sizeof(decisions), &message), ==, -EINVAL);
+        g_assert_nonnull(strstr(message, "round 4 took actor 2"));
+        g_clear_pointer(&message, g_free);
+        decisions[3] = PACKED(3, 65534u);
+        g_assert_cmpint(scheduler_check(&settings, decisions, sizeof(decisions), &message), ==, -EINVAL);
+        g_clear_pointer(&message, g_free);
+        decisions[3] = PACKED(3, 1u);
+        decisions[1] &= DECISION_ACTORS_MASK;
+        g_assert_cmpint(scheduler_check(&settings, decisions, sizeof(decisions), &message), ==, -EINVAL);
+}
+
 static int compare(const void *a, const void *b) {
         return *(const int32_t *) a - *(const int32_t *) b;
 }
@@ -494,6 +541,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/scheduler/noise", test_noise);
         g_test_add_func("/scheduler/restored", test_restored);
         g_test_add_func("/scheduler/replay", test_replay);
+        g_test_add_func("/scheduler/replay-taken", test_replay_taken);
         g_test_add_func("/scheduler/permuted", test_permuted);
         g_test_add_func("/scheduler/queue", test_queue);
         return g_test_run();
