@@ -32,7 +32,7 @@ typedef struct Options {
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *from, *target, *actions, *state_file;
-        char *video, *gif, *frames;
+        char *video, *gif, *frames, *fleet;
         bool states;
         uint64_t given; /* bit i: row i of the option table */
 } Options;

@@ -32,7 +32,11 @@ const Verb verbs[] = {
                         "Ctrl-C ends the watching, not the job.\n" },
         { VERB_BILL, "bill", "JOB", "what a job costs, by kind of charge", 1, 1, verb_bill,
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
-                        "requests and retries as well, which is what one pays.\n" },
+                        "requests and retries as well, which is what one pays.\n\n"
+                        "Beside it, by estimate: the same rounds under other distributions, and on the\n"
+                        "fleets of servers that price sheets name in the same currency. A fleet is paid\n"
+                        "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
+                        "functions are cheaper.\n" },
         { VERB_ROUNDS, "rounds", "JOB", "everything known of a job's rounds", 1, 1, verb_rounds,
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"

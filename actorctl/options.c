@@ -148,6 +148,7 @@ NAME(from)
 NAME(video)
 NAME(gif)
 NAME(frames)
+NAME(fleet)
 #undef NAME
 
 static bool take_jobs(Options *options, const char *value) {
@@ -189,6 +190,7 @@ static const OptionRow rows[] = {
         { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", take_gif },
         { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", take_video },
         { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV, "the same as PNGs in a new directory", take_frames },
+        { "fleet", 0, "SHEET", VERB_BILL, "compare with the servers of this price sheet alone", take_fleet },
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
         { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
                         "where to: a file (-: stdout), a directory", take_output },
@@ -341,6 +343,7 @@ void options_done(Options *options) {
         g_clear_pointer(&options->video, g_free);
         g_clear_pointer(&options->gif, g_free);
         g_clear_pointer(&options->frames, g_free);
+        g_clear_pointer(&options->fleet, g_free);
 }
 
 void options_print_help(unsigned verb) {

@@ -18,7 +18,7 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 
 #define OWN_SHARE \
         0.1 /* of an update that each of several learners does by itself: takes rollouts, values, Adam */
-#define REDUCE_NSEC 100e3 /* that sharing out one gradient takes, at most */
+#define REDUCE_NSEC 100e3 /* that sharing out a gradient takes each time the learners double */
 #define HAND_OVER \
         20e3 /* that an invocation's orders and answers take where CPUs are free; more is a host that is busy */
 #define WAITING_MOST 0.25  /* of an update, beyond which the host has no CPU for another learner */
@@ -140,23 +140,51 @@ bool distribution_measures(const JobSettings *settings, bool scheduler_decides, 
 
 /* Gradients of a round, at most: an algorithm may end its epochs early. */
 static double gradients(const JobSettings *settings, double n_rows) {
+        bool divides = algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize);
         double n = 1;
 
-        if (settings->updates == UPDATES_PER_DATA)
+        if (algorithm_row(settings->algorithm)->store == STORE_REPLAY)
+                return n_rows * settings->train_ratio;
+        if (divides && settings->updates == UPDATES_PER_DATA)
                 n = ceil(n_rows / settings->minibatch_size);
-        else if (settings->updates == UPDATES_PER_ROUND)
+        else if (divides && settings->updates == UPDATES_PER_ROUND)
                 n = ceil((double) settings->rollout_steps * settings->envs_per_actor /
                                 settings->minibatch_size);
-        return n * settings->epochs;
+        return n * (algorithm_uses(settings->algorithm, SETTING_Learner_Epochs) ? settings->epochs : 1);
 }
 
-double distribution_learner_share(const JobSettings *settings, uint32_t n_learners) {
-        double own = settings->clock == CLOCK_MODEL || n_learners == 1 ? 0 : OWN_SHARE;
+static double own_share(const JobSettings *settings, uint32_t n_learners) {
+        return n_learners == 1 || settings->clock == CLOCK_MODEL ? 0 : OWN_SHARE;
+}
+
+/* Learners wait for one another at each gradient, in a tree. */
+static double reduce_nsec(const JobSettings *settings, uint32_t n_learners, double n_rows) {
+        return settings->clock == CLOCK_MODEL ? 0
+                                              : gradients(settings, n_rows) * REDUCE_NSEC * log2(n_learners);
+}
+
+double distribution_learner_nsec(
+                const JobSettings *settings, double one_nsec, uint32_t n_learners, double n_rows) {
+        double own;
 
         assert(settings);
         assert(n_learners > 0);
 
-        return own + (1 - own) / n_learners;
+        own = own_share(settings, n_learners);
+        return one_nsec * (own + (1 - own) / n_learners) + reduce_nsec(settings, n_learners, n_rows);
+}
+
+double distribution_alone_nsec(
+                const JobSettings *settings, double nsec, uint32_t n_learners, double n_rows) {
+        double own;
+
+        assert(settings);
+        assert(n_learners > 0);
+
+        /* Where more was waited for than updated, as much is taken for updating as is left: the time itself. */
+        own = own_share(settings, n_learners);
+        return fmax(nsec - reduce_nsec(settings, n_learners, n_rows), nsec / n_learners) /
+               (own + (1 - own) / n_learners);
 }
 
 typedef struct Mean { /* of a measured round */
@@ -203,8 +231,7 @@ static double round_nsec(const DistributionInput *input, const Mean *mean, uint3
         if (distribution == DISTRIBUTION_FUSED)
                 return acting_nsec(input, mean, s->n_threads) + mean->learner;
         return acting_nsec(input, mean, mean->n_invocations) + mean->hand_over +
-               mean->learner * distribution_learner_share(s, n_learners) +
-               (n_learners > 1 && s->clock != CLOCK_MODEL ? gradients(s, mean->n_rows) * REDUCE_NSEC : 0);
+               distribution_learner_nsec(s, mean->learner, n_learners, mean->n_rows);
 }
 
 static void consider(const DistributionInput *input, const Mean *mean, uint32_t distribution,

@@ -56,5 +56,9 @@ bool distribution_measures(const JobSettings *settings, bool scheduler_decides, 
 
 void distribution_decide(const DistributionInput *input, DistributionChoice *ret);
 
-/* The part of one learner's time that each of n takes. */
-double distribution_learner_share(const JobSettings *settings, uint32_t n_learners);
+/* What each of n learners takes for an update of n_rows that one does in one_nsec, on the clock that the job is billed by. */
+double distribution_learner_nsec(
+                const JobSettings *settings, double one_nsec, uint32_t n_learners, double n_rows);
+
+/* The other way round: what one would take. */
+double distribution_alone_nsec(const JobSettings *settings, double nsec, uint32_t n_learners, double n_rows);

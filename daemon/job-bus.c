@@ -221,27 +221,6 @@ static int method_get_text(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return sd_bus_reply_method_return(m, "s", job->row.text);
 }
 
-static int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Job *job = userdata;
-        sd_bus_message *reply = NULL;
-        Bill bill;
-        int r;
-
-        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "ssdd", price_sheet_currency(job->sheet),
-                                price_sheet_name(job->sheet), bill.paper, bill.full);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sdsdb)");
-        for (size_t i = 0; r >= 0 && i < bill.n_lines; i++)
-                r = sd_bus_message_append(reply, "(sdsdb)", bill.lines[i].kind, bill.lines[i].quantity,
-                                bill.lines[i].unit, bill.lines[i].amount, (int) bill.lines[i].paper);
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return reply_message(reply, r);
-}
-
 /* The arguments of GetRounds and GetSeries, and the rows that both are made of. */
 static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *ret_n, sd_bus_error *error) {
         uint64_t after;
@@ -445,6 +424,10 @@ const sd_bus_vtable job_vtable[] = {
                         SD_BUS_RESULT("s", currency, "s", price_sheet, "d", paper, "d", full, "a(sdsdb)",
                                         lines),
                         method_get_bill, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetEstimates", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(suddds)", estimates),
+                        method_get_estimates, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetFleets", SD_BUS_ARGS("s", price_sheet),
+                        SD_BUS_RESULT("d", serverless, "a(sssddddd)", fleets), method_get_fleets, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetSchedulerBill", SD_BUS_NO_ARGS,
                         SD_BUS_RESULT("s", job, "s", environment, "t", episodes, "t", wall_nsec, "s",
                                         currency, "s", price_sheet, "d", paper, "d", full),

@@ -141,6 +141,11 @@ int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret,
 int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
 DecisionsCheck *decisions_check_free(DecisionsCheck *check);
 
+/* bill-bus.c */
+int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error);
+
 /* trained-bus.c */
 int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);
 

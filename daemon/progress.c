@@ -195,6 +195,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         }
         usage_add(&p->usage, sheet, settings, record);
         distribution_measure(&p->distribution, settings, record);
+        estimates_add(&p->estimates, sheet, settings, record);
 
         switch (record->kind) {
         case RECORD_STARTED:

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/distribution.h"
+#include "daemon/estimate.h"
 #include "daemon/price.h"
 #include "daemon/scheduler.h"
 
@@ -51,6 +52,7 @@ typedef struct Progress {
         uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
         double training_cost; /* full total without evaluations, before it */
         DistributionMeter distribution;
+        Estimates estimates;
 
         bool started; /* this life */
         uint32_t level, limits_missing;

@@ -71,7 +71,8 @@ _actorctl() {
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
-                '' | list | status | show | bill | price) words='--json --no-pager --no-legend' ;;
+                bill) words='--fleet --json --no-pager --no-legend' ;;
+                '' | list | status | show | price) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac
             mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")
