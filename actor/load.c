@@ -59,7 +59,7 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         if (row->module[0])
                 return module_find(name, row->module, directory, ret);
 
-        env = builtin_env_find(name);
+        env = builtin_env_find(row->name);
         if (!env)
                 return -ENOENT;
 

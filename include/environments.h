@@ -22,7 +22,7 @@
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
         X("iot5g-continuous", "", "the same in continuous amounts", NAN,                                   \
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
-        X("faas", "", "scale one serverless function of many", NAN, "Neighbours SLOSec")                   \
+        X("faas", "", "scale a serverless function; faas:N: of N+1", NAN, "Neighbours SLOSec")                   \
         X("two-ponds", "", "keep two storm ponds from flooding", NAN, "StormScale FloodWeight")            \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
@@ -125,6 +125,12 @@
 #define MJCF_REWARD_KEY    "Reward"
 #define MJCF_TERMINATE_KEY "Terminate"
 #define MJCF_PLUGIN_KEY    "RewardPlugin"
+
+/* Environment=faas:N is faas with N others on its node, which Neighbours=N says as well. */
+#define ENVIRONMENT_FAAS        "faas"
+#define ENVIRONMENT_FAAS_PREFIX "faas:"
+#define FAAS_NEIGHBOURS_KEY     "Neighbours"
+#define FAAS_NEIGHBOURS_MAX     15
 
 /* The option by which an environment runs on one release of its engine: env-MODULE-RELEASE.so beside env-MODULE.so, the default. */
 #define ENGINE_KEY             "Engine"

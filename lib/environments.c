@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "include/launch.h"
@@ -45,6 +46,18 @@ bool environment_loads_packages(const char *name) {
         return environment_is_gym(name) || (row && strcmp(row->module, ENVIRONMENT_SWMM) == 0);
 }
 
+const char *environment_neighbours(const char *name) {
+        const char *n = name + strlen(ENVIRONMENT_FAAS_PREFIX);
+        size_t length;
+
+        assert(name);
+
+        if (strncmp(name, ENVIRONMENT_FAAS_PREFIX, strlen(ENVIRONMENT_FAAS_PREFIX)) != 0)
+                return NULL;
+        length = strspn(n, "0123456789");
+        return length > 0 && length < 4 && !n[length] && atoi(n) <= FAAS_NEIGHBOURS_MAX ? n : NULL;
+}
+
 bool environment_is_file(const char *name) {
         return !environment_is_job(name) && !environment_is_gym(name) && !environment_is_mjcf(name) &&
                strchr(name, '/');
@@ -71,6 +84,8 @@ const EnvironmentRow *environment_find(const char *name) {
                 return &gym_row;
         if (environment_is_mjcf(name))
                 return &mjcf_row;
+        if (environment_neighbours(name))
+                name = ENVIRONMENT_FAAS;
         for (size_t i = 0; i < environment_count(); i++)
                 if (strcmp(rows[i].name, name) == 0)
                         return &rows[i];

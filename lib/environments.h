@@ -17,6 +17,9 @@ bool environment_is_job(const char *name);
 bool environment_is_gym(const char *name);
 bool environment_is_mjcf(const char *name);
 
+/* The N of faas:N; NULL: the name is no such one. */
+const char *environment_neighbours(const char *name);
+
 /* Whether it runs or reads what a user wrote, and is asked what it is inside a sandbox only. */
 bool environment_is_foreign(const char *name);
 

@@ -71,6 +71,32 @@ static void check_terms(SettingsReader *reader, const JobSettings *settings) {
                                 "a model does not say what a step pays: write terms, as in Reward=alive 1, or RewardPlugin=");
 }
 
+void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
+        const char *n = environment_neighbours(settings->environment);
+        ActordOption *option = settings->options;
+
+        if (!n)
+                return;
+        while (option < settings->options + settings->n_options &&
+                        strcmp(option->key, FAAS_NEIGHBOURS_KEY) != 0)
+                option++;
+        if (option < settings->options + settings->n_options) {
+                /* The settings as they are printed have both. */
+                if (strcmp(option->value, n) != 0)
+                        reader_complain(reader, "Environment", option->key, option->value,
+                                        "Environment=%s says it already", settings->environment);
+                return;
+        }
+        if (settings->n_options >= OPTIONS_MAX) {
+                reader_complain(reader, "Environment", NULL, NULL, "too many keys: %u are the most",
+                                OPTIONS_MAX - 1);
+                return;
+        }
+        settings->n_options++;
+        (void) g_strlcpy(option->key, FAAS_NEIGHBOURS_KEY, sizeof(option->key));
+        (void) g_strlcpy(option->value, n, sizeof(option->value));
+}
+
 static void check_environment(SettingsReader *reader, const JobSettings *settings) {
         const char *name = settings->environment;
         const EnvironmentRow *row;
@@ -93,6 +119,12 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
                 check_options(reader, settings, row);
                 if (environment_is_mjcf(name))
                         check_terms(reader, settings);
+                return;
+        }
+        if (g_str_has_prefix(name, ENVIRONMENT_FAAS_PREFIX)) {
+                reader_complain(reader, "Job", "Environment", name,
+                                "write faas:N, with a number of other functions from 0 to %d",
+                                FAAS_NEIGHBOURS_MAX);
                 return;
         }
         if (g_str_has_suffix(name, ".so")) {

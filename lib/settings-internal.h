@@ -26,6 +26,9 @@ int setting_parse(Setting i, const char *value, JobSettings *settings, char **re
 /* " (did you mean X?)" or "": g_free(). */
 char *did_you_mean(const char *word, const char *const *words);
 
+/* What a name says of the environment's options, as faas:N does, put among them. */
+void settings_apply_name(SettingsReader *reader, JobSettings *settings);
+
 /* Names that the job file gives to things that exist elsewhere: environment, its options, price sheet. */
 void settings_check_names(
                 SettingsReader *reader, const JobSettings *settings, const char *const *price_sheets);

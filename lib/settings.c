@@ -410,6 +410,7 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
         for (int i = 0; i < _SETTING_MAX; i++)
                 read_setting(reader, i, settings);
         read_options(reader, settings);
+        settings_apply_name(reader, settings);
         settings_check_names(reader, settings, price_sheets);
         /* Values that were refused stand at their defaults here: what they contradict would only confuse. */
         if (reader->problems->len == 0)

@@ -28,6 +28,7 @@
 
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
+#include "include/environments.h"
 
 #define STEP_SECONDS    10.0
 #define SHARES_CORE     1024.0
@@ -49,7 +50,7 @@
 #define ARRIVALS_MAX    1000.0
 
 enum { NOTHING, CONTAINER_MORE, CONTAINER_LESS, SHARES_MORE, SHARES_LESS, N_ACTIONS };
-enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 16 };
+enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 1 + FAAS_NEIGHBOURS_MAX };
 
 typedef struct Function {
         double containers, shares; /* shares: of each container */
@@ -69,7 +70,7 @@ typedef struct Faas {
 } Faas;
 
 static const EnvOption faas_options[] = {
-        { "Neighbours", ENV_OPTION_NUMBER, offsetof(Faas, neighbours), 0, N_FUNCTIONS_MAX - 1 },
+        { FAAS_NEIGHBOURS_KEY, ENV_OPTION_NUMBER, offsetof(Faas, neighbours), 0, N_FUNCTIONS_MAX - 1 },
         { "SLOSec", ENV_OPTION_NUMBER, offsetof(Faas, slo_seconds), 0, 3600 },
 };
 

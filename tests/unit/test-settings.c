@@ -479,10 +479,35 @@ static void test_noise(void) {
         }
 }
 
+/* A name that says an option, once or twice. */
+static void test_named_option(void) {
+        JobSettings settings;
+
+        accept("[Job]\nEnvironment=faas:3\n", NULL, &settings);
+        g_assert_cmpuint(settings.n_options, ==, 1);
+        g_assert_cmpstr(settings.options[0].key, ==, "Neighbours");
+        g_assert_cmpstr(settings.options[0].value, ==, "3");
+        accept("[Job]\nEnvironment=faas:3\n[Environment]\nSLOSec=1\nNeighbours=3\n", NULL, &settings);
+        g_assert_cmpuint(settings.n_options, ==, 2);
+        accept("[Job]\nEnvironment=faas\n", NULL, &settings);
+        g_assert_cmpuint(settings.n_options, ==, 0);
+        refuse("[Job]\nEnvironment=faas:3\n[Environment]\nNeighbours=4\n", NULL, "x.conf:4",
+                        "Environment=faas:3 says it already", NULL);
+        for (const char *const *name = (const char *const[]){ "faas:", "faas:16", "faas:x", "faas:-1",
+                             "faas:3:4", NULL };
+                        *name; name++) {
+                g_autofree char *text = g_strdup_printf("[Job]\nEnvironment=%s\n", *name);
+
+                refuse(text, NULL, "x.conf:2", "write faas:N, with a number of other functions from 0 to 15",
+                                NULL);
+        }
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/settings/defaults", test_defaults);
         g_test_add_func("/settings/rows", test_rows);
+        g_test_add_func("/settings/named-option", test_named_option);
         g_test_add_func("/settings/bounds", test_bounds);
         g_test_add_func("/settings/units", test_units);
         g_test_add_func("/settings/units-refused", test_units_refused);
