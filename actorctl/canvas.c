@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #define PIXELS     240000.0 /* 600 x 400 */
 #define SIDE_MIN   64
@@ -21,6 +22,21 @@ Canvas *canvas_new(const ActordView *view) {
 
         canvas->width = side(sqrt(PIXELS * aspect));
         canvas->height = side(sqrt(PIXELS / aspect));
+        canvas->pixels = g_malloc((size_t) 3 * canvas->width * canvas->height);
+        return canvas;
+}
+
+static uint32_t enlarged(const ActordFrame *frame) {
+        double most = SIDE_MAX / (double) MAX(frame->width, frame->height);
+
+        return (uint32_t) fmax(1, floor(fmin(sqrt(PIXELS / frame->width / frame->height), most)));
+}
+
+Canvas *canvas_new_of(const ActordFrame *frame) {
+        Canvas *canvas = g_new0(Canvas, 1);
+
+        canvas->width = (frame->width * enlarged(frame) + 1) & ~1u;
+        canvas->height = (frame->height * enlarged(frame) + 1) & ~1u;
         canvas->pixels = g_malloc((size_t) 3 * canvas->width * canvas->height);
         return canvas;
 }
@@ -89,6 +105,16 @@ static void paint(Canvas *canvas, const double (*points)[2], uint32_t n, double 
                                 blend(canvas->pixels + 3 * ((size_t) y * canvas->width + x), colour,
                                                 fmin(0.5 - away, 1));
                 }
+}
+
+void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels) {
+        uint32_t times = enlarged(frame);
+
+        memset(canvas->pixels, 0, (size_t) 3 * canvas->width * canvas->height);
+        for (uint32_t y = 0; y < MIN(canvas->height, frame->height * times); y++)
+                for (uint32_t x = 0; x < MIN(canvas->width, frame->width * times); x++)
+                        memcpy(canvas->pixels + 3 * ((size_t) y * canvas->width + x),
+                                        pixels + 3 * ((size_t) (y / times) * frame->width + x / times), 3);
 }
 
 void canvas_paint(Canvas *canvas, const ActordView *view, const ActordShape *shapes) {

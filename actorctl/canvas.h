@@ -13,7 +13,12 @@ typedef struct Canvas {
 
 /* Of the view's shape, and of about the same number of pixels whatever that is. */
 Canvas *canvas_new(const ActordView *view);
+/* For a frame: small ones a whole number of times larger, so that they can be seen, and never larger than a view's. */
+Canvas *canvas_new_of(const ActordFrame *frame);
 Canvas *canvas_free(Canvas *canvas);
+
+/* Of the same size or another: in the upper left corner, and cut where it is larger. */
+void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels);
 
 /* Everything anew: the view's middle in the picture's, as large as fits. Edges are smooth: a pixel takes the share of colour that the
  * distance of its middle from the shape's edge says. view->n_shapes of them. */

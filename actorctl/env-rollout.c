@@ -70,7 +70,10 @@ typedef struct Rollout {
 static void take_picture(const TrialRow *row, Rollout *rollout) {
         if (!rollout->recording)
                 return;
-        recording_state(rollout->recording, row->head, row->shapes);
+        if (row->kind == TRIAL_FRAME)
+                recording_frame(rollout->recording, row->head, row->pixels);
+        else
+                recording_state(rollout->recording, row->head, row->shapes);
         if (rollout->ended)
                 recording_episode_end(rollout->recording);
         rollout->ended = false;
@@ -82,7 +85,7 @@ static void take_row(const TrialRow *row, void *userdata) {
         Rollout *rollout = userdata;
         uint64_t n_action, n_observation;
 
-        if (row->kind == TRIAL_PICTURE)
+        if (row->kind == TRIAL_PICTURE || row->kind == TRIAL_FRAME)
                 take_picture(row, rollout);
         if (row->kind == TRIAL_RESET) {
                 printf("{\"episode\": %" G_GUINT64_FORMAT ", ", rollout->n_episodes++);
@@ -310,6 +313,8 @@ ExitStatus env_rollout(const Options *options, const char *environment) {
                 rollout.recording = recording;
         }
         status = trial_submission(options, environment, &submission);
+        if (status == STATUS_OK && recording)
+                submission_want_pictures(&submission);
         if (status == STATUS_OK)
                 status = fill(options, &submission, &request, numbers);
         if (status == STATUS_OK)

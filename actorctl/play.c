@@ -32,6 +32,8 @@ static void take_row(const TrialRow *row, void *userdata) {
 
         if (row->kind == TRIAL_PICTURE)
                 recording_state(play->recording, row->head, row->shapes);
+        if (row->kind == TRIAL_FRAME)
+                recording_frame(play->recording, row->head, row->pixels);
         if (row->kind != TRIAL_EPISODE)
                 return;
         recording_episode_end(play->recording);
@@ -132,6 +134,8 @@ ExitStatus play_record(const Options *options, const char *name, const char *tex
         status = submission_load_text(&submission, name, text, options->sets);
         play.environment = submission.settings.environment;
         play.recording = recording;
+        if (status == STATUS_OK)
+                submission_want_pictures(&submission);
         if (status == STATUS_OK && g_str_has_prefix(play.environment, "job:")) {
                 complain("%s: a job as an environment has nothing to look at", play.environment);
                 status = STATUS_USAGE;

@@ -31,6 +31,8 @@ struct Recording {
         int error;
         ActordView view;
         ActordShape *shapes;
+        ActordFrame frame; /* instead of them: width 0 where there is none */
+        uint8_t *pixels;
 };
 
 bool recording_wanted(const Options *options) {
@@ -118,6 +120,7 @@ Recording *recording_free(Recording *recording) {
         if (recording->aside)
                 (void) nftw(recording->aside, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         (void) canvas_free(recording->canvas);
+        g_free(recording->pixels);
         g_free(recording->shapes);
         g_free(recording->aside);
         g_free(recording->path);
@@ -126,15 +129,14 @@ Recording *recording_free(Recording *recording) {
 }
 
 /* The first picture says how large all are and how fast they follow. */
-static void begin(Recording *r, const ActordView *view) {
+static void begin(Recording *r, double step_seconds, Canvas *canvas) {
         r->every = 1;
         r->seconds = 1 / PER_SECOND_UNTIMED;
-        if (view->step_seconds > 0) {
-                r->every = (uint64_t) fmax(
-                                1, ceil(fmin(1 / PER_SECOND_MAX / view->step_seconds, 1e9) - 1e-9));
-                r->seconds = fmin((double) r->every * view->step_seconds, 1);
+        if (step_seconds > 0) {
+                r->every = (uint64_t) fmax(1, ceil(fmin(1 / PER_SECOND_MAX / step_seconds, 1e9) - 1e-9));
+                r->seconds = fmin((double) r->every * step_seconds, 1);
         }
-        r->canvas = canvas_new(view);
+        r->canvas = canvas;
         r->encoding = r->encoder->begin(r->aside, r->canvas, r->seconds, &r->error);
 }
 
@@ -146,19 +148,37 @@ static void show(Recording *r) {
                 r->full = true;
                 return;
         }
-        canvas_paint(r->canvas, &r->view, r->shapes);
+        if (r->frame.width > 0)
+                canvas_copy(r->canvas, &r->frame, r->pixels);
+        else
+                canvas_paint(r->canvas, &r->view, r->shapes);
         r->error = r->encoder->frame(r->encoding, r->canvas);
         r->n_pictures++;
 }
 
-void recording_state(Recording *r, const ActordView *view, const ActordShape *shapes) {
-        if (!r->canvas)
-                begin(r, view);
-        r->view = *view;
-        memcpy(r->shapes, shapes, view->n_shapes * sizeof(*shapes));
+static void next(Recording *r) {
         r->pending = true;
         if (r->n_steps++ % r->every == 0)
                 show(r);
+}
+
+void recording_state(Recording *r, const ActordView *view, const ActordShape *shapes) {
+        if (!r->canvas)
+                begin(r, view->step_seconds, canvas_new(view));
+        r->view = *view;
+        memcpy(r->shapes, shapes, view->n_shapes * sizeof(*shapes));
+        next(r);
+}
+
+void recording_frame(Recording *r, const ActordFrame *frame, const uint8_t *pixels) {
+        size_t n = (size_t) 3 * frame->width * frame->height;
+
+        if (!r->canvas)
+                begin(r, frame->step_seconds, canvas_new_of(frame));
+        r->frame = *frame;
+        r->pixels = g_realloc(r->pixels, n);
+        memcpy(r->pixels, pixels, n);
+        next(r);
 }
 
 void recording_episode_end(Recording *r) {

@@ -28,6 +28,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Recording, recording_free)
 
 /* The next state of an episode; that an episode has ended with the last one. Errors are kept for the end. */
 void recording_state(Recording *recording, const ActordView *view, const ActordShape *shapes);
+void recording_frame(Recording *recording, const ActordFrame *frame, const uint8_t *pixels);
 void recording_episode_end(Recording *recording);
 
 typedef struct RecordingFacts {

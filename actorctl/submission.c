@@ -319,6 +319,19 @@ ExitStatus submission_add_data(Submission *submission, const Options *options) {
         return r < 0 ? status_of_error(r) : STATUS_OK;
 }
 
+void submission_want_pictures(Submission *submission) {
+        JobSettings *settings = &submission->settings;
+        ActordOption *option;
+
+        if (!environment_is_gym(settings->environment) || settings->n_options >= OPTIONS_MAX)
+                return;
+        for (uint32_t i = 0; i < settings->n_options; i++)
+                if (strcmp(settings->options[i].key, "render_mode") == 0)
+                        return;
+        option = &settings->options[settings->n_options++];
+        *option = (ActordOption){ .key = "render_mode", .value = "rgb_array" };
+}
+
 static int append_overrides(const Submission *submission, sd_bus_message *m) {
         int r;
 

@@ -36,6 +36,9 @@ ExitStatus submission_add_data(Submission *submission, const Options *options);
 /* The same as far as it is a file's: what a daemon has to be asked for is left out. */
 ExitStatus submission_add_file(Submission *submission);
 
+/* Environment=gym:ID renders only if it was made so: its arguments get render_mode=rgb_array, if they say nothing of it. */
+void submission_want_pictures(Submission *submission);
+
 /* SubmitJob. STATUS_OK; else after having said why. */
 ExitStatus submission_send(
                 const Submission *submission, Connection *connection, uint64_t *ret_id, char **ret_path);

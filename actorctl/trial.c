@@ -75,6 +75,9 @@ static bool row_is_sane(const TrialRequest *request, const TrialRow *row, uint32
                 return n_bytes == sizeof(ActordView) + row->n_shapes * sizeof(ActordShape) &&
                        ((const ActordView *) row->head)->n_shapes == row->n_shapes &&
                        picture_check(row->head, row->shapes) >= 0;
+        case TRIAL_FRAME:
+                return frame_check(row->head) >= 0 &&
+                       n_bytes == sizeof(ActordFrame) + frame_bytes(row->head);
         case TRIAL_EPISODE: return n_bytes == sizeof(TrialEpisode);
         case TRIAL_RESET:
         case TRIAL_STEP: break;
@@ -98,6 +101,7 @@ static size_t head_bytes(uint32_t kind) {
         case TRIAL_POINT: return sizeof(TrialPoint);
         case TRIAL_RATE: return sizeof(TrialRate);
         case TRIAL_PICTURE: return sizeof(ActordView);
+        case TRIAL_FRAME: return sizeof(ActordFrame);
         case TRIAL_EPISODE: return sizeof(TrialEpisode);
         case TRIAL_RESET:
         case _TRIAL_RECORD_MAX: break;
@@ -125,6 +129,7 @@ static int read_rows(int fd, const TrialRequest *request, TrialTake take, void *
                 row.head = body;
                 row.numbers = (const double *) (body + n_head);
                 row.shapes = (const ActordShape *) row.numbers;
+                row.pixels = body + n_head;
                 row.n_shapes = (record.n_bytes - n_head) / sizeof(ActordShape);
                 row.n_numbers = (record.n_bytes - n_head) / sizeof(double);
                 if (!row_is_sane(request, &row, record.n_bytes))

@@ -15,6 +15,7 @@ typedef struct TrialRow {
         uint64_t n_numbers;
         const ActordShape *shapes;
         uint64_t n_shapes;
+        const uint8_t *pixels; /* of a FRAME */
 } TrialRow;
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "include/actord/env.h"
 
-#define TRIAL_ABI 2u
+#define TRIAL_ABI 3u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
 typedef enum TrialFd {
@@ -28,7 +28,7 @@ typedef enum TrialKind {
         TRIAL_ROLLOUT,          /* SPEC, then RESET and STEP */
         TRIAL_CHECK,            /* a POINT for each TrialPoint_ */
         TRIAL_BENCH,            /* RATE, again and again */
-        TRIAL_PLAY,             /* SPEC, then for each episode of an evaluation its PICTUREs and EPISODE */
+        TRIAL_PLAY,             /* SPEC, then for each episode of an evaluation its PICTUREs or FRAMEs, and EPISODE */
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -40,11 +40,11 @@ typedef struct TrialRequest {
         uint64_t n_steps;                       /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes */
         uint32_t each_state, action_numbers;    /* ROLLOUT: the state after each step, too; numbers of one given action */
         uint64_t n_actions;
-        uint32_t n_state, each_picture;         /* n_state 0: as reset() begins; ROLLOUT: a PICTURE after each RESET and STEP */
+        uint32_t n_state, each_picture;         /* n_state 0: as reset() begins; ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
         uint64_t n_episodes, n_policy;          /* PLAY; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
 } TrialRequest;
 
-typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, TRIAL_PICTURE, TRIAL_EPISODE, _TRIAL_RECORD_MAX } TrialRecordKind;
+typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, TRIAL_PICTURE, TRIAL_FRAME, TRIAL_EPISODE, _TRIAL_RECORD_MAX } TrialRecordKind;
 
 typedef struct TrialRecord { uint32_t kind, n_bytes; } TrialRecord;
 
@@ -56,7 +56,7 @@ typedef struct TrialSpec {
 
 typedef enum TrialPolicyNumber { TRIAL_POLICY_CLIP, TRIAL_POLICY_EPSILON, _TRIAL_POLICY_NUMBER_MAX } TrialPolicyNumber;
 
-/* PICTURE: ActordView, then its ActordShapes. RESET: doubles of the state, then of the observation. STEP: this, then doubles of action, observation and, where asked for, state. */
+/* PICTURE: ActordView, then its ActordShapes. FRAME: ActordFrame, then its pixels. RESET: doubles of the state, then of the observation. STEP: this, then doubles of action, observation and, where asked for, state. */
 typedef struct TrialStep {
         double reward;
         uint32_t terminated, truncated;
@@ -141,7 +141,8 @@ typedef struct TrialRate {
         X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                                     \
         X(ACTION_VALUE, "action %d is not one of its actions")                                  \
         X(LEVEL, "the sandbox that Sandbox= demands is not to be had here (error %d)")          \
-        X(PICTURE, "it does not draw itself: plugins do with draw() of actord/env.h")           \
+        X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")           \
+        X(FRAME_BAD, "what it painted is no picture: a side of %d pixels")                       \
         X(PICTURE_BAD, "what its draw() wrote is no picture: %d shapes, or numbers that are not finite") \
         X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")            \
         X(SETUP, "the trial could not be set up (error %d)")

@@ -29,8 +29,28 @@ bool env_has_state(const ActordEnv *env) {
                env->set_state;
 }
 
+/* Whether the table reaches so far, and has something there. */
+#define HAS(env, member) \
+        ((env)->struct_bytes >= offsetof(ActordEnv, member) + sizeof((env)->member) && (env)->member)
+
 bool env_has_picture(const ActordEnv *env) {
-        return env->struct_bytes >= sizeof(ActordEnv) && env->draw;
+        return HAS(env, draw);
+}
+
+bool env_has_frame(const ActordEnv *env) {
+        return HAS(env, paint);
+}
+
+int frame_check(const ActordFrame *frame) {
+        return frame->width >= 1 && frame->width <= ACTORD_FRAME_SIDE_MAX && frame->height >= 1 &&
+                                               frame->height <= ACTORD_FRAME_SIDE_MAX &&
+                                               frame->step_seconds >= 0 && isfinite(frame->step_seconds)
+                               ? 0
+                               : -EINVAL;
+}
+
+size_t frame_bytes(const ActordFrame *frame) {
+        return (size_t) 3 * frame->width * frame->height;
 }
 
 static bool shape_is_somewhere(const ActordShape *shape) {

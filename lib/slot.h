@@ -56,9 +56,14 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field);
 /* Whether it has the optional functions: those about its physical state, that about its picture. The table is a checked one. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
+bool env_has_frame(const ActordEnv *env);
 
 /* 0; -EINVAL: what draw() wrote is no picture. Only the first view->n_shapes are read, and none of more than there may be. */
 int picture_check(const ActordView *view, const ActordShape *shapes);
+
+/* 0; -EINVAL: paint() gave no possible size. Then the bytes of its pixels. */
+int frame_check(const ActordFrame *frame);
+size_t frame_bytes(const ActordFrame *frame);
 
 size_t element_bytes(uint32_t element);           /* ActordElement; 0: unknown */
 uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the space */

@@ -18,23 +18,41 @@ static int problem(const Trial *trial, TrialProblem problem, int detail) {
         return -ECANCELED;
 }
 
-ActordShape *picture_new(const Trial *trial, const ActordEnv *env) {
-        ActordShape *shapes;
+void *picture_new(const Trial *trial, const ActordEnv *env) {
+        void *room;
 
-        if (!env_has_picture(env)) {
+        if (!env_has_picture(env) && !env_has_frame(env)) {
                 (void) problem(trial, TRIAL_PROBLEM_PICTURE, 0);
                 return NULL;
         }
-        shapes = calloc(ACTORD_SHAPES_MAX, sizeof(*shapes));
-        if (!shapes)
+        room = env_has_picture(env) ? calloc(ACTORD_SHAPES_MAX, sizeof(ActordShape))
+                                    : calloc(ACTORD_FRAME_SIDE_MAX, 3 * ACTORD_FRAME_SIDE_MAX);
+        if (!room)
                 (void) problem(trial, TRIAL_PROBLEM_SETUP, ENOMEM);
-        return shapes;
+        return room;
 }
 
-int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, ActordShape *shapes) {
+static int frame_say(const Trial *trial, const ActordEnv *env, const void *instance, uint8_t *pixels) {
+        ActordFrame frame = {};
+        int r;
+
+        r = env->paint(instance, &frame, pixels);
+        if (r < 0)
+                return r;
+        if (frame_check(&frame) < 0)
+                return problem(trial, TRIAL_PROBLEM_FRAME_BAD,
+                                (int) (frame.width > frame.height ? frame.width : frame.height));
+        trial_say(TRIAL_FRAME, &frame, sizeof(frame), pixels, frame_bytes(&frame));
+        return 0;
+}
+
+int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room) {
+        ActordShape *shapes = room;
         ActordView view = {};
         int r;
 
+        if (!env_has_picture(env))
+                return frame_say(trial, env, instance, room);
         r = env->draw(instance, &view, shapes);
         if (r < 0)
                 return r;
@@ -80,7 +98,7 @@ static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         return 0;
 }
 
-static int play_episode(const Trial *trial, Host *host, uint64_t episode, ActordShape *shapes) {
+static int play_episode(const Trial *trial, Host *host, uint64_t episode, void *room) {
         TrialEpisode said = { .episode = episode };
         const PolicyHead *policy;
         ActordStep step = {};
@@ -92,7 +110,7 @@ static int play_episode(const Trial *trial, Host *host, uint64_t episode, Actord
         if (r >= 0)
                 r = evaluation_begin(host, episode, &instance);
         if (r >= 0)
-                r = picture_say(trial, host->env, instance->memory, shapes);
+                r = picture_say(trial, host->env, instance->memory, room);
         if (r < 0)
                 return r;
 
@@ -100,7 +118,7 @@ static int play_episode(const Trial *trial, Host *host, uint64_t episode, Actord
                 atomic_fetch_add_explicit(&trial->page->progress, 1, memory_order_relaxed);
                 r = evaluation_step(host, policy, instance, episode, t, &step);
                 if (r >= 0)
-                        r = picture_say(trial, host->env, instance->memory, shapes);
+                        r = picture_say(trial, host->env, instance->memory, room);
                 if (r < 0)
                         return r;
                 said.episode_return += step.reward;
@@ -111,14 +129,14 @@ static int play_episode(const Trial *trial, Host *host, uint64_t episode, Actord
 }
 
 static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec) {
-        _cleanup_free_ ActordShape *shapes = picture_new(trial, env);
+        _cleanup_free_ void *room = picture_new(trial, env);
         _cleanup_free_ JobPage *page = calloc(1, sizeof(*page));
         _cleanup_free_ void *policy = NULL;
         _cleanup_(host_freep) Host *host = NULL;
         ActorContext context = { .settings = trial->settings, .page = page, .n_containers = 1 };
         int r;
 
-        if (!shapes)
+        if (!room)
                 return -ECANCELED;
         r = page ? job_page_make(trial->settings, spec, page) : -ENOMEM;
         if (r < 0)
@@ -130,7 +148,7 @@ static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *s
         context.policy = policy;
         r = host_new(&context, env, &host);
         for (uint64_t episode = 0; episode < trial->request->n_episodes && r >= 0; episode++)
-                r = play_episode(trial, host, episode, shapes);
+                r = play_episode(trial, host, episode, room);
         return r;
 }
 

@@ -79,8 +79,8 @@ typedef struct Rollout {
         const Trial *trial;
         Stage stage;
         uint32_t n_state;
-        double *row;         /* action, observation and state of a step; state and observation of a reset */
-        ActordShape *shapes; /* NULL: no pictures */
+        double *row;    /* action, observation and state of a step; state and observation of a reset */
+        void *pictures; /* room for one; NULL: none is wanted */
 } Rollout;
 
 static int problem(const Rollout *o, TrialProblem problem, int detail) {
@@ -94,7 +94,7 @@ static int get_state(const Rollout *o, double *ret) {
 }
 
 static int show(const Rollout *o) {
-        return o->shapes ? picture_say(o->trial, o->stage.env, o->stage.instance.memory, o->shapes) : 0;
+        return o->pictures ? picture_say(o->trial, o->stage.env, o->stage.instance.memory, o->pictures) : 0;
 }
 
 static int episode_begin(Rollout *o) {
@@ -170,8 +170,8 @@ static int rollout(Rollout *o) {
         int r = 0;
 
         if (request->each_picture) {
-                o->shapes = picture_new(o->trial, o->stage.env);
-                if (!o->shapes)
+                o->pictures = picture_new(o->trial, o->stage.env);
+                if (!o->pictures)
                         return -ECANCELED;
         }
         if (request->actions == TRIAL_ACTIONS_GIVEN && request->action_numbers != o->stage.n_action)
@@ -201,7 +201,7 @@ void trial_rollout(const Trial *trial, const ActordEnv *env, const void *userdat
         }
         if (r < 0 && r != -ECANCELED)
                 (void) fail(trial, FAULT_ENVIRONMENT, -r);
-        free(o.shapes);
+        free(o.pictures);
         free(o.row);
         stage_done(&o.stage);
 }

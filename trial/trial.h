@@ -53,9 +53,9 @@ void trial_say(uint32_t kind, const void *head, size_t n_head, const void *body,
 bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret);
 
 /* Room for a picture, and one of an instance said in it. picture_new(): NULL with the problem in the page when the environment draws none.
- * picture_say(): 0, -ECANCELED with the problem in the page, or what draw() returned. */
-ActordShape *picture_new(const Trial *trial, const ActordEnv *env);
-int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, ActordShape *shapes);
+ * picture_say(): 0, -ECANCELED with the problem in the page, or what draw() or paint() returned. */
+void *picture_new(const Trial *trial, const ActordEnv *env);
+int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
 /* The child of SHOW, ROLLOUT and PLAY, and CHECK and BENCH as a whole. */
 void trial_show(const Trial *trial, const ActordEnv *env, const void *userdata);

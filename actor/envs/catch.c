@@ -6,6 +6,7 @@
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 enum { ROWS = 10, COLUMNS = 5, MIDDLE = COLUMNS / 2, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
 enum { BALL_ROW, BALL_COLUMN, PADDLE, N_STATE };
@@ -141,6 +142,22 @@ static void catch_close(void *instance) {
 
 CLASSIC_STATE(catch, N_STATE)
 
+/* The board as it is, its last row at the bottom; a step takes no time of its own. */
+static int catch_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Catch *game = instance;
+        double ball[2] = { game->state[BALL_COLUMN] + 0.5, ROWS - game->state[BALL_ROW] - 0.5 };
+        Picture p = picture_begin(
+                        ret_view, ret_shapes, -0.5, -0.5, COLUMNS + 0.5, ROWS + 0.5, 0.2, COLOUR_PAPER);
+
+        for (int column = 0; column <= COLUMNS; column++)
+                picture_line(&p, column, 0, column, ROWS, 0.02, COLOUR_PALE);
+        for (int row = 0; row <= ROWS; row++)
+                picture_line(&p, 0, row, COLUMNS, row, 0.02, COLOUR_PALE);
+        picture_box(&p, game->state[PADDLE], 0.1, game->state[PADDLE] + 1, 0.4, COLOUR_INK);
+        picture_disc(&p, ball[0], ball[1], 0.35, COLOUR_RED);
+        return 0;
+}
+
 const ActordEnv catch_v0_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -152,4 +169,5 @@ const ActordEnv catch_v0_env = {
         .restore = catch_restore,
         .close = catch_close,
         CLASSIC_STATE_OF(catch),
+        .draw = catch_draw,
 };

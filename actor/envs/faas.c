@@ -28,6 +28,7 @@
 
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 #include "include/environments.h"
 
 #define STEP_SECONDS    10.0
@@ -346,6 +347,29 @@ static int faas_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
+/* Each function as a bar of its containers, as wide as their shares, filled as far as they are used, with its queue as a red bar above; the own one
+ * is the first. A green strip below shows how far the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
+static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Faas *f = instance;
+        double wide = fmax(2.5 * n_functions(f), 10);
+        Picture p = picture_begin(ret_view, ret_shapes, -0.5, -1.5, wide + 0.5, CONTAINERS_MAX + 1.5, 0.1,
+                        COLOUR_PAPER);
+
+        for (int i = 0; i < n_functions(f); i++) {
+                const Function *one = &f->cluster.functions[i];
+                double left = 2.5 * i, right = left + 2 * one->shares / SHARES_MAX, top = one->containers;
+
+                picture_box(&p, left, 0, left + 2, CONTAINERS_MAX, i == 0 ? COLOUR_PALE : 0xeeeeeeu);
+                picture_box(&p, left, 0, right, top, COLOUR_GREY);
+                picture_box(&p, left, 0, right, top * one->utilization, i == 0 ? COLOUR_BLUE : COLOUR_INK);
+                if (one->queue > 0)
+                        picture_box(&p, left, CONTAINERS_MAX + 0.2, left + 2 * fmin(one->queue / 50, 1),
+                                        CONTAINERS_MAX + 0.8, COLOUR_RED);
+                picture_box(&p, left, -0.7, left + 2 * one->slo, -0.3, COLOUR_GREEN);
+        }
+        return 0;
+}
+
 const ActordEnv faas_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -359,4 +383,5 @@ const ActordEnv faas_env = {
         .state_parts = faas_state_parts,
         .get_state = faas_get_state,
         .set_state = faas_set_state,
+        .draw = faas_draw,
 };

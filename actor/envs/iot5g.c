@@ -26,6 +26,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define BANDWIDTH_MIN_HZ 50e3
 #define BANDWIDTH_RATIO  20.0
@@ -253,11 +254,41 @@ static void link_close(void *instance) {
 
 CLASSIC_STATE(link, N_STATE)
 
+/* The mast, its sector and the device in it from above, and three bars: bandwidth, power, and the decades of bit error rate beyond the target,
+ * green as long as they are fewer than one. A step of 1 s is shown for a tenth of it. */
+static int link_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const Link *l = instance;
+        const double *s = l->state, scale = 4 / DISTANCE_MAX;
+        double off = fabs(link_log_ber(s) - l->target);
+        const double bars[] = { s[BANDWIDTH], s[POWER], fmin(off / 5, 1) };
+        const uint32_t colours[] = { COLOUR_BLUE, COLOUR_YELLOW, off < 1 ? COLOUR_GREEN : COLOUR_RED };
+        Picture p = picture_begin(ret_view, ret_shapes, -0.5, -2.4, 6.7, 2.4, 0.1, COLOUR_PAPER);
+
+        for (int i = -8; i < 8; i++) {
+                double a = ANGLE_MAX * i / 8, b = ANGLE_MAX * (i + 1) / 8;
+
+                picture_polygon(&p,
+                                (const double[][2]){ { 0, 0 }, { 4 * cos(a), 4 * sin(a) },
+                                                { 4 * cos(b), 4 * sin(b) } },
+                                3, 0.01, COLOUR_PALE);
+        }
+        picture_disc(&p, 0, 0, 0.15, COLOUR_INK);
+        picture_disc(&p, scale * s[DISTANCE] * cos(s[ANGLE]), scale * s[DISTANCE] * sin(s[ANGLE]), 0.12,
+                        COLOUR_RED);
+        for (int i = 0; i < 3; i++) {
+                double left = 4.6 + 0.7 * i;
+
+                picture_box(&p, left, -1.5, left + 0.5, 1.5, COLOUR_PALE);
+                picture_box(&p, left, -1.5, left + 0.5, -1.5 + 3 * bars[i], colours[i]);
+        }
+        return 0;
+}
+
 #define LINK_ENV(spec_function, init_function)                                                            \
         {                                                                                                 \
                 .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function,          \
                 .init = init_function, .reset = link_reset, .step = link_step, .snapshot = link_snapshot, \
-                .restore = link_restore, .close = link_close, CLASSIC_STATE_OF(link),                     \
+                .restore = link_restore, .close = link_close, CLASSIC_STATE_OF(link), .draw = link_draw,  \
         }
 
 const ActordEnv iot5g_discrete_env = LINK_ENV(link_spec, link_init);

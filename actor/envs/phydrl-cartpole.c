@@ -22,6 +22,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define GRAVITY         9.8
 #define CART_MASS       0.94
@@ -242,6 +243,24 @@ static void phy_close(void *instance) {
 
 CLASSIC_STATE(phy, N_STATE)
 
+/* In metres; the marks are the limits of the cart and of the safety set, and the disc on top is red outside of the envelope s' P s <= 1. */
+static int phy_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const PhyCartPole *phy = instance;
+        double x = phy->state[X], theta = phy->state[THETA];
+        double tip[2] = { x + 2 * HALF_LENGTH * sin(theta), 0.05 + 2 * HALF_LENGTH * cos(theta) };
+        Picture p = picture_begin(ret_view, ret_shapes, -1.2, -0.75, 1.2, 0.85, STEP_SECONDS, COLOUR_PAPER);
+
+        picture_line(&p, -1.2, 0, 1.2, 0, 0.005, COLOUR_GREY);
+        for (int side = -1; side <= 1; side += 2) {
+                picture_line(&p, side * X_LIMIT, -0.06, side * X_LIMIT, 0.06, 0.006, COLOUR_RED);
+                picture_line(&p, side * X_SAFE, -0.04, side * X_SAFE, 0.04, 0.006, COLOUR_GREEN);
+        }
+        picture_box(&p, x - 0.12, -0.06, x + 0.12, 0.06, COLOUR_INK);
+        picture_line(&p, x, 0.05, tip[0], tip[1], 0.02, COLOUR_WOOD);
+        picture_disc(&p, tip[0], tip[1], 0.035, lyapunov(phy->state) <= 1 ? COLOUR_GREEN : COLOUR_RED);
+        return 0;
+}
+
 const ActordEnv phydrl_cartpole_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -253,4 +272,5 @@ const ActordEnv phydrl_cartpole_env = {
         .restore = phy_restore,
         .close = phy_close,
         CLASSIC_STATE_OF(phy),
+        .draw = phy_draw,
 };

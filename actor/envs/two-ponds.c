@@ -30,6 +30,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
+#include "actor/envs/picture.h"
 
 #define GRAVITY            9.81
 #define SECONDS            30.0
@@ -257,6 +258,32 @@ static void two_ponds_close(void *instance) {
 
 CLASSIC_STATE(two_ponds, N_STATE)
 
+/* The ponds in section and how full they are, the rain of this hour as strokes above them, and the stream's flow as a bar beside, against
+ * a mark at what it may carry. A step is 15 minutes; a picture of each is shown for a tenth of a second. */
+static int two_ponds_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
+        const TwoPonds *t = instance;
+        double rain = rain_at(t, t->state[N_STEPS_TAKEN] * N_SUBSTEPS * SECONDS / 3600);
+        double stream = fmin(stream_flow(t) / FLOW_THRESHOLD, 2.2);
+        Picture p = picture_begin(ret_view, ret_shapes, 0, 0, 6, 4, 0.1, COLOUR_PAPER);
+
+        for (int i = 0; i < N_PONDS; i++) {
+                double left = 0.4 + 2.1 * i, depth = t->state[POND + i] / POND_AREA / POND_DEPTH;
+                bool full = depth >= 1;
+
+                picture_box(&p, left, 0.5, left + 1.6, 2.6, COLOUR_PALE);
+                picture_box(&p, left, 0.5, left + 1.6, 0.5 + 2 * fmin(depth, 1),
+                                full ? COLOUR_RED : COLOUR_BLUE);
+                picture_line(&p, left, 2.5, left + 1.6, 2.5, 0.015, COLOUR_INK);
+                for (int drop = 0; drop < (int) ceil(rain) && drop < 12; drop++)
+                        picture_line(&p, left + 0.13 * drop + 0.1, 3.4, left + 0.13 * drop + 0.05, 3.1,
+                                        0.015, COLOUR_BLUE);
+        }
+        picture_box(&p, 4.9, 0.5, 5.5, 3.2, COLOUR_PALE);
+        picture_box(&p, 4.9, 0.5, 5.5, 0.5 + stream * 1.2, stream > 1 ? COLOUR_RED : COLOUR_GREEN);
+        picture_line(&p, 4.8, 1.7, 5.6, 1.7, 0.015, COLOUR_INK);
+        return 0;
+}
+
 const ActordEnv two_ponds_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -268,4 +295,5 @@ const ActordEnv two_ponds_env = {
         .restore = two_ponds_restore,
         .close = two_ponds_close,
         CLASSIC_STATE_OF(two_ponds),
+        .draw = two_ponds_draw,
 };

@@ -91,6 +91,14 @@ typedef struct ActordShape {
         double points[ACTORD_SHAPE_POINTS][2];
 } ActordShape;
 
+#define ACTORD_FRAME_SIDE_MAX 1600u
+
+/* A picture that somebody painted: height rows from the top of width pixels, each a byte of red, green and blue. */
+typedef struct ActordFrame {
+        uint32_t width, height;         /* each 1 to ACTORD_FRAME_SIDE_MAX */
+        double step_seconds;            /* as in ActordView */
+} ActordFrame;
+
 typedef struct ActordEnv {
         uint32_t abi;                   /* ACTORD_ENV_ABI */
         uint32_t struct_bytes;          /* sizeof(ActordEnv); at least ACTORD_ENV_BYTES_MIN, up to and with close() */
@@ -118,6 +126,10 @@ typedef struct ActordEnv {
          * ACTORD_SHAPES_MAX shapes, each painted over those before it. It changes nothing that a step depends on; who records a
          * policy draws its pictures from this, outside of the sandbox. */
         int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
+
+        /* Optional: NULL, or cut off by struct_bytes. The same as pixels, of an environment that paints by itself: draw() is asked before it.
+         * There is room for ACTORD_FRAME_SIDE_MAX rows and columns; all pictures of an episode have one size. */
+        int (*paint)(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels);
 } ActordEnv;
 
 static_assert(sizeof(ActordSpace) == 48, "ABI");
@@ -127,7 +139,8 @@ static_assert(sizeof(ActordStep) == 16, "ABI");
 static_assert(sizeof(ActordStatePart) == 32, "ABI");
 static_assert(sizeof(ActordView) == 48, "ABI");
 static_assert(sizeof(ActordShape) == 144, "ABI");
-static_assert(sizeof(ActordEnv) == 8 + 11 * sizeof(void *), "ABI");
+static_assert(sizeof(ActordFrame) == 16, "ABI");
+static_assert(sizeof(ActordEnv) == 8 + 12 * sizeof(void *), "ABI");
 
 #define ACTORD_ENV_BYTES_MIN (8 + 7 * sizeof(void *))   /* newer functions are optional: a plugin that lacks them still runs */
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Environments in Python: the same numbers as without us, the same policy whatever happens to an actor, and nothing beyond the sandbox."""
-import glob, shutil
+import glob, shutil, struct, zlib
 from story import *
 
 VENV = os.path.join(BUILD, "venv")
@@ -56,6 +56,19 @@ class Held(Counter):
         self.generator = (k for k in range(10 ** 9))
 
 
+class Painted(Counter):
+    """It renders: a strip whose first pixel says the step."""
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+
+    def render(self):
+        picture = np.full((3, 5, 3), 200, np.uint8)
+        picture[0, 0] = self.k, 7, 9
+        return picture
+
+
 class Practised(Counter):
     """It keeps something over its episodes."""
     episodes = 0
@@ -102,7 +115,7 @@ class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Transposed, Held, Practised, Failing, Hostile, Strange):
+for kind in (Hollow, Counter, Transposed, Held, Painted, Practised, Failing, Hostile, Strange):
     gymnasium.register(f"{kind.__name__}-v0", kind)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -290,6 +303,30 @@ def missing():
     assert "is of python3.1, and this actord has python3." in text, text
     assert "MultiDiscrete([2 3]), and there must be a Box or a Discrete" in refused("gym:actord_awkward:Strange-v0")
     assert "which holds no number" in refused("gym:actord_awkward:Hollow-v0")
+
+
+def first_pixel(path):
+    """Of a PNG with 8 bits of each colour."""
+    data, at, packed = open(path, "rb").read(), 8, b""
+    while at < len(data):
+        n, kind = struct.unpack(">I4s", data[at:at + 8])
+        packed += data[at + 8:at + 8 + n] if kind == b"IDAT" else b""
+        at += n + 12
+    return tuple(zlib.decompress(packed)[1:4])
+
+
+@story("what an environment renders is recorded, pixel for pixel, and its episodes are those that nobody watches")
+def recorded():
+    words = ["env", "rollout", "gym:actord_awkward:Painted-v0", "--set", "Actor.Python=" + venv(), "--seed", "3", "--steps", "8"]
+    plain = ctl(*words)
+    r = ctl(*words, "--frames", os.path.join(STATE, "painted"))
+    equal((r.status, r.out), (0, plain.out), f"rollout: {r.err}")
+    assert "9 pictures of 630x378, 10 a second" in r.err, r.err
+    names = sorted(os.listdir(os.path.join(STATE, "painted")))
+    equal([first_pixel(os.path.join(STATE, "painted", name)) for name in names], [(k, 7, 9) for k in range(9)], "pixels")
+    words[2] = "gym:actord_awkward:Counter-v0"
+    r = ctl(*words, "--gif", os.path.join(STATE, "none.gif"))
+    assert r.status != 0 and not os.path.exists(os.path.join(STATE, "none.gif")), r.err
 
 
 @story("what a script tries beyond its sandbox is refused, and the script hears of it")

@@ -164,6 +164,43 @@ static void test_environment(gconstpointer data) {
         (void) canvas_free(after);
 }
 
+/* Frames are shown as they are, small ones larger by a whole number; an odd side gets a black line, which codecs want. */
+static void test_frames(void) {
+        static const ActordFrame small = { 5, 3, 0.1 }, odd = { 601, 401, 0 }, broad = { 1600, 1, 0 };
+        g_autofree uint8_t *pixels = g_malloc0(3 * 1600 * 401);
+        ActordFrame bad = small;
+        Canvas *canvas = canvas_new_of(&small);
+
+        for (int i = 0; i < 3; i++)
+                pixels[3 * (5 * 2 + 4) + i] = (uint8_t) (10 + i); /* lower right */
+        canvas_copy(canvas, &small, pixels);
+        g_assert_cmpuint(canvas->width, ==, 630);
+        g_assert_cmpuint(canvas->height, ==, 378);
+        g_assert_cmphex(pixel(canvas, 629, 377), ==, 0x0a0b0c);
+        g_assert_cmphex(pixel(canvas, 4 * 126, 2 * 126), ==, 0x0a0b0c);
+        g_assert_cmphex(pixel(canvas, 4 * 126 - 1, 377), ==, 0);
+        canvas_copy(canvas, &odd, pixels); /* larger than the first: cut */
+        (void) canvas_free(canvas);
+
+        canvas = canvas_new_of(&odd);
+        g_assert_cmpuint(canvas->width, ==, 602);
+        g_assert_cmpuint(canvas->height, ==, 402);
+        canvas_copy(canvas, &odd, pixels);
+        (void) canvas_free(canvas);
+        canvas = canvas_new_of(&broad);
+        g_assert_cmpuint(canvas->width, ==, 1600);
+        (void) canvas_free(canvas);
+
+        g_assert_cmpint(frame_check(&small), ==, 0);
+        bad.width = ACTORD_FRAME_SIDE_MAX + 1;
+        g_assert_cmpint(frame_check(&bad), ==, -EINVAL);
+        bad.width = 0;
+        g_assert_cmpint(frame_check(&bad), ==, -EINVAL);
+        bad = small;
+        bad.step_seconds = NAN;
+        g_assert_cmpint(frame_check(&bad), ==, -EINVAL);
+}
+
 static void test_impossible(void) {
         const ActordView good = { 0, 0, 1, 1, 0.1, 0, 1 };
         const ActordShape disc = { .n_points = 1, .radius = 1 };
@@ -199,6 +236,9 @@ static void test_shorter_tables(void) {
         ActordEnv older = *whole;
 
         g_assert_true(env_has_picture(whole));
+        g_assert_false(env_has_frame(whole));
+        older.struct_bytes = offsetof(ActordEnv, paint);
+        g_assert_true(env_has_picture(&older));
         older.struct_bytes = offsetof(ActordEnv, draw);
         g_assert_false(env_has_picture(&older));
         g_assert_true(env_has_state(&older));
@@ -407,6 +447,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/picture/canvas", test_canvas);
         g_test_add_func("/picture/cartpole", test_cartpole);
         g_test_add_func("/picture/pendulum", test_pendulum);
+        g_test_add_func("/picture/frames", test_frames);
         g_test_add_func("/picture/impossible", test_impossible);
         g_test_add_func("/picture/shorter-tables", test_shorter_tables);
         g_test_add_func("/picture/gif", test_gif);

@@ -129,6 +129,8 @@ def wrap(env, text):
 def make(name, python, options):
     options = dict(options)
     wrappers = options.pop("Wrappers", "")
+    if "render_mode" in options:
+        still_pygame()
     try:
         return wrap(gym.make(name, **{key: literal(value) for key, value in options.items()}), wrappers)
     except ModuleNotFoundError as e:
@@ -212,6 +214,43 @@ def as_array(env):
             raise Refusal(f"an observation has the shape {array.shape}, and the observation space is {s}")
         return array
     return convert
+
+
+class Clock:
+    """For pygame's, which starts a thread, and an actor has none. Nobody waits for pictures that are not shown."""
+
+    def tick(self, framerate=0):
+        return 0
+
+    tick_busy_loop = tick
+
+    def get_time(self):
+        return 0
+
+    get_rawtime = get_fps = get_time
+
+
+def still_pygame():
+    try:
+        import pygame
+        pygame.time.Clock = Clock
+    except ImportError:
+        pass
+
+
+def frame(env, side_max):
+    """What it renders: (width, height, bytes of red, green and blue from the top left, seconds of a step)."""
+    image = env.render()
+    if isinstance(image, list) and image:
+        image = image[-1]
+    image = np.asarray(image)
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] < 3:
+        raise Refusal("render() gives no picture: it needs render_mode='rgb_array', and there is " +
+                      (f"an array of {image.dtype} with the shape {image.shape}" if image.ndim else str(env.render_mode)))
+    thin = -(-max(image.shape[:2]) // side_max)
+    image = np.ascontiguousarray(image[::thin, ::thin, :3])
+    rate = float(env.metadata.get("render_fps") or 0)
+    return image.shape[1], image.shape[0], image.tobytes(), 1 / rate if rate > 0 else 0.0
 
 
 def seed_globals(seed):

@@ -465,6 +465,27 @@ static int gym_restore(void *instance, const void *snapshot) {
         return env ? instance_bind(i, env) : -EIO;
 }
 
+/* Only who asked for render_mode=rgb_array gets a picture. */
+static int gym_paint(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels) {
+        const GymInstance *i = instance;
+        _cleanup_(python_unrefp) PyObject *found =
+                        python_call("frame", "(OI)", i->env, (unsigned) ACTORD_FRAME_SIDE_MAX);
+        const char *pixels;
+        Py_ssize_t n;
+
+        if (!found)
+                return -EIO;
+        if (!PyArg_ParseTuple(found, "IIy#d", &ret_frame->width, &ret_frame->height, &pixels, &n,
+                            &ret_frame->step_seconds))
+                return python_tell();
+        if (ret_frame->width < 1 || ret_frame->width > ACTORD_FRAME_SIDE_MAX || ret_frame->height < 1 ||
+                        ret_frame->height > ACTORD_FRAME_SIDE_MAX ||
+                        (uint64_t) n != UINT64_C(3) * ret_frame->width * ret_frame->height)
+                return -EPROTO;
+        memcpy(ret_pixels, pixels, (size_t) n);
+        return 0;
+}
+
 static const ActordEnv gym_env = {
         .abi = ACTORD_ENV_ABI,
         .struct_bytes = sizeof(ActordEnv),
@@ -475,6 +496,7 @@ static const ActordEnv gym_env = {
         .snapshot = gym_snapshot,
         .restore = gym_restore,
         .close = gym_close,
+        .paint = gym_paint,
 };
 
 __attribute__((visibility("default"))) const ActordEnv *actord_gym_env(
