@@ -123,13 +123,15 @@ $(B)/actord-trial: $(call objects,$(SRC_trial) $(SRC_sandbox) $(SRC_actor) $(SRC
 $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 
+# These are compiled in one go, and anew when a contract changes.
+CONTRACTS := $(wildcard include/*.h include/actord/*.h)
 # Environments on libmujoco are a module that only an administrator installs: actors without physics do not carry it.
-$(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) lib/terms.h include/actord/mujoco.h
+$(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) lib/terms.h $(CONTRACTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) -lmujoco -lm
 
 ifneq ($(MUJOCO),)
-$(MUJOCO_ENGINE): $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) $(MUJOCO_LIBRARY)
+$(MUJOCO_ENGINE): $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) lib/terms.h $(CONTRACTS) $(MUJOCO_LIBRARY)
 	@mkdir -p $(@D)
 	@cp $(MUJOCO_LIBRARY) $(@D)/
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -isystem $(MUJOCO)/include -fPIC -shared -o $@ $(SRC_mujoco) $(LDFLAGS) \
@@ -151,7 +153,7 @@ CFLAGS_python := $(patsubst -I%,-isystem %,$(shell $(PKG) --cflags python3-embed
         -DPYTHON_PREFIX='"$(PYTHON_PREFIX)"' -DPYTHON_LIBRARY='"$(PYTHON_PREFIX)/lib/python$(PYTHON_VERSION)"'
 $(call objects,$(SRC_gym)): CFLAGS_room = $(CFLAGS_python)
 $(patsubst %.c,$(B)/tidy/%.ok,$(SRC_gym)): CFLAGS_control += $(CFLAGS_python)
-$(B)/env-gym.so: $(SRC_gym) $(wildcard actor/envs/gym/*)
+$(B)/env-gym.so: $(SRC_gym) $(wildcard actor/envs/gym/*) $(CONTRACTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared $(CFLAGS_python) -o $@ $(SRC_gym) \
                 $(LDFLAGS) $(shell $(PKG) --libs python3-embed) -lm
@@ -161,7 +163,7 @@ $(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc
 	@mkdir -p $(@D)
 	$(call say,CXX)$(CXX) -std=c++17 $(filter-out -std=% -fPIE -Wundef -Wstrict-prototypes -Wmissing-prototypes -Wvla \
                 -Werror=implicit -Wmissing-field-initializers,$(ALL_CFLAGS)) -fPIC -fno-exceptions -fno-rtti -MMD -MP -c -o $@ $<
-$(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(B)/o/actor/envs/box2d/world.o
+$(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(CONTRACTS) $(B)/o/actor/envs/box2d/world.o
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_box2d) \
                 $(B)/o/actor/envs/box2d/world.o $(LDFLAGS) -lbox2d -lstdc++ -lm
 
