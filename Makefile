@@ -170,7 +170,7 @@ $(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(CONTRACTS) $(
 # Links no EPA SWMM: the library comes with a Python package, and loads in an actor's sandbox.
 $(B)/o/actor/envs/swmm/theta.o: actor/envs/swmm/theta.inp
 $(B)/o/actor/envs/swmm/tidal.o: actor/envs/swmm/tidal.inp
-$(B)/env-swmm.so: $(SRC_swmm) $(wildcard actor/envs/swmm/*) actor/envs/option.h
+$(B)/env-swmm.so: $(SRC_swmm) $(wildcard actor/envs/swmm/*) actor/envs/option.h $(CONTRACTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_swmm) $(LDFLAGS) -ldl -lm
 

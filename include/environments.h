@@ -22,7 +22,7 @@
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
         X("iot5g-continuous", "", "the same in continuous amounts", NAN,                                   \
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
-        X("faas", "", "scale a serverless function; faas:N: of N+1", NAN, "Neighbours SLOSec")             \
+        X("faas", "", "scale a function, with faas:N of N+1", NAN, "Neighbours SLOSec")                    \
         X("two-ponds", "", "keep two storm ponds from flooding", NAN, "StormScale FloodWeight")            \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \
@@ -96,6 +96,7 @@
         X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,                 \
                         "Gravity EnableWind WindPower TurbulencePower")                                    \
         X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")                           \
+        X("BipedalWalkerHardcore-v3", "box2d", "walk over stumps and pits", 300.0, "")                     \
         X("stormwater:theta", ENVIRONMENT_SWMM, "keep two ponds and a stream low", NAN,                    \
                         "Storms Storm Controller Actions Forecast FloodWeight")                            \
         X("stormwater:tidal", ENVIRONMENT_SWMM, "hold two ponds above a tide", NAN,                        \

@@ -143,6 +143,72 @@ static void test_walker_falls(void) {
         g_assert_cmpfloat(env->step.reward, ==, -100);
 }
 
+/* What stands before the walker shortens what it sees, and what is not there lengthens it. */
+static void test_hardcore_sees(void) {
+        enum {
+                N_GROUND = 200,
+                FORCE = N_GROUND,
+                OBSTACLE,
+                N_STATE = 2 * N_GROUND + 1,
+                RAYS = 14,
+                N_RAYS = 10
+        };
+        static const struct {
+                double obstacle;
+                int sign;
+        } cases[] = { { 12, -1 }, { 23, 1 }, { 34, -1 }, { 44, 1 } };
+        g_autoptr(Env) env = task_new("BipedalWalkerHardcore-v3");
+        double state[N_STATE] = {};
+        float level[RAYS + N_RAYS];
+
+        if (!env)
+                return;
+        g_assert_cmpint(env->abi->set_state(env->instance, state, env->observation), ==, 0);
+        memcpy(level, env_observation(env), sizeof(level));
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                double most = 0;
+
+                state[OBSTACLE + 13] = cases[i].obstacle;
+                g_assert_cmpint(env->abi->set_state(env->instance, state, env->observation), ==, 0);
+                for (int k = RAYS; k < RAYS + N_RAYS; k++)
+                        most = fmax(most, cases[i].sign * (double) (env_observation(env)[k] - level[k]));
+                g_assert_cmpfloat(most, >, 0.05);
+        }
+        for (const double *impossible = (const double[]){ 10, 13, 22, 25, 55, 99, 11.5, -11, INFINITY, NAN,
+                             0 };
+                        *impossible != 0; impossible++) {
+                state[OBSTACLE + 13] = *impossible;
+                g_assert_cmpint(env->abi->set_state(env->instance, state, env->observation), ==, -EINVAL);
+        }
+}
+
+/* Every episode has obstacles, each behind grass, and they are never all alike. */
+static void test_hardcore_draws(void) {
+        enum { N_GROUND = 200, OBSTACLE = N_GROUND + 1, N_STATE = 2 * N_GROUND + 1 };
+        g_autoptr(Env) env = task_new("BipedalWalkerHardcore-v3");
+        int kinds[5] = {};
+
+        if (!env)
+                return;
+        for (int i = 0; i < 20; i++) {
+                double state[N_STATE];
+                int n = 0;
+
+                env_reset(env, 11);
+                g_assert_cmpint(env->abi->get_state(env->instance, state), ==, 0);
+                for (int k = 0; k < N_GROUND; k++) {
+                        if (state[OBSTACLE + k] == 0)
+                                continue;
+                        g_assert_cmpint(k, >=, 20);
+                        kinds[(int) state[OBSTACLE + k] / 10]++;
+                        n++;
+                }
+                g_assert_cmpint(n, >=, 8);
+        }
+        for (int kind = 1; kind <= 4; kind++)
+                g_assert_cmpint(kinds[kind], >, 20);
+}
+
 /* From any step of an episode: in a fresh instance, in the one that is there already, and over another episode. */
 static void test_goes_on(gconstpointer name) {
         g_autoptr(Env) one = task_new(name), other = NULL;
@@ -189,7 +255,7 @@ static void test_snapshot_refused(gconstpointer name) {
 
 int main(int argc, char *argv[]) {
         static const char *const names[] = { "LunarLander-v3", "LunarLanderContinuous-v3",
-                "BipedalWalker-v3" };
+                "BipedalWalker-v3", "BipedalWalkerHardcore-v3" };
 
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/box2d/lander/falls", test_lander_falls);
@@ -198,6 +264,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/box2d/lander/lands", test_lander_lands);
         g_test_add_func("/box2d/lander/wind", test_lander_wind);
         g_test_add_func("/box2d/walker/falls", test_walker_falls);
+        g_test_add_func("/box2d/hardcore/sees", test_hardcore_sees);
+        g_test_add_func("/box2d/hardcore/draws", test_hardcore_draws);
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 g_autofree char *goes_on = g_strdup_printf("/box2d/goes-on/%s", names[i]);
                 g_autofree char *refused = g_strdup_printf("/box2d/snapshot-refused/%s", names[i]);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* BipedalWalker-v3: walk over slightly uneven ground on two legs with two joints each. The numbers are those of Gymnasium's
- * definition; its clouds are decoration, and are left out. */
+/* BipedalWalker-v3 and BipedalWalkerHardcore-v3: walk over slightly uneven ground on two legs with two joints each; Hardcore has stumps, stairs
+ * and pits in it. The numbers are those of Gymnasium's definition; its clouds are decoration, and are left out. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
+#include "actor/envs/box2d/episode.h"
+#include "actor/envs/box2d/ground.h"
 #include "actor/envs/box2d/tasks.h"
 #include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
@@ -22,42 +24,53 @@
 #define LEG_DOWN         (-8 / SCALE)
 #define LEG_WIDTH        (8 / SCALE)
 #define LEG_HEIGHT       (34 / SCALE)
-#define GROUND_STEP      (14 / SCALE)
-#define GROUND_HEIGHT    (HEIGHT / 4)
-#define GROUND_FRICTION  2.5
-#define FINISH           ((N_GROUND - 10) * GROUND_STEP)
+#define FINISH           ((N_GROUND - GROUND_N_FINISH) * GROUND_STEP)
 #define TORQUE_COST      (0.00035 * TORQUE_MAX)
-#define SLOPE_KEEPS      2.0 /* no draw gives it: the height stays */
 #define HORIZON          1600
+#define HORIZON_HARDCORE 2000
 #define ITERATIONS_SPEED 180
 #define ITERATIONS_PLACE 60
 
 /* The legs are made one after the other, each from the hip down. */
 enum { HULL, LEG_LEFT, SHIN_LEFT, LEG_RIGHT, SHIN_RIGHT };
-enum { N_GROUND = 200, N_LEVEL = 20, N_JOINTS = 4, N_RAYS = 10, N_OBSERVATION = 14 + N_RAYS };
+enum { N_JOINTS = 4, N_RAYS = 10, N_OBSERVATION = 14 + N_RAYS };
 
 typedef struct WalkerStep {
         float action[N_JOINTS]; /* in [-1, 1] */
 } WalkerStep;
 
-typedef struct WalkerEpisode { /* the snapshot */
-        uint32_t n_steps, begun;
+typedef struct WalkerDrawn { /* at the reset */
         double slope[N_GROUND], force;
-        WalkerStep steps[HORIZON + 1]; /* the first belongs to the reset */
-} WalkerEpisode;
+        double obstacle[N_GROUND]; /* Hardcore alone has them */
+} WalkerDrawn;
 
 typedef struct Walker {
         World *world;
+        const EpisodeKind *kind;
         double shaping;
         double observation[N_OBSERVATION];
-        WalkerEpisode episode;
+        Ground ground;
+        Episode episode; /* last: its steps follow */
 } Walker;
 
+static const EpisodeKind walker_kind, hardcore_kind;
+
+static bool is_hardcore(const Walker *w) {
+        return w->kind == &hardcore_kind;
+}
+
 static int walker_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        ((Walker *) instance)->kind = &walker_kind;
         return env_options_parse(NULL, 0, options, n_options, instance);
 }
 
-static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+static int hardcore_init(void *instance, const ActordOption *options, uint32_t n_options) {
+        ((Walker *) instance)->kind = &hardcore_kind;
+        return env_options_parse(NULL, 0, options, n_options, instance);
+}
+
+static int spec_of(const EpisodeKind *kind, const char *name, const ActordOption *options,
+                uint32_t n_options, ActordEnvSpec *ret) {
         int r;
 
         r = env_options_parse(NULL, 0, options, n_options, NULL);
@@ -65,7 +78,6 @@ static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEn
                 return r;
 
         *ret = (ActordEnvSpec){
-                .name = "BipedalWalker-v3",
                 /* Velocities pass the bounds that Gymnasium states when a leg hits the ground. */
                 .observation = { .kind = ACTORD_BOX,
                                 .element = ACTORD_F32,
@@ -79,43 +91,24 @@ static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEn
                                 .shape = { N_JOINTS },
                                 .low = -1,
                                 .high = 1 },
-                .horizon_steps = HORIZON,
+                .horizon_steps = kind->horizon_steps,
                 .n_agents = 1,
                 .reward_low = -INFINITY,
                 .reward_high = INFINITY,
                 .solved_return = 300.0,
-                .instance_bytes = sizeof(Walker),
-                .snapshot_bytes = sizeof(WalkerEpisode),
+                .instance_bytes = sizeof(Walker) + episode_bytes(kind),
+                .snapshot_bytes = episode_bytes(kind),
         };
+        strcpy(ret->name, name);
         return 0;
 }
 
-/* A random walk of the slope, drawn back to the middle height; some chunks keep the height. */
-static void ground_points(const double slope[N_GROUND], double ret[N_GROUND][2]) {
-        double y = GROUND_HEIGHT, velocity = 0;
-
-        for (int i = 0; i < N_GROUND; i++) {
-                if (slope[i] != SLOPE_KEEPS) {
-                        double back = GROUND_HEIGHT - y;
-
-                        velocity = 0.8 * velocity + 0.01 * ((back > 0) - (back < 0));
-                        if (i > N_LEVEL)
-                                velocity += slope[i] / SCALE;
-                        y += velocity;
-                }
-                ret[i][0] = i * GROUND_STEP;
-                ret[i][1] = y;
-        }
+static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        return spec_of(&walker_kind, "BipedalWalker-v3", options, n_options, ret);
 }
 
-/* The chunks are made from the far end: where a foot rests on two of them, the order in which their contacts are solved shows in the
- * gait, and with this one it is that of Box2D 2.3, which sorted its pairs. */
-static void build_ground(World *world, const double slope[N_GROUND]) {
-        double points[N_GROUND][2];
-
-        ground_points(slope, points);
-        for (int i = N_GROUND - 1; i > 0; i--)
-                world_ground(world, points[i - 1], points[i], GROUND_FRICTION);
+static int hardcore_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
+        return spec_of(&hardcore_kind, "BipedalWalkerHardcore-v3", options, n_options, ret);
 }
 
 static void build_box(World *world, double x, double y, double angle, double width, double height) {
@@ -135,7 +128,7 @@ static void build_box(World *world, double x, double y, double angle, double wid
 
 static void build_walker(World *world) {
         static const double outline[5][2] = { { -30, 9 }, { 6, 9 }, { 34, 1 }, { 34, -8 }, { -30, -8 } };
-        const double x = GROUND_STEP * N_LEVEL / 2, y = GROUND_HEIGHT + 2 * LEG_HEIGHT;
+        const double x = GROUND_STEP * GROUND_N_LEVEL / 2, y = GROUND_HEIGHT + 2 * LEG_HEIGHT;
         WorldBody hull = { .x = x, .y = y, .n_vertices = 5, .density = 5.0, .friction = 0.1 };
 
         for (int i = 0; i < 5; i++)
@@ -220,16 +213,28 @@ static ActordStep advance(Walker *w, const WalkerStep *step) {
         return result;
 }
 
-static int rebuild(Walker *w) {
+static int walker_rebuild(void *task) {
+        static const WalkerStep slack;
+        Walker *w = task;
+        const WalkerDrawn *drawn = (const WalkerDrawn *) w->episode.drawn;
+
         world_free(w->world);
         w->world = world_new(-10.0);
         if (!w->world)
                 return -ENOMEM;
 
-        build_ground(w->world, w->episode.slope);
+        ground_make(drawn->slope, is_hardcore(w) ? drawn->obstacle : NULL, &w->ground);
+        ground_build(w->world, &w->ground);
         build_walker(w->world);
-        world_force(w->world, HULL, w->episode.force, 0);
+        world_force(w->world, HULL, drawn->force, 0);
+
+        /* The first observation follows a step with slack joints. */
+        (void) advance(w, &slack);
         return 0;
+}
+
+static void walker_advance(void *task, const void *step) {
+        (void) advance(task, step);
 }
 
 static void write_observation(const Walker *w, void *ret_observation) {
@@ -240,37 +245,18 @@ static void write_observation(const Walker *w, void *ret_observation) {
         memcpy(ret_observation, observation, sizeof(observation));
 }
 
-/* Stretches of five to nine chunks, the first of twenty; each but the first begins with a chunk that keeps the height, as where the
- * original changes from one kind of ground to the next. */
-static void draw_ground(double slope[N_GROUND], ActordRandom *random) {
-        int left = N_LEVEL;
-        bool keeps = false;
-
-        for (int i = 0; i < N_GROUND; i++) {
-                slope[i] = keeps ? SLOPE_KEEPS : i > N_LEVEL ? actord_random_uniform(random, -1, 1) : 0;
-                keeps = --left == 0;
-                if (keeps)
-                        left = 5 + (int) (actord_random_uniform(random, 0, 1) * 5);
-        }
-}
-
 static int walker_reset(void *instance, ActordRandom *random, void *ret_observation) {
         Walker *w = instance;
-        WalkerEpisode *e = &w->episode;
+        WalkerDrawn *drawn = (WalkerDrawn *) w->episode.drawn;
         int r;
 
-        memset(e, 0, sizeof(*e));
-        draw_ground(e->slope, random);
-        e->force = actord_random_uniform(random, -FORCE_MAX, FORCE_MAX);
-        e->begun = 1;
+        episode_begin(w->kind, &w->episode);
+        ground_draw(random, drawn->slope, is_hardcore(w) ? drawn->obstacle : NULL);
+        drawn->force = actord_random_uniform(random, -FORCE_MAX, FORCE_MAX);
 
-        r = rebuild(w);
+        r = walker_rebuild(w);
         if (r < 0)
                 return r;
-
-        /* The first observation follows a step with slack joints. */
-        (void) advance(w, &e->steps[0]);
-        e->n_steps = 1;
         write_observation(w, ret_observation);
         return 0;
 }
@@ -278,19 +264,19 @@ static int walker_reset(void *instance, ActordRandom *random, void *ret_observat
 static int walker_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         Walker *w = instance;
-        WalkerEpisode *e = &w->episode;
-        WalkerStep step;
+        WalkerStep step, *kept;
 
-        if (!e->begun || e->n_steps > HORIZON)
-                return -EPROTO;
         memcpy(step.action, action, sizeof(step.action));
         for (int i = 0; i < N_JOINTS; i++) {
                 if (isnan(step.action[i]))
                         return -EINVAL;
                 step.action[i] = fminf(fmaxf(step.action[i], -1), 1);
         }
+        kept = episode_add(w->kind, &w->episode);
+        if (!kept)
+                return -EPROTO;
 
-        e->steps[e->n_steps++] = step;
+        *kept = step;
         *ret = advance(w, &step);
         write_observation(w, ret_observation);
         return 0;
@@ -299,74 +285,75 @@ static int walker_step(void *instance, const void *action, ActordRandom *random,
 static int walker_snapshot(const void *instance, void *ret_snapshot) {
         const Walker *w = instance;
 
-        memcpy(ret_snapshot, &w->episode, sizeof(w->episode));
+        episode_save(w->kind, &w->episode, ret_snapshot);
         return 0;
-}
-
-static bool episode_valid(const WalkerEpisode *e) {
-        if (e->begun > 1 || e->n_steps > HORIZON + 1 || (e->begun && e->n_steps < 1))
-                return false;
-        if (!(fabs(e->force) <= FORCE_MAX))
-                return false;
-        for (int i = 0; i < N_GROUND; i++)
-                if (!(fabs(e->slope[i]) <= 1 || e->slope[i] == SLOPE_KEEPS))
-                        return false;
-        for (uint32_t i = 0; i <= HORIZON; i++) /* what was not stepped yet is zero */
-                for (int k = 0; k < N_JOINTS; k++)
-                        if (!(fabsf(e->steps[i].action[k]) <= (i < e->n_steps)))
-                                return false;
-        return true;
 }
 
 static int walker_restore(void *instance, const void *snapshot) {
         Walker *w = instance;
-        WalkerEpisode *e = &w->episode;
-        int r;
 
-        if (w->world && memcmp((const void *) e, snapshot, sizeof(*e)) == 0)
-                return 0;
-
-        memcpy(e, snapshot, sizeof(*e));
-        if (!episode_valid(e)) {
-                memset(e, 0, sizeof(*e));
-                return -EINVAL;
-        }
-        if (!e->begun)
-                return 0;
-
-        r = rebuild(w);
-        if (r < 0)
-                return r;
-        for (uint32_t i = 0; i < e->n_steps; i++)
-                (void) advance(w, &e->steps[i]);
-        return 0;
+        return episode_restore(w->kind, &w->episode, w->world, snapshot, w);
 }
+
+static bool walker_drawn_valid(const double *numbers) {
+        return ground_valid(numbers, NULL) && fabs(numbers[N_GROUND]) <= FORCE_MAX;
+}
+
+static bool hardcore_drawn_valid(const double *numbers) {
+        const WalkerDrawn *drawn = (const WalkerDrawn *) numbers;
+
+        return walker_drawn_valid(numbers) && ground_valid(drawn->slope, drawn->obstacle);
+}
+
+static bool walker_step_valid(const void *step) {
+        for (int k = 0; k < N_JOINTS; k++)
+                if (!(fabsf(((const WalkerStep *) step)->action[k]) <= 1))
+                        return false;
+        return true;
+}
+
+static const EpisodeKind walker_kind = {
+        .n_drawn = offsetof(WalkerDrawn, obstacle) / sizeof(double),
+        .horizon_steps = HORIZON,
+        .step_bytes = sizeof(WalkerStep),
+        .rebuild = walker_rebuild,
+        .advance = walker_advance,
+        .drawn_valid = walker_drawn_valid,
+        .step_valid = walker_step_valid,
+};
+
+static const EpisodeKind hardcore_kind = {
+        .n_drawn = sizeof(WalkerDrawn) / sizeof(double),
+        .horizon_steps = HORIZON_HARDCORE,
+        .step_bytes = sizeof(WalkerStep),
+        .rebuild = walker_rebuild,
+        .advance = walker_advance,
+        .drawn_valid = hardcore_drawn_valid,
+        .step_valid = walker_step_valid,
+};
 
 /* What the episode began from. */
 static int walker_state_parts(const void *instance, ActordStatePart *ret) {
-        static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 } };
+        static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 },
+                { "obstacle", N_GROUND, 0 } };
+        int n = is_hardcore(instance) ? 3 : 2;
 
-        memcpy(ret, parts, sizeof(parts));
-        return sizeof(parts) / sizeof(parts[0]);
+        memcpy(ret, parts, (size_t) n * sizeof(parts[0]));
+        return n;
 }
 
 static int walker_get_state(const void *instance, double *ret) {
-        const WalkerEpisode *e = &((const Walker *) instance)->episode;
+        const Walker *w = instance;
 
-        memcpy(ret, e->slope, sizeof(e->slope));
-        ret[N_GROUND] = e->force;
+        memcpy(ret, w->episode.drawn, w->kind->n_drawn * sizeof(double));
         return 0;
 }
 
 static int walker_set_state(void *instance, const double *state, void *ret_observation) {
         Walker *w = instance;
-        WalkerEpisode e = { .begun = 1, .n_steps = 1 };
         int r;
 
-        memcpy(e.slope, state, sizeof(e.slope));
-        e.force = state[N_GROUND];
-
-        r = walker_restore(w, &e);
+        r = episode_restart(w->kind, &w->episode, state, w);
         if (r < 0)
                 return r;
         write_observation(w, ret_observation);
@@ -384,7 +371,8 @@ static void draw_body(const Walker *w, Picture *p, uint32_t body, uint32_t colou
 /* The picture goes along with the hull. */
 static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Walker *w = instance;
-        double ground[N_GROUND][2], left, right;
+        const double(*ground)[2] = w->ground.points;
+        double left, right;
         Picture p;
 
         if (!w->episode.begun)
@@ -392,7 +380,6 @@ static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *
         left = world_motion(w->world, HULL).x - WIDTH / 3;
         right = left + WIDTH;
         p = picture_begin(ret_view, ret_shapes, left, 0.5, right, 0.5 + HEIGHT, 1 / FRAMES, COLOUR_SKY);
-        ground_points(w->episode.slope, ground);
         for (int i = 1; i < N_GROUND; i++)
                 if (ground[i][0] > left && ground[i - 1][0] < right)
                         picture_polygon(&p,
@@ -400,13 +387,17 @@ static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *
                                                         { ground[i][0], ground[i][1] },
                                                         { ground[i - 1][0], ground[i - 1][1] } },
                                         4, 0.03, i / 2 % 2 ? COLOUR_GREEN : COLOUR_GRASS);
+        for (unsigned i = 0; i < w->ground.n_blocks; i++)
+                if (w->ground.blocks[i][1][0] > left && w->ground.blocks[i][0][0] < right)
+                        picture_polygon(&p, (const double(*)[2]) w->ground.blocks[i], GROUND_CORNERS, 0.03,
+                                        COLOUR_GREY);
         draw_body(w, &p, LEG_LEFT, COLOUR_SHADE);
         draw_body(w, &p, SHIN_LEFT, COLOUR_SHADE);
         draw_body(w, &p, HULL, COLOUR_PURPLE);
         draw_body(w, &p, LEG_RIGHT, COLOUR_WOOD);
         draw_body(w, &p, SHIN_RIGHT, COLOUR_WOOD);
-        picture_line(&p, FINISH, ground[N_GROUND - 10][1], FINISH, ground[N_GROUND - 10][1] + 2, 0.04,
-                        COLOUR_RED);
+        picture_line(&p, FINISH, ground[N_GROUND - GROUND_N_FINISH][1], FINISH,
+                        ground[N_GROUND - GROUND_N_FINISH][1] + 2, 0.04, COLOUR_RED);
         return 0;
 }
 
@@ -416,18 +407,14 @@ static void walker_close(void *instance) {
         w->world = world_free(w->world);
 }
 
-const ActordEnv bipedalwalker_env = {
-        .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
-        .spec = walker_spec,
-        .init = walker_init,
-        .reset = walker_reset,
-        .step = walker_step,
-        .snapshot = walker_snapshot,
-        .restore = walker_restore,
-        .close = walker_close,
-        .draw = walker_draw,
-        .state_parts = walker_state_parts,
-        .get_state = walker_get_state,
-        .set_state = walker_set_state,
-};
+#define WALKER_ENV(spec_function, init_function)                                                 \
+        {                                                                                        \
+                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function, \
+                .init = init_function, .reset = walker_reset, .step = walker_step,               \
+                .snapshot = walker_snapshot, .restore = walker_restore, .close = walker_close,   \
+                .state_parts = walker_state_parts, .get_state = walker_get_state,                \
+                .set_state = walker_set_state, .draw = walker_draw,                              \
+        }
+
+const ActordEnv bipedalwalker_env = WALKER_ENV(walker_spec, walker_init);
+const ActordEnv bipedalwalker_hardcore_env = WALKER_ENV(hardcore_spec, hardcore_init);

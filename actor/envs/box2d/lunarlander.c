@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "actor/envs/box2d/episode.h"
 #include "actor/envs/box2d/tasks.h"
 #include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
@@ -40,11 +41,12 @@ typedef struct LanderStep {
         double dispersion[2]; /* of the engines' outlets */
 } LanderStep;
 
-typedef struct LanderEpisode { /* the snapshot */
-        uint32_t n_steps, begun;
+typedef struct LanderDrawn { /* at the reset, in the order in which Gymnasium draws them */
         double height[N_CHUNKS + 1], force[2], wind, torque;
-        LanderStep steps[HORIZON + 1]; /* the first belongs to the reset */
-} LanderEpisode;
+        double dispersion[2]; /* of the step that leads to the first observation */
+} LanderDrawn;
+
+enum { N_DRAWN = sizeof(LanderDrawn) / sizeof(double) };
 
 typedef struct Lander {
         World *world;
@@ -53,8 +55,14 @@ typedef struct Lander {
 
         double shaping, n_gusts;
         double observation[N_OBSERVATION];
-        LanderEpisode episode;
+        Episode episode; /* last: its steps follow */
 } Lander;
+
+static const LanderDrawn *drawn_of(const Lander *l) {
+        return (const LanderDrawn *) l->episode.drawn;
+}
+
+static const EpisodeKind lander_kind;
 
 static const EnvOption lander_options[] = {
         { "Gravity", ENV_OPTION_NUMBER, offsetof(Lander, gravity), -12, 0 },
@@ -103,8 +111,8 @@ static int lander_spec(const ActordOption *options, uint32_t n_options, ActordEn
                 .reward_low = -INFINITY,
                 .reward_high = INFINITY,
                 .solved_return = 200.0,
-                .instance_bytes = sizeof(Lander),
-                .snapshot_bytes = sizeof(LanderEpisode),
+                .instance_bytes = sizeof(Lander) + episode_bytes(&lander_kind),
+                .snapshot_bytes = episode_bytes(&lander_kind),
         };
         return 0;
 }
@@ -196,8 +204,8 @@ static void blow(Lander *l) {
         if (!l->enable_wind || world_motion(l->world, LEGS).touches ||
                         world_motion(l->world, LEGS + 1).touches)
                 return;
-        world_force(l->world, LANDER, gust(l->episode.wind + l->n_gusts) * l->wind_power, 0);
-        world_torque(l->world, LANDER, gust(l->episode.torque + l->n_gusts) * l->turbulence_power);
+        world_force(l->world, LANDER, gust(drawn_of(l)->wind + l->n_gusts) * l->wind_power, 0);
+        world_torque(l->world, LANDER, gust(drawn_of(l)->torque + l->n_gusts) * l->turbulence_power);
         l->n_gusts++;
 }
 
@@ -276,8 +284,10 @@ static ActordStep advance(Lander *l, const LanderStep *step) {
         return result;
 }
 
-static int rebuild(Lander *l) {
-        const LanderEpisode *e = &l->episode;
+static int lander_rebuild(void *task) {
+        Lander *l = task;
+        const LanderDrawn *drawn = drawn_of(l);
+        LanderStep off = {};
 
         world_free(l->world);
         l->world = world_new(l->gravity);
@@ -285,10 +295,18 @@ static int rebuild(Lander *l) {
                 return -ENOMEM;
 
         l->n_gusts = 0;
-        build_ground(l->world, e->height);
+        build_ground(l->world, drawn->height);
         build_lander(l->world);
-        world_force(l->world, LANDER, e->force[0], e->force[1]);
+        world_force(l->world, LANDER, drawn->force[0], drawn->force[1]);
+
+        /* The first observation follows a step with the engines off. */
+        memcpy(off.dispersion, drawn->dispersion, sizeof(off.dispersion));
+        (void) advance(l, &off);
         return 0;
+}
+
+static void lander_advance(void *task, const void *step) {
+        (void) advance(task, step);
 }
 
 static void write_observation(const Lander *l, void *ret_observation) {
@@ -309,28 +327,24 @@ static LanderStep draw_step(float main, float side, ActordRandom *random) {
 
 static int lander_reset(void *instance, ActordRandom *random, void *ret_observation) {
         Lander *l = instance;
-        LanderEpisode *e = &l->episode;
+        LanderDrawn *drawn = (LanderDrawn *) l->episode.drawn;
         int r;
 
-        memset(e, 0, sizeof(*e));
+        episode_begin(&lander_kind, &l->episode);
         for (int i = 0; i <= N_CHUNKS; i++)
-                e->height[i] = actord_random_uniform(random, 0, HEIGHT / 2);
+                drawn->height[i] = actord_random_uniform(random, 0, HEIGHT / 2);
         for (int i = 0; i < 2; i++)
-                e->force[i] = actord_random_uniform(random, -FORCE_MAX, FORCE_MAX);
+                drawn->force[i] = actord_random_uniform(random, -FORCE_MAX, FORCE_MAX);
         if (l->enable_wind) {
-                e->wind = floor(actord_random_uniform(random, -WIND_INDEX_MAX, WIND_INDEX_MAX));
-                e->torque = floor(actord_random_uniform(random, -WIND_INDEX_MAX, WIND_INDEX_MAX));
+                drawn->wind = floor(actord_random_uniform(random, -WIND_INDEX_MAX, WIND_INDEX_MAX));
+                drawn->torque = floor(actord_random_uniform(random, -WIND_INDEX_MAX, WIND_INDEX_MAX));
         }
-        e->begun = 1;
+        for (int i = 0; i < 2; i++)
+                drawn->dispersion[i] = actord_random_uniform(random, -1.0, 1.0);
 
-        r = rebuild(l);
+        r = lander_rebuild(l);
         if (r < 0)
                 return r;
-
-        /* The first observation follows a step with the engines off. */
-        e->steps[0] = draw_step(0, 0, random);
-        (void) advance(l, &e->steps[0]);
-        e->n_steps = 1;
         write_observation(l, ret_observation);
         return 0;
 }
@@ -359,19 +373,19 @@ static int lander_action(const Lander *l, const void *action, float ret[2]) {
 static int lander_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         Lander *l = instance;
-        LanderEpisode *e = &l->episode;
+        LanderStep *step;
         float asked[2];
         int r;
 
-        if (!e->begun || e->n_steps > HORIZON)
-                return -EPROTO;
         r = lander_action(l, action, asked);
         if (r < 0)
                 return r;
+        step = episode_add(&lander_kind, &l->episode);
+        if (!step)
+                return -EPROTO;
 
-        e->steps[e->n_steps] = draw_step(asked[0], asked[1], random);
-        *ret = advance(l, &e->steps[e->n_steps]);
-        e->n_steps++;
+        *step = draw_step(asked[0], asked[1], random);
+        *ret = advance(l, step);
         write_observation(l, ret_observation);
         return 0;
 }
@@ -379,60 +393,46 @@ static int lander_step(void *instance, const void *action, ActordRandom *random,
 static int lander_snapshot(const void *instance, void *ret_snapshot) {
         const Lander *l = instance;
 
-        memcpy(ret_snapshot, &l->episode, sizeof(l->episode));
+        episode_save(&lander_kind, &l->episode, ret_snapshot);
         return 0;
-}
-
-/* A snapshot may have been written by others. Forces and thrusts are bounded, so that no finite number in it leads to one that is
- * not. */
-static bool episode_valid(const LanderEpisode *e) {
-        if (e->begun > 1 || e->n_steps > HORIZON + 1 || (e->begun && e->n_steps < 1))
-                return false;
-        for (int i = 0; i <= N_CHUNKS; i++)
-                if (!(e->height[i] >= 0 && e->height[i] <= HEIGHT / 2))
-                        return false;
-        for (int i = 0; i < 2; i++)
-                if (!(fabs(e->force[i]) <= FORCE_MAX))
-                        return false;
-        if (!(fabs(e->wind) <= WIND_INDEX_MAX && fabs(e->torque) <= WIND_INDEX_MAX))
-                return false;
-        for (uint32_t i = 0; i <= HORIZON; i++) {
-                const LanderStep *s = &e->steps[i];
-                double most = i < e->n_steps; /* what was not stepped yet is zero */
-
-                if (!(fabs((double) s->main) <= most && fabs((double) s->side) <= most &&
-                                    fabs(s->dispersion[0]) <= most && fabs(s->dispersion[1]) <= most))
-                        return false;
-        }
-        return true;
 }
 
 static int lander_restore(void *instance, const void *snapshot) {
         Lander *l = instance;
-        uint32_t n_steps;
-        int r;
 
-        if (l->world && memcmp((const void *) &l->episode, snapshot, sizeof(l->episode)) == 0)
-                return 0;
-
-        memcpy(&l->episode, snapshot, sizeof(l->episode));
-        if (!episode_valid(&l->episode)) {
-                memset(&l->episode, 0, sizeof(l->episode));
-                return -EINVAL;
-        }
-        if (!l->episode.begun)
-                return 0;
-
-        r = rebuild(l);
-        if (r < 0)
-                return r;
-        n_steps = l->episode.n_steps;
-        for (l->episode.n_steps = 0; l->episode.n_steps < n_steps; l->episode.n_steps++)
-                (void) advance(l, &l->episode.steps[l->episode.n_steps]);
-        return 0;
+        return episode_restore(&lander_kind, &l->episode, l->world, snapshot, l);
 }
 
-/* What the episode began from: the numbers that its reset drew, in the order in which Gymnasium draws them. */
+static bool lander_drawn_valid(const double *numbers) {
+        const LanderDrawn *drawn = (const LanderDrawn *) numbers;
+
+        for (int i = 0; i <= N_CHUNKS; i++)
+                if (!(drawn->height[i] >= 0 && drawn->height[i] <= HEIGHT / 2))
+                        return false;
+        for (int i = 0; i < 2; i++)
+                if (!(fabs(drawn->force[i]) <= FORCE_MAX && fabs(drawn->dispersion[i]) <= 1))
+                        return false;
+        return fabs(drawn->wind) <= WIND_INDEX_MAX && fabs(drawn->torque) <= WIND_INDEX_MAX;
+}
+
+static bool lander_step_valid(const void *step) {
+        const LanderStep *s = step;
+
+        return fabsf(s->main) <= 1 && fabsf(s->side) <= 1 && fabs(s->dispersion[0]) <= 1 &&
+               fabs(s->dispersion[1]) <= 1;
+}
+
+static const EpisodeKind lander_kind = {
+        .n_drawn = N_DRAWN,
+        .horizon_steps = HORIZON,
+        .step_bytes = sizeof(LanderStep),
+        .rebuild = lander_rebuild,
+        .advance = lander_advance,
+        .drawn_valid = lander_drawn_valid,
+        .step_valid = lander_step_valid,
+};
+
+/* What the episode began from: the numbers that its reset drew. */
 static int lander_state_parts(const void *instance, ActordStatePart *ret) {
         static const ActordStatePart parts[] = { { "height", N_CHUNKS + 1, 0 }, { "force", 2, 0 },
                 { "wind", 2, 0 }, { "dispersion", 2, 0 } };
@@ -442,32 +442,15 @@ static int lander_state_parts(const void *instance, ActordStatePart *ret) {
 }
 
 static int lander_get_state(const void *instance, double *ret) {
-        const LanderEpisode *e = &((const Lander *) instance)->episode;
-
-        memcpy(ret, e->height, sizeof(e->height));
-        ret += N_CHUNKS + 1;
-        *ret++ = e->force[0];
-        *ret++ = e->force[1];
-        *ret++ = e->wind;
-        *ret++ = e->torque;
-        memcpy(ret, e->steps[0].dispersion, sizeof(e->steps[0].dispersion));
+        memcpy(ret, ((const Lander *) instance)->episode.drawn, sizeof(LanderDrawn));
         return 0;
 }
 
 static int lander_set_state(void *instance, const double *state, void *ret_observation) {
         Lander *l = instance;
-        LanderEpisode e = { .begun = 1, .n_steps = 1 };
         int r;
 
-        memcpy(e.height, state, sizeof(e.height));
-        state += N_CHUNKS + 1;
-        e.force[0] = *state++;
-        e.force[1] = *state++;
-        e.wind = *state++;
-        e.torque = *state++;
-        memcpy(e.steps[0].dispersion, state, sizeof(e.steps[0].dispersion));
-
-        r = lander_restore(l, &e);
+        r = episode_restart(&lander_kind, &l->episode, state, l);
         if (r < 0)
                 return r;
         write_observation(l, ret_observation);
@@ -489,6 +472,7 @@ static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, do
 
 static int lander_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Lander *l = instance;
+        const LanderStep *newest = episode_newest(&lander_kind, &l->episode);
         double ground[N_CHUNKS][2], outline[WORLD_VERTICES_MAX][2];
         WorldMotion at;
         Thrust thrust;
@@ -498,9 +482,9 @@ static int lander_draw(const void *instance, ActordView *ret_view, ActordShape *
         if (!l->episode.begun)
                 return -EPROTO;
         at = world_motion(l->world, LANDER);
-        thrust = thrust_asked(&l->episode.steps[l->episode.n_steps - 1]);
+        thrust = newest ? thrust_asked(newest) : (Thrust){};
         p = picture_begin(ret_view, ret_shapes, 0, 0, WIDTH, HEIGHT, 1 / FRAMES, COLOUR_INK);
-        ground_points(l->episode.height, ground);
+        ground_points(drawn_of(l)->height, ground);
         for (int i = 1; i < N_CHUNKS; i++)
                 picture_polygon(&p,
                                 (const double[][2]){ { ground[i - 1][0], -1 }, { ground[i][0], -1 },

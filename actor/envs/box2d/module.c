@@ -11,6 +11,7 @@ static const struct {
         const ActordEnv *env;
 } tasks[] = {
         { "BipedalWalker-v3", &bipedalwalker_env },
+        { "BipedalWalkerHardcore-v3", &bipedalwalker_hardcore_env },
         { "LunarLander-v3", &lunarlander_env },
         { "LunarLanderContinuous-v3", &lunarlander_continuous_env },
 };

@@ -203,6 +203,23 @@ void world_ground(World *w, const double from[2], const double to[2], double fri
         w->world.CreateBody(&place)->CreateFixture(&fixture);
 }
 
+void world_block(World *w, const double (*corners)[2], uint32_t n, double friction) {
+        b2BodyDef place;
+        b2PolygonShape polygon;
+        b2FixtureDef fixture;
+        b2Vec2 vertices[WORLD_VERTICES_MAX];
+
+        assert(n <= WORLD_VERTICES_MAX);
+
+        for (uint32_t i = 0; i < n; i++)
+                vertices[i] = vector(corners[i][0], corners[i][1]);
+        polygon.Set(vertices, static_cast<int32>(n));
+        fixture.shape = &polygon;
+        fixture.friction = static_cast<float>(friction);
+        fixture.filter.categoryBits = CATEGORY_GROUND;
+        w->world.CreateBody(&place)->CreateFixture(&fixture);
+}
+
 void world_body(World *w, const WorldBody *body) {
         b2BodyDef place;
         b2PolygonShape polygon;

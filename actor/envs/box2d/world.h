@@ -45,6 +45,8 @@ World *world_free(World *world);
 
 /* Bodies and joints are numbered in the order in which they are made. */
 void world_ground(World *world, const double from[2], const double to[2], double friction);
+/* Ground with corners, of at most WORLD_VERTICES_MAX. */
+void world_block(World *world, const double (*corners)[2], uint32_t n, double friction);
 void world_body(World *world, const WorldBody *body);
 void world_joint(World *world, const WorldJoint *joint);
 
