@@ -66,9 +66,9 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
                 for (uint32_t i = 0; i < n; i++)
                         batch_stack(b, gathered_row(g, first + i), frames[i]);
                 for (uint32_t f = 0; f < b->frames; f++) {
-                        /* Beyond the last row it is read again, and cleared below. */
+                        /* Beyond the last row the first is read again, and cleared below. */
                         for (uint32_t i = 0; i < KERNEL_LANES; i++)
-                                rows[i] = frames[i < n ? i : n - 1][f];
+                                rows[i] = frames[i < n ? i : 0][f];
                         kernel_pixels(rows, length, FORWARD_PIXEL, g->stride,
                                         input + (size_t) f * length * g->stride + first);
                 }

@@ -266,10 +266,14 @@ static void mjcf_judge(const MujocoInstance *m, double velocity, double ctrl_squ
 }
 
 static bool ranges_differ(void) {
-        for (int i = 1; i < model->nu; i++)
-                if (memcmp(model->actuator_ctrlrange + 2 * (size_t) i, model->actuator_ctrlrange,
-                                    2 * sizeof(mjtNum)) != 0)
+        const mjtNum *first = model->actuator_ctrlrange;
+
+        for (int i = 1; i < model->nu; i++) {
+                const mjtNum *range = first + 2 * (size_t) i;
+
+                if (range[0] != first[0] || range[1] != first[1])
                         return true;
+        }
         return false;
 }
 
