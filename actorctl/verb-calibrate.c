@@ -12,6 +12,7 @@
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
 #include "include/bus.h"
+#include "lib/algorithms.h"
 #include "lib/cleanup.h"
 
 enum {
@@ -166,7 +167,7 @@ static void evaluate(
 
                 step[n] = (rounds->cpu_actors_s[i] - rounds->cpu_actors_s[i - 1]) / steps * 1e6;
                 update[n++] = (rounds->learner_s[i] - rounds->learner_s[i - 1]) /
-                              (steps * settings->epochs) * 1e6;
+                              (steps * algorithm_passes(settings)) * 1e6;
                 if (rounds->actors[i] > 1 && i > 1)
                         cold[n_cold++] = rounds->cpu_startup_s[i] - rounds->cpu_startup_s[i - 1];
         }

@@ -237,7 +237,7 @@ enum KernelClass_ {
         X(Billing, ColdStartSec, usec, cold_usec, "0.3", 0, 1e12, "start-up of a fleet's cold actor (emulated)")             \
         X(Billing, WarmStartSec, usec, warm_usec, "0", 0, 1e12, "start-up of a fleet's warm actor (emulated)")               \
         X(Billing, StepUSec, f64, step_usec, "50", 0, 1e9, "Clock=model: CPU time of one environment step, microseconds")    \
-        X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9, "Clock=model: learner time of one row and epoch, microseconds") \
+        X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9, "Clock=model: learner time of one row of a gradient, microseconds") \
         X(Checkpoint, IntervalSec, usec, checkpoint_usec, "60", 0, 1e15, "at most this much work is repeated after a crash") \
         X(Checkpoint, Keep, u32, checkpoint_keep, "2", 1, 1000, "newest checkpoints kept")
 

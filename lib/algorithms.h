@@ -30,5 +30,8 @@ uint64_t algorithm_store_bytes(
 /* Steps of each slot in a replay store of ReplaySize=. */
 uint64_t algorithm_replay_steps(const JobSettings *settings);
 
+/* How many rows gradients are computed of for each row that actors bring, unless epochs end early. */
+double algorithm_passes(const JobSettings *settings);
+
 /* Whether the learner of this algorithm reads the key; keys that are nobody's own are everybody's. */
 bool algorithm_uses(uint32_t algorithm, Setting setting);

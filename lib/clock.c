@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+#include "lib/algorithms.h"
+
 /* One vCPU of AWS Lambda, in its documentation's words "at 1,769 MB". */
 #define BYTES_PER_VCPU (1769ull << 20)
 
@@ -65,7 +67,7 @@ uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_
 
         if (settings->clock != CLOCK_MODEL)
                 return slowest_thread_nsec;
-        return model_nsec((double) n_rows * settings->epochs, settings->update_usec);
+        return model_nsec((double) n_rows * algorithm_passes(settings), settings->update_usec);
 }
 
 uint64_t clock_round_nsec(uint64_t slowest_actor_nsec, uint64_t update_nsec) {

@@ -60,6 +60,13 @@ static void test_model(void) {
                 g_assert_cmpuint(clock_invocation_nsec(&settings, cpu_nsec << 40, 100, false), ==, 6000000);
                 g_assert_cmpuint(clock_update_nsec(&settings, cpu_nsec << 40, 128), ==, 128 * 10 * 1500);
         }
+        /* Epochs= are not everybody's. */
+        settings.algorithm = ALGORITHM_IMPALA;
+        g_assert_cmpuint(clock_update_nsec(&settings, 0, 128), ==, 128 * 1500);
+        settings.algorithm = ALGORITHM_DQN;
+        settings.train_ratio = 0.25;
+        settings.minibatch_size = 32;
+        g_assert_cmpuint(clock_update_nsec(&settings, 0, 128), ==, 128 * 8 * 1500);
         settings.clock = CLOCK_METERED;
         g_assert_cmpuint(clock_update_nsec(&settings, 77, 128), ==, 77);
 }
