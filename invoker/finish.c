@@ -6,13 +6,24 @@
 
 #include "invoker/invoker.h"
 
+/* A model has all actors of rounds that overlap act until the end; whose order was still waiting for a process here is on the bill like the others,
+ * so that the bill does not depend on when processes were free. A life that began no round has ordered nothing of that. */
+static bool flies(const Invoker *i, uint32_t actor) {
+        return i->overlaps && i->settings->clock == CLOCK_MODEL && i->round->number > 0 &&
+               arrival_acts(&i->arrival, actor);
+}
+
 /* What a round in flight has used, and whoever acts for a later one, comes to nothing. */
 static void waste_round(Invoker *i) {
         for (uint32_t a = 0; a < i->n_actors; a++) {
                 Seat *seat = &i->round->seats[a];
 
-                if (seat->state == SEAT_IDLE || seat->state == SEAT_WAITING)
+                if (seat->state == SEAT_IDLE || (seat->state == SEAT_WAITING && !flies(i, a)))
                         continue;
+                if (seat->state == SEAT_WAITING) {
+                        seat->cold = overlap_is_cold(i, a, false);
+                        seat->metered.start_nsec = clock_boottime();
+                }
                 if (seat->metered.end_nsec == 0)
                         seat->metered.end_nsec = clock_boottime();
                 report_rollout(i, a, FAULT_NONE, 0, true);

@@ -45,6 +45,11 @@ def repeated():
         r = policy(*MODEL, *SHORT, *sets)
         equal((r.policy_sha256, r.emulated_s, took(r)[0]), (want.policy_sha256, want.emulated_s, actors), f"policy, times and order with {sets}")
     assert policy("Scaling.Actors=4", "Job.StopReturn=", *SHORT).policy_sha256 != want.policy_sha256
+    # Who acts at the end is on the bill, whether or not a process was free for it.
+    want = calm(*MODEL, *LONG)
+    for n in 1, 2:
+        r = policy(*MODEL, *LONG, f"Actor.Processes={n}")
+        equal((r.policy_sha256, r.invocations, r.cost["full"]), (want.policy_sha256, want.invocations, want.cost["full"]), f"bills with {n} processes")
     assert abs(sum(l["amount"] for l in want.cost["lines"]) - want.cost["full"]) < 1e-9, want.json
 
 
