@@ -13,6 +13,7 @@
 #include "lib/arrival.h"
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
+#include "lib/rng.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Safetensors *, safetensors_close)
@@ -98,6 +99,22 @@ static bool moments_possible(const Moments *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
+/* Streams are numbered by them: no job that went on from less comes to what they cannot have. */
+#define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
+
+static bool streams_possible(const Learner *l) {
+        const SegmentLayout *layout = &l->context.page->segment;
+
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++) {
+                if (l->context.worker->ordinals[a] > NUMBER_MOST)
+                        return false;
+                for (uint32_t e = 0; e < layout->envs; e++)
+                        if (segment_snapshot(l->context.segments[a], layout, 0, e)->episode > NUMBER_MOST)
+                                return false;
+        }
+        return l->round <= NUMBER_MOST && l->policy_version <= NUMBER_MOST;
+}
+
 /* What later sums and indices rely on. */
 static bool numbers_possible(const Learner *l) {
         const Adam *net = l->runtime->nets[NET_POLICY];
@@ -107,12 +124,8 @@ static bool numbers_possible(const Learner *l) {
         for (uint32_t i = 0; i < books->n_slots; i++)
                 if (books->elapsed_steps[i] > INT64_MAX)
                         return false;
-        for (uint32_t i = 0; i < l->batch->n_actors_max; i++)
-                if (l->context.worker->ordinals[i] > INT64_MAX)
-                        return false;
-        return l->round <= INT64_MAX && l->policy_version <= INT64_MAX && books->n_env_steps <= INT64_MAX &&
-               books->n_episodes <= INT64_MAX && net->step <= INT64_MAX &&
-               floats_finite(net->parameters, net->n, -INFINITY) &&
+        return streams_possible(l) && books->n_env_steps <= INT64_MAX && books->n_episodes <= INT64_MAX &&
+               net->step <= INT64_MAX && floats_finite(net->parameters, net->n, -INFINITY) &&
                (!updates || (floats_finite(net->m, net->n, -INFINITY) &&
                                             floats_finite(net->v, net->n, 0.0f))) &&
                doubles_finite(books->running_return, books->n_slots, -INFINITY) &&

@@ -3,6 +3,8 @@
  * from a checkpoint it goes on, with those who acted, to the bits of one that never stopped. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/arrival.h"
@@ -184,9 +186,10 @@ static void test_overlap_damage(void) {
         async_open(async, "impala", -1);
         async_play(async, 0, 6, &n_stale);
         async_open(again, "impala", -1);
-        for (unsigned k = 0; k < 8; k++) {
+        for (unsigned k = 0; k < 11; k++) {
                 Arrival kept = async->arrival;
                 Flight *flight = &async->arrival.flights[3];
+                uint64_t version = async->bed.learner->policy_version, ordinal = async->ordinals[2];
                 PolicyHead head;
                 float weight;
                 int fd, silenced;
@@ -203,6 +206,14 @@ static void test_overlap_damage(void) {
                 case 5: ((PolicyHead *) bank)->epsilon = NAN; break;
                 case 6: ((PolicyHead *) bank)->observation_clip = -1; break;
                 case 7: *(float *) (bank + layout->parameters_at) = INFINITY; break;
+                /* Streams are numbered by versions, invocations and episodes, and there are 2^40 of each. */
+                case 8: async->bed.learner->policy_version = UINT64_C(1) << 40; break;
+                case 9: async->ordinals[2] = UINT64_C(1) << 40; break;
+                case 10:
+                        segment_snapshot(
+                                        async->bed.segments[1], &async->bed.page.segment, async->banks[1], 2)
+                                        ->episode = UINT64_C(1) << 40;
+                        break;
                 }
                 fd = async_checkpoint(async, 6);
                 again->bed.learner->context.checkpoint_fd = fd;
@@ -212,9 +223,117 @@ static void test_overlap_damage(void) {
                 unsilence(silenced);
                 (void) close(fd);
                 async->arrival = kept;
+                async->bed.learner->policy_version = version;
+                async->ordinals[2] = ordinal;
                 memcpy(bank, &head, sizeof(head));
                 memcpy(bank + layout->parameters_at, &weight, sizeof(weight));
         }
+        bed_close(&async->bed);
+        bed_close(&again->bed);
+}
+
+/* One that was accepted is gone on with: rollouts may be refused, and numbers grow beyond all bounds, but each update has a bank to go into. */
+static void damaged_play(Async *async) {
+        const PolicyLayout *layout = &async->bed.page.policy;
+        uint64_t version = async->bed.learner->policy_version;
+        Answer answer;
+
+        async->arrival = async->bed.worker.arrival;
+        for (uint32_t k = 0; k < 4; k++) {
+                Flight flight;
+                uint32_t actor;
+
+                arrival_begin(&async->arrival, &async->bed.settings, 4, version);
+                actor = arrival_next(&async->arrival, &async->bed.settings, 48);
+                g_assert_cmpuint(actor, <, 4);
+                flight = async->arrival.flights[actor];
+                async_fill(async, actor);
+                learner_obey(async->bed.learner,
+                                &(Order){ .kind = ORDER_TAKE,
+                                                .actor = actor,
+                                                .policy_version = flight.policy_version,
+                                                .policy_bank = (uint32_t) flight.policy_bank },
+                                &answer);
+                if (answer.fault != FAULT_NONE) {
+                        g_assert_cmpuint(answer.fault, !=, FAULT_INTERNAL);
+                        return;
+                }
+                async->arrival.policy_bank = arrival_bank(&async->arrival, 4, layout->n_banks);
+                learner_obey(async->bed.learner,
+                                &(Order){ .kind = ORDER_LEARN,
+                                                .round = k + 1,
+                                                .policy_bank = (uint32_t) async->arrival.policy_bank,
+                                                .n_actors = 1 },
+                                &answer);
+                if (answer.fault != FAULT_NONE) {
+                        g_assert_cmpuint(answer.fault, ==, FAULT_NUMERIC);
+                        return;
+                }
+                version = answer.policy_version;
+                (void) arrival_take(&async->arrival, actor, 1000, 1000);
+        }
+}
+
+/* Where bits flip: in the numbers, which begin the file's data and end with who acts; in the banks, which end it; or anywhere. */
+static gsize flip_place(
+                GRand *rand, unsigned kind, gsize header, gsize flights_end, gsize banks, gsize end) {
+        gsize least = kind == 0 ? header : kind == 1 ? banks : 0;
+
+        return (gsize) g_rand_int_range(rand, (gint32) least, (gint32) (kind == 0 ? flights_end : end));
+}
+
+static void flips_try(Async *again, const char *content, gsize n, bool whole, unsigned *ret_accepted) {
+        int fd = memfd_create("checkpoint", MFD_CLOEXEC);
+
+        g_assert_cmpint(write(fd, content, n), ==, n);
+        again->bed.learner->context.checkpoint_fd = fd;
+        if (bed_order(&again->bed, (Order){ .kind = ORDER_RESTORE }).fault == FAULT_NONE) {
+                g_assert_true(whole);
+                (*ret_accepted)++;
+                damaged_play(again);
+        }
+        (void) close(fd);
+}
+
+static void test_overlap_flips(void) {
+        g_autofree Async *async = g_new0(Async, 1), *again = g_new0(Async, 1);
+        g_autoptr(GRand) rand = g_rand_new_with_seed(12);
+        const PolicyLayout *layout = &async->bed.page.policy;
+        g_autofree char *content = NULL;
+        unsigned n_stale = 0, n_accepted = 0;
+        gsize header = 0, flights_end, banks, n;
+        struct stat st;
+        int fd, kept;
+
+        async_open(async, "impact", -1);
+        async_play(async, 0, 6, &n_stale);
+        fd = async_checkpoint(async, 6);
+        g_assert_cmpint(fstat(fd, &st), ==, 0);
+        n = (gsize) st.st_size;
+        content = g_malloc(n);
+        g_assert_cmpint(pread(fd, content, n, 0), ==, n);
+        memcpy(&header, content, sizeof(uint64_t));
+        header += 8;
+        flights_end = (gsize) g_ascii_strtoull(
+                        strchr(strstr(strstr(content + 8, "\"actors.flights\""), "data_offsets"), ',') + 1,
+                        NULL, 10);
+        banks = n - layout->n_banks * layout->bank_bytes;
+
+        async_open(again, "impact", -1);
+        kept = silence();
+        for (unsigned i = 0; i < 3000; i++) {
+                g_autofree char *damaged = g_memdup2(content, n);
+
+                for (int k = g_rand_int_range(rand, 1, 4); k > 0; k--)
+                        damaged[flip_place(rand, i % 3, header, header + flights_end, banks, n)] ^=
+                                        (char) (1 << g_rand_int_range(rand, 0, 8));
+                flips_try(again, damaged, n, true, &n_accepted);
+                flips_try(again, content, (gsize) g_rand_int_range(rand, 0, (gint32) n), false, &n_accepted);
+        }
+        unsilence(kept);
+        g_test_message("%u of 3000 damaged files were accepted", n_accepted);
+
+        (void) close(fd);
         bed_close(&async->bed);
         bed_close(&again->bed);
 }
@@ -225,5 +344,6 @@ int main(int argc, char *argv[]) {
         g_test_add_data_func("/overlap/impact", "impact", test_overlap);
         g_test_add_data_func("/overlap/a2c", "a2c", test_overlap);
         g_test_add_func("/overlap/damage", test_overlap_damage);
+        g_test_add_func("/overlap/flips", test_overlap_flips);
         return g_test_run();
 }
