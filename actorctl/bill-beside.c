@@ -193,22 +193,11 @@ int bill_beside_fetch(Connection *connection, const char *path, const JobStatus 
         return 0;
 }
 
-/* Lines of at most 80 columns; what goes on is set in. */
-static void print_wrapped(const char *text) {
+static void print_lines(const char *text) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
-        for (char **line = lines; *line && **line; line++) {
-                g_auto(GStrv) words = g_strsplit(*line, " ", -1);
-                size_t column = 0;
-
-                for (char **word = words; *word; word++) {
-                        bool breaks = column > 0 && column + 1 + strlen(*word) > 80;
-
-                        printf("%s%s", breaks ? "\n  " : column > 0 ? " " : "", *word);
-                        column = strlen(*word) + (breaks ? 2 : column > 0 ? column + 1 : 0);
-                }
-                printf("\n");
-        }
+        for (char **line = lines; *line && **line; line++)
+                print_wrapped("", "  ", *line);
 }
 
 void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Options *options) {
@@ -220,7 +209,7 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
                 printf("\nthe same rounds elsewhere, by estimate, in %s:\n\n", bill->currency);
                 table_print(beside->known, &text, NULL);
                 printf("%s", beside->unknown->len > 0 ? "\n" : "");
-                print_wrapped(beside->unknown->str);
+                print_lines(beside->unknown->str);
         }
         if (beside->has_fleets) {
                 printf("\nas functions the training cost %s; as a fleet of servers, in %s:\n\n",

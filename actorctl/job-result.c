@@ -143,8 +143,12 @@ void job_result_print(const JobStatus *status, const JobBill *bill, const Option
         /* Why a job failed is said at the end, as an error. */
         if (status->fault[0] && !has_failed(status))
                 printf("reason        %s\n", status->fault);
-        if (status->distribution_reason[0])
-                printf("distribution  %s, since %s\n", status->distribution, status->distribution_reason);
+        if (status->distribution_reason[0]) {
+                g_autofree char *text = g_strdup_printf(
+                                "%s, since %s", status->distribution, status->distribution_reason);
+
+                print_wrapped("distribution  ", "              ", text);
+        }
         if (isfinite(status->return_mean))
                 printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);
         if (status->n_evaluation_episodes > 0)

@@ -141,6 +141,27 @@ void table_print(const Table *table, const Options *options, const char *noun) {
                                 table_rows(table) == 1 ? "" : "s");
 }
 
+void print_wrapped(const char *first, const char *rest, const char *text) {
+        g_auto(GStrv) words = g_strsplit(text, " ", -1);
+        size_t column = strlen(first);
+
+        printf("%s", first);
+        for (char **word = words; *word; word++) {
+                bool breaks = word > words && column + 1 + strlen(*word) > 80;
+
+                if (breaks) {
+                        printf("\n%s", rest);
+                        column = strlen(rest);
+                } else if (word > words) {
+                        printf(" ");
+                        column++;
+                }
+                printf("%s", *word);
+                column += strlen(*word);
+        }
+        printf("\n");
+}
+
 void json_print(JsonNode *node, JsonMode mode) {
         g_autoptr(JsonGenerator) generator = json_generator_new();
         g_autofree char *text = NULL;

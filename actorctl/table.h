@@ -28,6 +28,9 @@ void table_print(const Table *table, const Options *options, const char *noun);
 /* The rows as an array of objects, for what is more than a table. */
 JsonNode *table_to_json(const Table *table);
 
+/* A sentence to standard output, in lines of at most 80 columns: the first begins with `first`, the others with `rest`. */
+void print_wrapped(const char *first, const char *rest, const char *text);
+
 /* A node to standard output, with a newline. */
 void json_print(JsonNode *node, JsonMode mode);
 /* null when it is not finite. */

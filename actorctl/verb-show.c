@@ -19,8 +19,12 @@ static void print_file(const Row *row, const char *section_before, const JobStat
                 printf("%s[%s]\n", section_before[0] ? "\n" : "", row->section);
         printf("%s=%s\n", row->key, row->value);
         if (strcmp(row->section, "Distribution") == 0 && strcmp(row->key, "Policy") == 0 &&
-                        job->distribution_reason[0])
-                printf("# %s, since %s\n", job->distribution, job->distribution_reason);
+                        job->distribution_reason[0]) {
+                g_autofree char *text =
+                                g_strdup_printf("%s, since %s", job->distribution, job->distribution_reason);
+
+                print_wrapped("# ", "# ", text);
+        }
 }
 
 static int read_rows(sd_bus_message *m, const Options *options, const JobStatus *job, Table *table) {
