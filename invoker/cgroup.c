@@ -15,6 +15,7 @@
 
 #define OWN_LEAF    "invoker"
 #define ANCHOR_LEAF "anchor"
+#define THREAD_LEAF "thread-%u"
 
 enum { PERIOD_USEC = 100000 };
 
@@ -236,6 +237,34 @@ void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove) {
         leaf->fd = close_fd(leaf->fd);
         if (remove)
                 (void) unlinkat(cgroup->fd, leaf->name, AT_REMOVEDIR);
+}
+
+int leaf_make_thread(const Leaf *leaf, uint32_t k) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[32];
+        int r;
+
+        (void) snprintf(name, sizeof(name), THREAD_LEAF, k);
+        if (mkdirat(leaf->fd, name, 0755) < 0)
+                return -errno;
+        fd = openat(leaf->fd, name, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+        r = fd < 0 ? -errno : write_file(fd, "cgroup.type", "threaded");
+        if (r < 0) {
+                leaf_remove_thread(leaf, k);
+                return r;
+        }
+        return TAKE_FD(fd);
+}
+
+int leaf_move_thread(int thread_fd, pid_t tid) {
+        return write_number(thread_fd, "cgroup.threads", (uint64_t) tid);
+}
+
+void leaf_remove_thread(const Leaf *leaf, uint32_t k) {
+        char name[32];
+
+        (void) snprintf(name, sizeof(name), THREAD_LEAF, k);
+        (void) unlinkat(leaf->fd, name, AT_REMOVEDIR);
 }
 
 void leaf_freeze(const Leaf *leaf, bool freeze) {

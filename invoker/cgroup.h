@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "include/settings.h"
 
 typedef enum Controller {
@@ -45,6 +46,12 @@ void cgroup_leave(Cgroup *cgroup);
 /* A leaf with its limits, empty. */
 int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret);
 void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
+
+/* A threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP and others: the kernel has none here. */
+int leaf_make_thread(const Leaf *leaf, uint32_t k);
+/* Of a process in the leaf; thread_fd may be the leaf's own. */
+int leaf_move_thread(int thread_fd, pid_t tid);
+void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 
 /* Takes effect soon, and SIGKILL reaches the frozen too. */
 void leaf_freeze(const Leaf *leaf, bool freeze);

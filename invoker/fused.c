@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Where one process acts and learns (Distribution.Policy=fused). It is forked like an actor, confined like a learner, and runs
  * fused.so. A round is two orders: ROLLOUT for all actors at once, then LEARN. There are no containers for training, and every actor
- * keeps its records all the same: what the process used is read from outside, and its threads' clocks only say how to divide it. */
+ * keeps its records all the same: what the process used is read from outside, thread by thread where the kernel can (divide.c), and its
+ * threads' clocks only say how to divide it. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -111,6 +112,36 @@ void fused_begin(Invoker *i) {
         fused_feed(i);
 }
 
+/* They are all there: the process has answered before. What they used until now is no actor's. */
+static void threads_begin(Invoker *i) {
+        if (!i->threads_tried)
+                (void) thread_meters_init(&i->learner.leaf, i->proc_fd, i->learner.pid,
+                                i->settings->n_threads, &i->threads);
+        i->threads_tried = true;
+        for (uint32_t k = 0; k < i->threads.n; k++)
+                (void) meter_take(&i->threads.meters[k]);
+}
+
+/* What each claims to have used, and where threads are metered, their readings in the ratio of these claims. Actors are dealt to threads by
+ * number, so that a process can only shift between those of one thread. */
+static void threads_divide(Invoker *i) {
+        Round *round = i->round;
+        uint64_t claims[ACTORS_MAX];
+
+        for (uint32_t a = 0; a < round->n_actors; a++) {
+                uint64_t nsec = i->learner.page->acted[a].cpu_nsec;
+
+                claims[a] = round->seats[a].state != SEAT_ROLLING ? CLAIM_NONE
+                            : nsec < CLAIM_NONE                   ? nsec
+                                                                  : 0;
+        }
+        for (uint32_t k = 0; k < i->threads.n; k++)
+                divide_reading(meter_take(&i->threads.meters[k]), k, i->threads.n, round->n_actors, claims);
+        for (uint32_t a = 0; a < round->n_actors; a++)
+                if (claims[a] != CLAIM_NONE)
+                        round->seats[a].metered.cpu_nsec = claims[a];
+}
+
 void fused_feed(Invoker *i) {
         Round *round = i->round;
 
@@ -123,6 +154,7 @@ void fused_feed(Invoker *i) {
                 return;
         }
 
+        threads_begin(i);
         learner_order(i, ORDER_ROLLOUT, ACTOR_NONE);
         for (uint32_t a = 0; a < round->n_actors; a++) {
                 Container *c = &i->containers[a % i->n_containers];
@@ -145,10 +177,10 @@ uint64_t fused_timeout_nsec(const Invoker *i) {
 
 void fused_meter(Invoker *i, uint32_t actor) {
         Metered *metered = &i->round->seats[actor].metered;
-        uint64_t nsec = i->learner.page->acted[actor].cpu_nsec;
 
         i->fused_nsec += meter_take(&i->learner.meter);
-        metered->cpu_nsec = nsec < i->fused_nsec ? nsec : i->fused_nsec;
+        if (metered->cpu_nsec > i->fused_nsec)
+                metered->cpu_nsec = i->fused_nsec;
         metered->memory_peak_bytes = meter_peak(&i->learner.meter);
         i->fused_nsec -= metered->cpu_nsec;
 }
@@ -157,6 +189,7 @@ void fused_answered(Invoker *i) {
         Round *round = i->round;
         uint64_t now = clock_boottime();
 
+        threads_divide(i);
         for (uint32_t a = 0; a < round->n_actors && i->phase == PHASE_ROLLING; a++) {
                 const Acted *acted = &i->learner.page->acted[a];
 
@@ -173,4 +206,8 @@ void fused_answered(Invoker *i) {
                 conduct_attempt_failed(i, a, acted->fault < _FAULT_MAX ? acted->fault : FAULT_ANSWER,
                                 acted->detail);
         }
+}
+
+void fused_done(Invoker *i) {
+        thread_meters_done(&i->threads, &i->learner.leaf);
 }

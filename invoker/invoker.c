@@ -335,6 +335,7 @@ Invoker *invoker_free(Invoker *i) {
         if (i->containers)
                 pool_end_all(i);
         learner_end(i);
+        fused_done(i);
 
         pool_done(i);
         for (uint32_t k = 0; k < LEARNERS_MAX; k++)

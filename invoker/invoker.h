@@ -19,6 +19,7 @@
 #include "include/sandbox.h"
 #include "include/slot.h"
 #include "invoker/cgroup.h"
+#include "invoker/divide.h"
 #include "invoker/link.h"
 #include "invoker/meter.h"
 #include "invoker/round.h"
@@ -105,6 +106,8 @@ typedef struct Invoker {
         bool fused;          /* the learner's process acts, too: no container trains */
         FusedRun fused_run;  /* its program */
         uint64_t fused_nsec; /* that it was seen to use, and no record has yet */
+        bool threads_tried;  /* whether they can be metered one by one is known */
+        ThreadMeters threads;
         int asks_fd, stop_fd; /* epoll of the actors' bells, and ours beside them; -EBADF: actors act by themselves */
 
         Container *containers;
@@ -222,6 +225,7 @@ void fused_feed(Invoker *i);
 uint64_t fused_timeout_nsec(const Invoker *i);
 void fused_meter(Invoker *i, uint32_t actor); /* what its invocation used, into its record */
 void fused_answered(Invoker *i);
+void fused_done(Invoker *i); /* its process has ended */
 
 /* conduct.c */
 void conduct_advance(Invoker *i); /* whatever can be done without waiting */

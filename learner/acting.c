@@ -2,7 +2,7 @@
 /* fused.so: the learner's process where it also acts (Distribution.Policy=fused). The orders are a learner's and one more: ROLLOUT, for
  * all actors that the page names. Each of them belongs to one thread, which steps its environments and acts for it exactly as its own
  * process would; then its rollout is taken, with the same checks. What an invocation used is the CPU time of its thread: a word that the
- * invoker believes as far as it saw the process use as much. */
+ * invoker believes as far as it saw the process, or where it can this thread, use as much. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

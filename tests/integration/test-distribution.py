@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where fragments run is nobody's business but the clock's: every distribution ends with the same policy, whatever happens to its processes."""
-import os, subprocess
+import os, re, subprocess, time
 from distributing import *
 
 SERVED = ("single-learner-fine", "environments", "central x 2")
@@ -33,6 +33,59 @@ def fused():
             assert r.cpu_s["learner"] > 0 and r.cpu_s["actors"] > 0, r.cpu_s
             assert r.cpu_s["actors"] + r.cpu_s["learner"] <= r.cpu_s["scope"] + 0.05 or r.cpu_s["scope"] == 0, r.cpu_s
             assert abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
+
+
+def unified():
+    """Where cgroup v2 is mounted; None: nowhere."""
+    return next((l.split()[1] for l in open("/proc/mounts") if l.split()[2] == "cgroup2"), None)
+
+
+class ThreadWatch:
+    """What a fused process's leaf, and each cgroup below it, counted while the job ran: .seen has the leaf's increase and those of its threads."""
+
+    def __init__(self):
+        self.leaf, self.seen, self.alone = None, None, True
+
+    def usage(self, directory):
+        return int(re.search(r"usage_usec (\d+)", open(directory + "/cpu.stat").read())[1])
+
+    def look(self):
+        names = sorted(d for d in os.listdir(self.leaf) if d.startswith("thread-"))
+        self.alone = self.alone and all(len(open(f"{self.leaf}/{d}/cgroup.threads").read().split()) == 1 for d in names)
+        return {d: self.usage(f"{self.leaf}/{d}") for d in ("", *names)}
+
+    def __call__(self, p):
+        first = None
+        while p.poll() is None:
+            time.sleep(0.1)
+            try:
+                for pid in descendants(p.pid, "actord-learner") if not self.leaf else ():
+                    below = re.search(r"^0::(.*)$", open(f"/proc/{pid}/cgroup").read(), re.M)[1]
+                    self.leaf = unified() + os.path.dirname(below) if os.path.basename(below) == "thread-0" else None
+                if self.leaf:
+                    now = self.look()
+                    first = first or now
+                    self.seen = {d: now[d] - first[d] for d in now}
+            except OSError:  # it ends
+                pass
+
+
+@story("the threads of a process that acts and learns are metered one by one, and together they are what the process used")
+def fused_threads():
+    want = policy("hopper", "single-learner-coarse", "Job.StopSteps=30000")
+    if not want.cpu_s["scope"] or not unified():
+        raise Skip("no cgroup can be made here: threads are metered by their clocks")
+    for threads in 2, 4:
+        watch = ThreadWatch()
+        r = policy("hopper", "fused", "Job.StopSteps=30000", f"Learner.Threads={threads}", during=watch)
+        equal(r.policy_sha256, want.policy_sha256, f"policies with {threads} threads")
+        assert watch.seen, "no threads were metered"
+        equal(sorted(watch.seen), ["", *(f"thread-{k}" for k in range(threads))], "cgroups")
+        leaf = watch.seen.pop("")
+        assert watch.alone and leaf > 100000 and abs(sum(watch.seen.values()) - leaf) <= 0.01 * leaf, (leaf, watch.seen)
+        metered = sum(r.cpu_s[k] for k in ("actors", "learner", "control", "startup"))
+        assert abs(metered - r.cpu_s["scope"]) <= 0.01 * r.cpu_s["scope"], r.cpu_s
+        assert not os.path.exists(watch.leaf), watch.leaf
 
 
 @story("a fused process that is killed starts the next life, evaluations change nothing, and the emulated clock is that of a fleet")

@@ -153,6 +153,28 @@ def cgroups():
     assert not left, left
 
 
+@story("nor are those of single threads, when a process that acts and learns is killed, or who watches over it")
+def thread_cgroups():
+    def ours(inner=""):
+        return {d for d, _, _ in os.walk("/sys/fs/cgroup") if re.search(r"/actord-(run-)?\d+.*" + inner, d)}
+
+    before, seen = ours(), set()
+    for comm in "actord-learner", "actord-invoker":
+        killer = Killer(comm, low=0.8, high=0.8, most=1)
+
+        def during(p):
+            wait_for("the first rounds", lambda: p.poll() is not None or descendants(p.pid, "actord-learner"))
+            time.sleep(0.5)
+            seen.update(ours("/thread-"))
+            killer(p)
+
+        run("hopper", "Distribution.Policy=fused", "Learner.Threads=2", "Job.StopSteps=60000", "Job.StopReturn=", during=during, ok=False)
+        equal(len(killer.killed), 1, "processes killed")
+    wait_for("the end of every cgroup", lambda: not ours() - before, 5)
+    if not seen - before:
+        raise Skip("no threaded cgroup can be made here")
+
+
 @story("what was metered is what the job's cgroup says, within 1 %")
 def books():
     r = run("hopper", "Scaling.Actors=2", "Job.StopSteps=60000")

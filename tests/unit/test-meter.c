@@ -13,6 +13,7 @@
 #include "include/record.h"
 #include "include/sandbox.h"
 #include "invoker/cgroup.h"
+#include "invoker/divide.h"
 #include "invoker/meter.h"
 #include "invoker/worker.h"
 
@@ -117,6 +118,47 @@ static void test_peak(void) {
         close(proc);
 }
 
+/* Where the kernel has no threaded cgroups, here in a directory that is none, all is left as it was. */
+static void test_threads_absent(void) {
+        g_autofree char *path = g_dir_make_tmp("test-meter-XXXXXX", NULL);
+        int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        Leaf leaf = { .fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .freeze_fd = -EBADF };
+        const Leaf none = LEAF_EMPTY;
+        ThreadMeters meters = {};
+
+        g_assert_cmpint(thread_meters_init(&leaf, proc, getpid(), 1, &meters), ==, -ENOENT);
+        g_assert_cmpint(thread_meters_init(&leaf, proc, getpid(), 2, &meters), ==, -ESRCH);
+        g_assert_cmpint(thread_meters_init(&none, proc, getpid(), 1, &meters), ==, -EOPNOTSUPP);
+        g_assert_cmpuint(meters.n, ==, 0);
+        thread_meters_done(&meters, &leaf);
+        close(leaf.fd);
+        close(proc);
+        g_assert_cmpint(rmdir(path), ==, 0);
+}
+
+static void test_divide(void) {
+        uint64_t claims[] = { 1, 7, 3, CLAIM_NONE, 0, 9, CLAIM_NONE - 1, 5, 0, 0 };
+
+        /* The even ones: what a liar claims is not his if it is not there, and the whole reading goes to somebody. */
+        divide_reading(1000, 0, 2, 10, claims);
+        g_assert_cmpuint(claims[0] + claims[2] + claims[4] + claims[6] + claims[8], ==, 1000);
+        g_assert_cmpuint(claims[6], >=, 999);
+        /* The odd ones, without the one that was not asked for. */
+        divide_reading(2100, 1, 2, 10, claims);
+        g_assert_cmpuint(claims[1], ==, 700);
+        g_assert_cmpuint(claims[3], ==, CLAIM_NONE);
+        g_assert_cmpuint(claims[5], ==, 900);
+        g_assert_cmpuint(claims[7], ==, 500);
+        g_assert_cmpuint(claims[9], ==, 0);
+
+        memset(claims, 0, sizeof(claims));
+        divide_reading(100, 0, 4, 10, claims);
+        g_assert_cmpuint(claims[0], ==, 33);
+        g_assert_cmpuint(claims[4], ==, 33);
+        g_assert_cmpuint(claims[8], ==, 34);
+        g_assert_cmpuint(claims[1], ==, 0);
+}
+
 static void test_cpuset(void) {
         setting_cpuset cpus = {};
         char text[128];
@@ -176,6 +218,8 @@ int main(int argc, char **argv) {
         g_test_add_func("/meter/status", test_status);
         g_test_add_func("/meter/telescope", test_telescope);
         g_test_add_func("/meter/peak", test_peak);
+        g_test_add_func("/threads/absent", test_threads_absent);
+        g_test_add_func("/threads/divide", test_divide);
         g_test_add_func("/cgroup/cpuset", test_cpuset);
         g_test_add_func("/worker/ended", test_ended);
         g_test_add_func("/worker/claims", test_claims);
