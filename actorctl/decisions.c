@@ -23,7 +23,9 @@ static int add(GArray *counts, double round, double actors, double taken) {
         if (!(round > counts->len) || round != trunc(round) || !(actors >= 1) || !(actors <= ACTORS_MAX) ||
                         (counts->len == 0 && round != 1))
                 return -EINVAL;
-        if (!isnan(taken) && (!(taken >= 0) || !(taken < ACTORS_MAX)))
+        if (actors != trunc(actors))
+                return -EINVAL;
+        if (!isnan(taken) && (!(taken >= 0) || !(taken < ACTORS_MAX) || taken != trunc(taken)))
                 return -EINVAL;
         if (round > COUNTS_MAX)
                 return -E2BIG;
@@ -101,11 +103,15 @@ int decisions_of_job(Connection *connection, const char *path, GArray **ret_coun
         return 0;
 }
 
-/* NaN: there is none. */
+/* NaN: there is none. What is no number is none that may stand here. */
 static double number_of(JsonObject *object, const char *name) {
         JsonNode *node = json_object_get_member(object, name);
+        GType type;
 
-        return node && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : NAN;
+        if (!node || JSON_NODE_HOLDS_NULL(node))
+                return NAN;
+        type = json_node_get_value_type(node);
+        return type == G_TYPE_INT64 || type == G_TYPE_DOUBLE ? json_node_get_double(node) : -1;
 }
 
 static int add_element(JsonNode *node, GArray *counts) {

@@ -109,10 +109,13 @@ static void print_text(const Options *options, const Graph *graph, const Distrib
 
         pager_open(options);
         printf("%s:\n%s.\n", policy, row->help);
-        if (why)
-                printf("It is what auto begins with, since %s.\n%s", why,
-                                measures ? "The job's first rounds are measured; what they are bound by decides.\n"
-                                         : "");
+        if (why) {
+                g_autofree char *begins = g_strdup_printf("It is what auto begins with, since %s.", why);
+
+                print_wrapped("", "  ", begins);
+                printf("%s", measures ? "The job's first rounds are measured; what they are bound by decides.\n"
+                                      : "");
+        }
         printf("An update waits for %s%s%s.\n\n", barrier_to_string(graph->round_barrier),
                         distribution_serves(row) ? ", serving a step for " : "",
                         distribution_serves(row) ? barrier_to_string(graph->inference_barrier) : "");

@@ -22,11 +22,16 @@
 #include "lib/fd.h"
 #include "lib/settings.h"
 
-static bool names_sheet(const Submission *s) {
+static bool is_overridden(const Submission *s, const char *key) {
         for (guint i = 0; i < s->overrides->len; i++)
-                if (g_str_equal(g_array_index(s->overrides, SettingOverride, i).key, "Billing.PriceSheet"))
+                if (g_str_equal(g_array_index(s->overrides, SettingOverride, i).key, key))
                         return true;
-        return settings_locate(s->text, "Billing", "PriceSheet") > 0;
+        return false;
+}
+
+static bool names_sheet(const Submission *s) {
+        return is_overridden(s, "Billing.PriceSheet") ||
+               settings_locate(s->text, "Billing", "PriceSheet") > 0;
 }
 
 static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) {
@@ -53,15 +58,18 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
 
 static int check_scheduler(Submission *s, sd_bus_error *error) {
         g_autofree char *message = NULL;
+        bool overridden = is_overridden(s, "Scaling.Policy");
 
         if (s->purpose == LAUNCH_EVALUATE && s->n_scheduler_data > 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "An evaluation has no scheduler, and brings no data for one.");
-        if (s->purpose != LAUNCH_EVALUATE &&
-                        scheduler_check(&s->settings, s->scheduler_data, s->n_scheduler_data, &message) < 0)
-                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Scaling] %s", s->file_name,
-                                settings_locate(s->text, "Scaling", "Policy"), message);
-        return 0;
+        if (s->purpose == LAUNCH_EVALUATE ||
+                        scheduler_check(&s->settings, s->scheduler_data, s->n_scheduler_data, &message) >= 0)
+                return 0;
+        if (overridden)
+                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "--set: [Scaling] %s", message);
+        return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [Scaling] %s", s->file_name,
+                        settings_locate(s->text, "Scaling", "Policy"), message);
 }
 
 static int check_sheet(Submission *s, sd_bus_error *error) {

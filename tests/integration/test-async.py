@@ -133,7 +133,11 @@ def replayed():
     rows[9].update(actors=1, taken=rows[8]["taken"])
     json.dump(rows, open(file, "w"))
     p = policy(*SETS, "Scaling.MaxActors=4", *SHORT, f"Scaling.Policy=replay:{file}", ok=False)
-    assert p.status != 0 and f"round 10 took actor {rows[8]['taken']}, which did not act then" in p.err, p.err
+    assert p.status != 0 and f"round 10 took actor {rows[8]['taken']}, which did not act then" in p.err and p.err.splitlines()[-1].startswith("--set"), p.err
+    for wrong in {"taken": "x"}, {"taken": 1.5}, {"taken": -1}, {"actors": 2.5}, {"actors": None}:
+        json.dump([{**rows[0], **wrong}], open(file, "w"))
+        p = policy(*SETS, "Scaling.MaxActors=4", *SHORT, f"Scaling.Policy=replay:{file}", ok=False)
+        assert p.status != 0 and "not the decisions of a job" in p.err, (wrong, p.err)
 
 
 @story("a daemon's job of metered times is repeated by its number, and shows on the bus and as a table whom each round took")
@@ -194,6 +198,9 @@ def refused_():
         assert r.status == 2 and all(w in r.err for w in want) and len(r.err.splitlines()) == 1, r.err
     r = ctl("graph", impala, "--policy", "async")
     assert r.status == 0 and "whoever is ready" in r.out, r.out
+    for word in "async", "central", "auto":
+        r = ctl("graph", impala, "--policy", word)
+        assert r.status == 0 and max(map(len, r.out.splitlines())) <= 80, r.out
 
 
 tell()
