@@ -22,7 +22,7 @@
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
         X("iot5g-continuous", "", "the same in continuous amounts", NAN,                                   \
                         "TargetLogBER BandwidthWeight PowerWeight ShadowingStd")                           \
-        X("faas", "", "scale a function, with faas:N of N+1", NAN, "Neighbours SLOSec")                    \
+        X("faas", "", "scale a function among others: faas:N", NAN, "Neighbours SLOSec")                   \
         X("two-ponds", "", "keep two storm ponds from flooding", NAN, "StormScale FloodWeight")            \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                            \
                         "Engine ForwardRewardWeight CtrlCostWeight HealthyReward "                         \

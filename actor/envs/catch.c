@@ -3,6 +3,7 @@
  * "Recurrent Models of Visual Attention" (Mnih et al., 2014) in the size that bsuite gave it. What is seen is the board as an image of bytes,
  * 255 where ball and paddle are, 0 elsewhere: the smallest task that is learned from pixels. */
 #include <math.h>
+#include <stdio.h>
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
@@ -18,7 +19,7 @@ typedef struct Catch {
 } Catch;
 
 static const EnvOption catch_options[] = {
-        { "ImageSize", ENV_OPTION_NUMBER, offsetof(Catch, image_size), 0, IMAGE_SIZE_MAX },
+        { "ImageSize", ENV_OPTION_WHOLE, offsetof(Catch, image_size), 0, IMAGE_SIZE_MAX },
 };
 
 static int catch_init(void *instance, const ActordOption *options, uint32_t n_options) {
@@ -29,8 +30,11 @@ static int catch_init(void *instance, const ActordOption *options, uint32_t n_op
                         n_options, instance);
         if (r < 0)
                 return r;
-        if (game->image_size != floor(game->image_size) || (game->image_size > 0 && game->image_size < ROWS))
+        if (game->image_size > 0 && game->image_size < ROWS) {
+                (void) fprintf(stderr, "[Environment] ImageSize=%g: it must be 0, or at least %d\n",
+                                game->image_size, ROWS);
                 return -EINVAL;
+        }
 
         game->height = game->image_size > 0 ? (uint32_t) game->image_size : ROWS;
         game->width = game->image_size > 0 ? (uint32_t) game->image_size : COLUMNS;

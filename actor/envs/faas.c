@@ -71,20 +71,16 @@ typedef struct Faas {
 } Faas;
 
 static const EnvOption faas_options[] = {
-        { FAAS_NEIGHBOURS_KEY, ENV_OPTION_NUMBER, offsetof(Faas, neighbours), 0, N_FUNCTIONS_MAX - 1 },
+        { FAAS_NEIGHBOURS_KEY, ENV_OPTION_WHOLE, offsetof(Faas, neighbours), 0, N_FUNCTIONS_MAX - 1 },
         { "SLOSec", ENV_OPTION_NUMBER, offsetof(Faas, slo_seconds), 0, 3600 },
 };
 
 static int faas_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Faas *f = instance;
-        int r;
 
         *f = (Faas){ .neighbours = 4, .slo_seconds = 2 };
-        r = env_options_parse(
+        return env_options_parse(
                         faas_options, sizeof(faas_options) / sizeof(faas_options[0]), options, n_options, f);
-        if (r < 0)
-                return r;
-        return f->neighbours == floor(f->neighbours) ? 0 : -EINVAL;
 }
 
 static int n_functions(const Faas *f) {

@@ -7,12 +7,18 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "include/actord/env.h"
 
-typedef enum EnvOptionKind { ENV_OPTION_NUMBER, ENV_OPTION_BOOL, ENV_OPTION_WORD } EnvOptionKind;
+typedef enum EnvOptionKind {
+        ENV_OPTION_NUMBER,
+        ENV_OPTION_WHOLE,
+        ENV_OPTION_BOOL,
+        ENV_OPTION_WORD,
+} EnvOptionKind;
 
 typedef struct EnvOption {
         const char *key;
@@ -50,6 +56,8 @@ static inline int env_option_parse_number(const EnvOption *row, const char *valu
                 return -EINVAL;
         if (!(x >= row->low && x <= row->high)) /* written so that a NaN is refused */
                 return -EINVAL;
+        if (row->kind == ENV_OPTION_WHOLE && x != floor(x))
+                return -EINVAL;
 
         *ret = x;
         return 0;
@@ -80,12 +88,46 @@ static inline int env_option_apply(
                         return 0;
 
                 switch (rows[i].kind) {
-                case ENV_OPTION_NUMBER: return env_option_parse_number(&rows[i], option->value, place);
+                case ENV_OPTION_NUMBER:
+                case ENV_OPTION_WHOLE: return env_option_parse_number(&rows[i], option->value, place);
                 case ENV_OPTION_BOOL: return env_option_parse_bool(option->value, place);
                 case ENV_OPTION_WORD: return env_option_parse_word(&rows[i], option->value, place);
                 }
         }
         return -EINVAL;
+}
+
+/* What the value of a key that there is should have been, as a sentence on stderr: a number alone does not tell the user which
+ * of the keys was meant. A key that there is not is found before, where the job file is read. */
+static inline void env_option_explain(const EnvOption *rows, size_t n_rows, const ActordOption *option) {
+        if (!env_option_valid(option))
+                return;
+
+        for (size_t i = 0; i < n_rows; i++) {
+                const EnvOption *row = &rows[i];
+
+                if (strcmp(row->key, option->key) != 0)
+                        continue;
+                (void) fprintf(stderr, "[Environment] %s=%s: it must be ", row->key, option->value);
+                switch (row->kind) {
+                case ENV_OPTION_NUMBER:
+                        (void) fprintf(stderr, "a number from %.10g to %.10g\n", row->low, row->high);
+                        break;
+                case ENV_OPTION_WHOLE:
+                        (void) fprintf(stderr, "a whole number from %.10g to %.10g\n", row->low, row->high);
+                        break;
+                case ENV_OPTION_BOOL: (void) fprintf(stderr, "yes or no\n"); break;
+                case ENV_OPTION_WORD:
+                        for (size_t j = 0; row->words[j]; j++)
+                                (void) fprintf(stderr, "%s%s",
+                                                j == 0              ? ""
+                                                : row->words[j + 1] ? ", "
+                                                                    : " or ",
+                                                row->words[j]);
+                        (void) fprintf(stderr, "\n");
+                        break;
+                }
+        }
 }
 
 static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const ActordOption *options,
@@ -94,8 +136,10 @@ static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const 
                 int r;
 
                 r = env_option_apply(rows, n_rows, &options[i], target);
-                if (r < 0)
+                if (r < 0) {
+                        env_option_explain(rows, n_rows, &options[i]);
                         return r;
+                }
         }
         return 0;
 }

@@ -142,6 +142,12 @@ def wrong_input():
                         (["list", "--steps", "3"], "--steps"), (["show", "CartPole-v1", "--actions", "zero"], "--actions"), (["bench"], "env takes")]:
         r = ctl("env", *words)
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.out, r.err)
+    for name, option, want in [("faas", "Neighbours=2.5", "Neighbours=2.5: it must be a whole number from 0 to 15"),
+                               ("Pendulum-v1", "Gravity=x", "Gravity=x: it must be a number from -1000 to 1000"),
+                               ("LunarLander-v3", "EnableWind=maybe", "EnableWind=maybe: it must be yes or no"),
+                               ("Catch-v0", "ImageSize=5", "ImageSize=5: it must be 0, or at least 10")]:
+        r = ctl("env", "show", name, "--set", option)
+        assert r.status == 2 and want in r.err and not r.out, (name, option, r.status, r.out, r.err)
     r = ctl("env", "rollout", "Pendulum-v1", "--actions", file("[1, 2]\n"))
     assert r.status == 2 and "is 1" in r.err, r.err
     r = ctl("env", "rollout", "CartPole-v1", "--actions", file("1\n7\n"))

@@ -77,6 +77,7 @@ def settings():
     assert "only Environment=gym:ID and stormwater" in text, text
     text = run(job(), "Distribution.Policy=fused", ok=False).err
     assert "EPA SWMM" in text and "the learner's memory" in text, text
+    assert "Controller=lazy: it must be agent, passive or rules" in run(job("theta", "Controller=lazy"), ok=False).err
     assert "does not take this key" in run(job("tidal", "FloodWeight=3"), ok=False).err
 
 

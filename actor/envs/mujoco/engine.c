@@ -83,7 +83,7 @@ static int mujoco_parse(const MujocoTask *task, int version, const ActordOption 
 
                 r = mujoco_take_engine(option);
                 if (r == 0)
-                        r = env_option_apply(task->options, n, option, ret);
+                        r = env_options_parse(task->options, n, option, 1, ret);
                 if (r < 0)
                         return r;
         }

@@ -42,7 +42,7 @@ static const char *const actions_words[] = { "openings", "fine", NULL };
 
 static const EnvOption stormwater_options[] = {
         { "Storms", ENV_OPTION_WORD, offsetof(Stormwater, storms), .words = storms_words },
-        { "Storm", ENV_OPTION_NUMBER, offsetof(Stormwater, storm), 0, N_HELD_OUT },
+        { "Storm", ENV_OPTION_WHOLE, offsetof(Stormwater, storm), 0, N_HELD_OUT },
         { "Controller", ENV_OPTION_WORD, offsetof(Stormwater, controller), .words = controller_words },
         { "Actions", ENV_OPTION_WORD, offsetof(Stormwater, actions), .words = actions_words },
         { "Forecast", ENV_OPTION_BOOL, offsetof(Stormwater, forecast) },
@@ -53,13 +53,9 @@ static int stormwater_init(
                 Stormwater *s, const Task *task, const ActordOption *options, uint32_t n_options) {
         /* Floods have their own weight in the other task's reward. */
         size_t n = sizeof(stormwater_options) / sizeof(stormwater_options[0]) - (task == &tidal_task);
-        int r;
 
         *s = (Stormwater){ .task = task, .flood_weight = 1e6, .forecast = true };
-        r = env_options_parse(stormwater_options, n, options, n_options, s);
-        if (r < 0)
-                return r;
-        return s->storm == floor(s->storm) ? 0 : -EINVAL;
+        return env_options_parse(stormwater_options, n, options, n_options, s);
 }
 
 static int stormwater_spec(
