@@ -176,8 +176,8 @@ static ExitStatus take_metrics(const Reader *reader, const char *key, const char
                         known[i] = metric_to_string(i);
                 nearest = nearest_word(*word, known);
                 return wrong(reader, "Experiment", key, "there is no metric %s%s%s%s", *word,
-                                nearest ? " (did you mean " : "; see actorctl(1)", nearest ? nearest : "",
-                                nearest ? "?)" : "");
+                                nearest ? " (did you mean " : "; see actord-experiment(5)",
+                                nearest ? nearest : "", nearest ? "?)" : "");
         }
         return STATUS_OK;
 }

@@ -100,6 +100,16 @@ static char *path_of(const Submission *submission, const char *key, const char *
         return g_build_filename(directory, name, NULL);
 }
 
+/* Says where a path of the job file was looked for: it is not there when the file is a checkpoint, or was moved. */
+static char *missing(const Submission *submission, const char *what, const char *path, const char *key,
+                const char *example) {
+        const char *reason = g_strerror(errno);
+
+        if (submission->no_file || is_overridden(submission, key))
+                return g_strdup_printf("%s: %s", what, reason);
+        return g_strdup_printf("%s: %s: %s; name it by --set %s=%s", what, path, reason, key, example);
+}
+
 static ExitStatus open_environment(Submission *submission) {
         g_autofree char *path = NULL, *reason = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -110,7 +120,8 @@ static ExitStatus open_environment(Submission *submission) {
         path = path_of(submission, "Job.Environment", submission->settings.environment);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0)
-                reason = g_strdup_printf("the plugin cannot be opened: %s", g_strerror(errno));
+                reason = missing(submission, "the plugin cannot be opened", path, "Job.Environment",
+                                "./FILE.so");
         else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 reason = g_strdup("the plugin is not a regular file");
         if (reason) {
@@ -133,7 +144,8 @@ static ExitStatus open_python(Submission *submission) {
         configuration = g_build_filename(path, "pyvenv.cfg", NULL);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                reason = g_strdup_printf("the virtual environment cannot be opened: %s", g_strerror(errno));
+                reason = missing(submission, "the virtual environment cannot be opened", path,
+                                "Actor.Python", "DIRECTORY; `python3 -m venv DIRECTORY` makes one");
         else if (access(configuration, R_OK) < 0)
                 reason = g_strdup(
                                 "this directory is no virtual environment: it has no pyvenv.cfg; make one with "
@@ -155,7 +167,8 @@ static ExitStatus open_model(Submission *submission) {
         struct stat st;
 
         if (stat(path, &st) < 0 || access(path, R_OK) < 0)
-                reason = g_strdup_printf("the model cannot be read: %s", g_strerror(errno));
+                reason = missing(submission, "the model cannot be read", path, "Job.Environment",
+                                "mujoco:FILE.xml");
         else if (!S_ISREG(st.st_mode))
                 reason = g_strdup("the model is not a regular file");
         else if (fd < 0)

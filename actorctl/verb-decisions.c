@@ -37,7 +37,11 @@ static ExitStatus check(Connection *connection, const char *path, const char *jo
                 return STATUS_FAILED;
         }
         if (round == 0) {
-                printf("%" G_GUINT64_FORMAT " decisions of job %s follow from their inputs\n", n, job);
+                if (n == 1)
+                        printf("1 decision of job %s follows from its inputs\n", job);
+                else
+                        printf("%" G_GUINT64_FORMAT " decisions of job %s follow from their inputs\n", n,
+                                        job);
                 return STATUS_OK;
         }
         complain("job %s, round %" G_GUINT64_FORMAT

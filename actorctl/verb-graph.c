@@ -106,6 +106,7 @@ static uint64_t hand_overs(const Graph *graph) {
 static void print_text(const Options *options, const Graph *graph, const Distribution *row,
                 const char *policy, const char *why, bool measures) {
         g_autoptr(Table) fragments = fragments_table(graph, row), edges = edges_table(graph);
+        uint64_t n = hand_overs(graph);
 
         pager_open(options);
         printf("%s:\n%s.\n", policy, row->help);
@@ -123,9 +124,9 @@ static void print_text(const Options *options, const Graph *graph, const Distrib
         printf("\n");
         table_print(edges, options, NULL);
         printf("\nTensors cross processes %" G_GUINT64_FORMAT
-               " times a round, gradients not counted; those without\n"
+               " time%s a round, gradients not counted; those without\n"
                "THROUGH stay in one process.\n",
-                        hand_overs(graph));
+                        n, n == 1 ? "" : "s");
         pager_close();
 }
 
