@@ -95,7 +95,6 @@ def theirs(task, rain, phase, actions):
                     solver.link_get_result(stream, LinkResult.FLOW) if task.flow else 0.0)
 
         elapsed = 0.0
-        elapsed = 0.0
         for x in valves:
             solver.link_set_target_setting(x, task.opening)
         yield task.observe(*read(), [task.opening] * 2, rain, phase, 0), None
