@@ -13,13 +13,13 @@
 
 static void row(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void row(const char *name, const char *format, ...) {
+        g_autofree char *first = g_strdup_printf("%14s: ", name), *text = NULL;
         va_list arguments;
 
-        printf("%14s: ", name);
         va_start(arguments, format);
-        vprintf(format, arguments);
+        text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
-        printf("\n");
+        print_wrapped(first, "                ", text);
 }
 
 static void row_time(const char *name, uint64_t usec) {
