@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include "include/launch.h"
 #include "lib/environments.h"
@@ -102,6 +103,8 @@ void job_distribute(Job *job) {
                                         .n_cpus = count_cpus(),
                         },
                         &choice);
+        free(job->row.distribution);
+        free(job->row.distribution_reason);
         job->row.distribution = strdup(choice_distribution_to_string(choice.distribution));
         job->row.distribution_reason = strdup(choice.why);
         job->row.n_learners = choice.n_learners;
