@@ -157,7 +157,7 @@ def on_the_bus():
         taken = [row[names.index("taken")] for row in rows]
         equal((len(taken), set(taken)), (64, {0, 1, 2, 3}), "rounds, and whom they took")
         assert "TAKEN" in ctl_("decisions", job).splitlines()[0]
-        assert "1 decisions" in ctl_("decisions", job, "--check")
+        assert "1 decision of" in ctl_("decisions", job, "--check")
         again = int(ctl_("submit", conf, *words, "--set", f"Scaling.Policy=replay:{job}"))
         assert bus.ended(again) == "finished"
         equal(bus.get(again, "PolicySHA256"), bus.get(job, "PolicySHA256"), "policies")

@@ -74,7 +74,7 @@ def schedulers():
 
 @story("whoever is killed while the job is measured or moves, the policy is the same")
 def killed():
-    sets = (*JOB_SETS, LEARNER_BOUND, "Checkpoint.IntervalSec=0.1", "Actor.RolloutSteps=256", "Job.StopSteps=120000")
+    sets = (*JOB_SETS, LEARNER_BOUND, "Checkpoint.IntervalSec=0.1", "Actor.RolloutSteps=256", "Job.StopSteps=400000")
     want = run("cartpole", *sets, COARSE, seed=7).policy_sha256
     for comm, low, high, most in ("actord-learner", 0.3, 0.5, 2), ("actord-invoker", 0.4, 0.6, 2), ("actord-actor", 0.05, 0.2, 8):
         killer = Killer(comm, low=low, high=high, most=most)

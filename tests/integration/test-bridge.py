@@ -297,7 +297,7 @@ def missing():
     text = refused("gym:CartPole-v1", python=empty)
     assert f"Python={empty}: this virtual environment has no package numpy" in text, text
     assert "it has no pyvenv.cfg" in refused("gym:CartPole-v1", python=STATE)
-    assert "cannot be opened: No such file" in refused("gym:CartPole-v1", python=STATE + "/none")
+    assert f"cannot be opened: {STATE}/none: No such file" in refused("gym:CartPole-v1", python=STATE + "/none")
     os.rename(glob.glob(empty + "/lib/python3*")[0], empty + "/lib/python3.1")
     text = refused("gym:CartPole-v1", python=empty)
     assert "is of python3.1, and this actord has python3." in text, text
