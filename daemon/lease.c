@@ -5,12 +5,7 @@
 #include "daemon/lease.h"
 
 #include <assert.h>
-
-static uint64_t saturating_add(uint64_t a, uint64_t b) {
-        uint64_t sum;
-
-        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
+#include "lib/saturate.h"
 
 void lease_make(const LeaseInput *input, Plan *ret) {
         bool one;

@@ -11,17 +11,13 @@
 #include <math.h>
 #include <string.h>
 #include "lib/clock.h"
+#include "lib/saturate.h"
 
 #define GB_SECOND     (1024.0 * 1e6) /* in MiB x microseconds; a GB is 2^30 bytes, as functions are sold */
 #define JOULE_PER_KWH 3.6e6
 
-static uint64_t clamp_u64(unsigned __int128 x) {
-        return x > UINT64_MAX ? UINT64_MAX : (uint64_t) x;
-}
-
 static void add(uint64_t *sum, uint64_t x) {
-        if (__builtin_add_overflow(*sum, x, sum))
-                *sum = UINT64_MAX;
+        *sum = saturating_add(*sum, x);
 }
 
 static uint64_t round_up(uint64_t nsec, double granularity_msec) {
@@ -29,7 +25,7 @@ static uint64_t round_up(uint64_t nsec, double granularity_msec) {
 
         if (g <= 1 || nsec % g == 0)
                 return nsec;
-        return clamp_u64((unsigned __int128) nsec + (g - nsec % g));
+        return saturate_u64((unsigned __int128) nsec + (g - nsec % g));
 }
 
 /* What an actor or the learner allocates beside memory, in thousandths: vCPUs, or one function of a server. */
@@ -55,8 +51,8 @@ static Stretch stretch_make(uint64_t nsec, uint64_t permille, uint64_t memory_by
                  mib = (memory_bytes >> 20) + (memory_bytes % (1u << 20) > 0);
 
         return (Stretch){
-                .billed_nsec = clamp_u64((unsigned __int128) nsec * permille / 1000),
-                .mib_usec = clamp_u64((unsigned __int128) usec * mib),
+                .billed_nsec = saturate_u64((unsigned __int128) nsec * permille / 1000),
+                .mib_usec = saturate_u64((unsigned __int128) usec * mib),
         };
 }
 
@@ -89,7 +85,7 @@ static void rollout_add(
         uint64_t permille = allocation_permille(sheet, settings, false);
         uint64_t bytes = reserved_bytes(settings, record, false);
         uint64_t start_usec = record->cold ? settings->cold_usec : settings->warm_usec;
-        uint64_t start_nsec = clamp_u64((unsigned __int128) start_usec * 1000);
+        uint64_t start_nsec = saturate_u64((unsigned __int128) start_usec * 1000);
         uint64_t whole_nsec = round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                  execution_nsec;
 

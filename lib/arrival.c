@@ -5,12 +5,7 @@
 #include <assert.h>
 
 #include "lib/clock.h"
-
-static uint64_t later(uint64_t a, uint64_t b) {
-        uint64_t sum;
-
-        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
+#include "lib/saturate.h"
 
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version) {
@@ -50,7 +45,7 @@ uint32_t arrival_next(const Arrival *arrival, const JobSettings *settings, uint6
         warm_nsec = clock_invocation_nsec(settings, 0, n_steps, false);
         for (uint32_t a = 0; a < settings_actors_max(settings); a++) {
                 const Flight *flight = &arrival->flights[a];
-                uint64_t nsec = later(
+                uint64_t nsec = saturating_add(
                                 flight->started_nsec, flight->state == FLIGHT_COLD ? cold_nsec : warm_nsec);
 
                 if (!arrival_acts(arrival, a) || (first != UINT32_MAX && nsec >= first_nsec))
@@ -68,8 +63,8 @@ uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, u
         assert(arrival_acts(arrival, actor));
 
         before_nsec = arrival->free_nsec;
-        came_nsec = later(flight->started_nsec, rollout_nsec);
-        arrival->free_nsec = later(came_nsec > before_nsec ? came_nsec : before_nsec, update_nsec);
+        came_nsec = saturating_add(flight->started_nsec, rollout_nsec);
+        arrival->free_nsec = saturating_add(came_nsec > before_nsec ? came_nsec : before_nsec, update_nsec);
         *flight = (Flight){ .state = FLIGHT_IDLE };
         return arrival->free_nsec - before_nsec;
 }

@@ -6,20 +6,13 @@
 #include <assert.h>
 
 #include "lib/algorithms.h"
+#include "lib/saturate.h"
 
 /* One vCPU of AWS Lambda, in its documentation's words "at 1,769 MB". */
 #define BYTES_PER_VCPU (1769ull << 20)
 
-static uint64_t clamp_u64(unsigned __int128 x) {
-        return x > UINT64_MAX ? UINT64_MAX : (uint64_t) x;
-}
-
-static uint64_t saturating_add(uint64_t a, uint64_t b) {
-        return clamp_u64((unsigned __int128) a + b);
-}
-
 static uint64_t saturating_multiply(uint64_t a, uint64_t b) {
-        return clamp_u64((unsigned __int128) a * b);
+        return saturate_u64((unsigned __int128) a * b);
 }
 
 /* count * unit_usec in whole nanoseconds. */
@@ -40,7 +33,7 @@ uint64_t clock_share_permille(const JobSettings *settings) {
         if (settings_present(settings, SETTING_Actor_CPUQuota))
                 share = settings->cpu_quota_permille;
         else
-                share = clamp_u64((unsigned __int128) settings->memory_max_bytes * 1000 / BYTES_PER_VCPU);
+                share = saturate_u64((unsigned __int128) settings->memory_max_bytes * 1000 / BYTES_PER_VCPU);
 
         return share > 0 ? share : 1;
 }
@@ -59,7 +52,7 @@ uint64_t clock_invocation_nsec(const JobSettings *settings, uint64_t cpu_nsec, u
                 share = 1000;
 
         start_nsec = saturating_multiply(cold ? settings->cold_usec : settings->warm_usec, 1000);
-        return saturating_add(start_nsec, clamp_u64((unsigned __int128) cpu_nsec * 1000 / share));
+        return saturating_add(start_nsec, saturate_u64((unsigned __int128) cpu_nsec * 1000 / share));
 }
 
 uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_nsec, uint64_t n_rows) {

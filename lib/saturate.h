@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sums that stop at the largest number: what is beyond all bounds stays there, and never comes back as little. */
+#pragma once
+
+#include <stdint.h>
+
+static inline uint64_t saturate_u64(unsigned __int128 x) {
+        return x > UINT64_MAX ? UINT64_MAX : (uint64_t) x;
+}
+
+static inline uint64_t saturating_add(uint64_t a, uint64_t b) {
+        return saturate_u64((unsigned __int128) a + b);
+}
