@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include "daemon/fleet.h"
+#include "daemon/reply.h"
 #include "daemon/sheets.h"
 #include "include/bus.h"
 #include "include/launch.h"
@@ -13,18 +14,9 @@
 
 DEFINE_CLEANUP(PriceSheet *, price_sheet_free)
 
-static int reply_rows(sd_bus_message *reply, int r) {
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        if (r >= 0)
-                r = sd_bus_send(NULL, reply, NULL);
-        (void) sd_bus_message_unref(reply);
-        return r < 0 ? r : 1;
-}
-
 int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         Bill bill;
         int r;
 
@@ -60,7 +52,7 @@ static int append_estimate(sd_bus_message *reply, const Job *job, uint32_t row) 
 
 int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
         r = sd_bus_message_new_method_return(m, &reply);
@@ -128,9 +120,5 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                 for (char **sheet = sheets; r >= 0 && *sheet; sheet++)
                         r = add_sheet(reply, job, *sheet, false, error);
         }
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        if (r >= 0)
-                r = sd_bus_send(NULL, reply, NULL);
-        return r < 0 ? r : 1;
+        return reply_rows(reply, r);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "daemon/reply.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -54,6 +55,7 @@ int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret,
         return ledger_decisions(job->manager->ledger, job->row.id, after, most, ret, ret_n);
 }
 
+/* The list stays open, for reply_rows(). */
 static int append_rows(sd_bus_message *reply, const LedgerDecision *decisions, size_t n) {
         double row[N_NAMES];
         int r;
@@ -63,7 +65,7 @@ static int append_rows(sd_bus_message *reply, const LedgerDecision *decisions, s
                 decision_row(&decisions[i], row);
                 r = sd_bus_message_append_array(reply, 'd', row, sizeof(row));
         }
-        return r < 0 ? r : sd_bus_message_close_container(reply);
+        return r;
 }
 
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -91,5 +93,5 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
                 r = sd_bus_message_close_container(reply);
         if (r >= 0)
                 r = append_rows(reply, decisions, n);
-        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+        return reply_rows(reply, r);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "daemon/access.h"
 #include "daemon/files.h"
+#include "daemon/reply.h"
 #include "daemon/series.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
@@ -179,16 +180,9 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
-static int reply_message(sd_bus_message *reply, int r) {
-        if (r >= 0)
-                r = sd_bus_send(NULL, reply, NULL);
-        (void) sd_bus_message_unref(reply);
-        return r < 0 ? r : 1;
-}
-
 static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const SettingRow *row;
         int r;
 
@@ -205,9 +199,7 @@ static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *
         for (uint32_t i = 0; r >= 0 && i < job->settings.n_options && i < OPTIONS_MAX; i++)
                 r = sd_bus_message_append(reply, "(sssb)", "Environment", job->settings.options[i].key,
                                 job->settings.options[i].value, 1);
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return reply_message(reply, r);
+        return reply_rows(reply, r);
 }
 
 /* A job's text may hold what its owner tells nobody else. */
@@ -242,7 +234,7 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
 
 static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_free_ LedgerRound *rounds = NULL;
         size_t n = 0;
         int r;
@@ -262,9 +254,7 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
                                 (double) rounds[i].emulated_nsec / 1e9,
                                 progress_at(&job->progress, rounds[i].round).cost_full);
         }
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return reply_message(reply, r);
+        return reply_rows(reply, r);
 }
 
 static int append_names(sd_bus_message *reply) {
@@ -278,7 +268,7 @@ static int append_names(sd_bus_message *reply) {
 
 static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_free_ LedgerRound *rounds = NULL;
         _cleanup_free_ double *row = NULL;
         size_t n = 0;
@@ -302,15 +292,13 @@ static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *er
                 series_row(&rounds[i], &accrual, row);
                 r = sd_bus_message_append_array(reply, 'd', row, series_columns() * sizeof(*row));
         }
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return reply_message(reply, r);
+        return reply_rows(reply, r);
 }
 
 static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         const Progress *p = &job->progress;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint64_t n, first;
         uint32_t most;
         int r;
@@ -332,9 +320,7 @@ static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *er
                                 fault_to_string(f->fault),
                                 fault_sentence_of(f->actor, f->fault, f->detail, sentence));
         }
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return reply_message(reply, r);
+        return reply_rows(reply, r);
 }
 
 static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_error *error) {

@@ -14,6 +14,7 @@
 #include "daemon/copies.h"
 #include "daemon/job.h"
 #include "daemon/price.h"
+#include "daemon/reply.h"
 #include "daemon/sheets.h"
 #include "daemon/submit.h"
 #include "include/bus.h"
@@ -116,18 +117,9 @@ static int method_get_job(sd_bus_message *m, void *userdata, sd_bus_error *error
         return r < 0 ? r : sd_bus_reply_method_return(m, "o", job->path);
 }
 
-static int send_reply(sd_bus_message *reply, int r) {
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        if (r >= 0)
-                r = sd_bus_send(NULL, reply, NULL);
-        (void) sd_bus_message_unref(reply);
-        return r < 0 ? r : 1;
-}
-
 static int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
         r = sd_bus_message_new_method_return(m, &reply);
@@ -140,7 +132,7 @@ static int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *err
                                 job_state_to_string(job->state), job->row.result, job->settings.environment,
                                 job->settings.description, job->path);
         }
-        return send_reply(reply, r);
+        return reply_rows(reply, r);
 }
 
 static int append_sheet(sd_bus_message *reply, const char *name) {
@@ -160,7 +152,7 @@ static int append_sheet(sd_bus_message *reply, const char *name) {
 
 static int method_list_price_sheets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         g_auto(GStrv) names = sheets_list();
-        sd_bus_message *reply = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
         r = sd_bus_message_new_method_return(m, &reply);
@@ -168,7 +160,7 @@ static int method_list_price_sheets(sd_bus_message *m, void *userdata, sd_bus_er
                 r = sd_bus_message_open_container(reply, 'a', "(sssss)");
         for (char **name = names; r >= 0 && *name; name++)
                 r = append_sheet(reply, *name);
-        return send_reply(reply, r);
+        return reply_rows(reply, r);
 }
 
 static int method_get_price_sheet(sd_bus_message *m, void *userdata, sd_bus_error *error) {
