@@ -150,7 +150,7 @@ static double gradients(const JobSettings *settings, double n_rows) {
         else if (divides && settings->updates == UPDATES_PER_ROUND)
                 n = ceil((double) settings->rollout_steps * settings->envs_per_actor /
                                 settings->minibatch_size);
-        return n * (algorithm_uses(settings->algorithm, SETTING_Learner_Epochs) ? settings->epochs : 1);
+        return n * algorithm_epochs(settings);
 }
 
 static double own_share(const JobSettings *settings, uint32_t n_learners) {

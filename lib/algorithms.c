@@ -96,12 +96,18 @@ uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation
         return __builtin_mul_overflow(n_rows, row_bytes, &n) ? UINT64_MAX : n;
 }
 
+uint32_t algorithm_epochs(const JobSettings *settings) {
+        assert(settings);
+
+        return algorithm_uses(settings->algorithm, SETTING_Learner_Epochs) ? settings->epochs : 1;
+}
+
 double algorithm_passes(const JobSettings *settings) {
         assert(settings);
 
         if (algorithm_row(settings->algorithm)->store == STORE_REPLAY)
                 return settings->train_ratio * settings->minibatch_size;
-        return algorithm_uses(settings->algorithm, SETTING_Learner_Epochs) ? settings->epochs : 1;
+        return algorithm_epochs(settings);
 }
 
 bool algorithm_uses(uint32_t algorithm, Setting setting) {

@@ -30,6 +30,9 @@ uint64_t algorithm_store_bytes(
 /* Steps of each slot in a replay store of ReplaySize=. */
 uint64_t algorithm_replay_steps(const JobSettings *settings);
 
+/* How often an update goes through its data, unless it ends early. */
+uint32_t algorithm_epochs(const JobSettings *settings);
+
 /* How many rows gradients are computed of for each row that actors bring, unless epochs end early. */
 double algorithm_passes(const JobSettings *settings);
 
