@@ -7,6 +7,7 @@
 #include <glib.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "learner/learner.h"
 #include "lib/settings.h"
@@ -127,6 +128,20 @@ static inline Answer bed_learn(Bed *bed, uint64_t update, uint32_t n_actors) {
 
         g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
         return answer;
+}
+
+/* stderr is full of a learner's refusals otherwise. */
+static inline int silence(void) {
+        int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        (void) dup2(null, STDERR_FILENO);
+        (void) close(null);
+        return kept;
+}
+
+static inline void unsilence(int kept) {
+        (void) dup2(kept, STDERR_FILENO);
+        (void) close(kept);
 }
 
 static inline void bed_observe(const Bed *bed, GRand *rand, void *ret_observation) {

@@ -151,20 +151,6 @@ static void test_round_trip(void) {
         place_close(&place);
 }
 
-/* stderr is full of refusals otherwise. */
-static int silence(void) {
-        int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-        (void) dup2(null, STDERR_FILENO);
-        (void) close(null);
-        return kept;
-}
-
-static void unsilence(int kept) {
-        (void) dup2(kept, STDERR_FILENO);
-        (void) close(kept);
-}
-
 static Answer restore_from(const char *more, int fd) {
         Bed bed = {};
         Answer answer;

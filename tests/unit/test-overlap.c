@@ -162,20 +162,6 @@ static void test_overlap(gconstpointer algorithm) {
         bed_close(&after->bed);
 }
 
-/* stderr is full of refusals otherwise. */
-static int silence(void) {
-        int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-        (void) dup2(null, STDERR_FILENO);
-        (void) close(null);
-        return kept;
-}
-
-static void unsilence(int kept) {
-        (void) dup2(kept, STDERR_FILENO);
-        (void) close(kept);
-}
-
 /* Who acts must be able to go on: states, banks and the versions in them are believed after a look. */
 static void test_overlap_damage(void) {
         g_autofree Async *async = g_new0(Async, 1), *again = g_new0(Async, 1);
