@@ -7,13 +7,16 @@ usage: stormwater.py TASK VENV [CHECKPOINT...]      TASK: theta or tidal; VENV h
 For each, the mean over storms of what an episode costs (the return without its sign), and the interquartile mean, with 95 % percentile
 bootstrap intervals (10,000 resamples); of the policies the costs are averaged over seeds first, storm by storm. Then the differences to
 both controllers, storm by storm: negative is better."""
-import json, os, random, subprocess, sys
+import json, os, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "experiments"))
+from intervals import interquartile_mean, interval, mean
+
 ACTORCTL = os.path.join(os.environ.get("ACTORD_BUILD", os.path.join(HERE, "..", "..", "build")), "actorctl")
 STEPS = {"theta": 312, "tidal": 96}
 WEIGHT = {"theta": ["--set", "Environment.FloodWeight=1e6"], "tidal": []}
-N_STORMS, N_RESAMPLES = 20, 10000
+N_STORMS = 20
 
 
 def call(*command):
@@ -31,24 +34,9 @@ def learned(task, venv, checkpoint, storm):
                             "--set", f"Environment.Storm={storm}", *WEIGHT[task]))["return_mean"]
 
 
-def iqm(values):
-    values, cut = sorted(values), len(values) // 4
-    return sum(values[cut:len(values) - cut]) / (len(values) - 2 * cut)
-
-
-def mean(values):
-    return sum(values) / len(values)
-
-
-def interval(values, statistic):
-    draw = random.Random(1)
-    seen = sorted(statistic(draw.choices(values, k=len(values))) for _ in range(N_RESAMPLES))
-    return seen[int(0.025 * N_RESAMPLES)], seen[int(0.975 * N_RESAMPLES) - 1]
-
-
 def show(name, values):
-    for word, statistic in (("mean", mean), ("IQM", iqm)):
-        low, high = interval(values, statistic)
+    for word, statistic in (("mean", mean), ("IQM", interquartile_mean)):
+        low, high = interval(values, statistic, stream=1)
         print(f"{name:24} {word:4} {statistic(values):14.1f}  [{low:.1f}, {high:.1f}]")
 
 

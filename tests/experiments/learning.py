@@ -8,16 +8,15 @@ learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--ch
 table is not that of the results. Each finished run is a line of docs/experiments/TABLE.csv
 at once, which is the only memory there is: a run whose settings are still the same is never repeated. A run is a whole job in one process
 (build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings."""
-import argparse, csv, fcntl, hashlib, os, random, re, subprocess, sys
+import argparse, csv, fcntl, hashlib, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
-from statistics import mean
 from cells import EVALUATION, TABLES
+from intervals import interquartile_mean, interval, mean
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
 COLUMNS = ["row", "seed", "steps", "return", "evaluation", "policy", "settings"]
 RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\nseed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
-RESAMPLES = 10000
 
 
 def overrides(row):
@@ -80,18 +79,6 @@ def run_missing(path, rows, n_seeds, n_jobs, pattern):
         cells = [pool.submit(cell, row, seed) for row in rows if re.search(pattern, row.name) for seed in range(1, n_seeds + 1)]
         for future in cells:
             future.result()
-
-
-def interquartile_mean(values):
-    cut = len(values) // 4
-    return mean(sorted(values)[cut:len(values) - cut])
-
-
-def interval(values):
-    """95 %, percentile bootstrap of the mean over seeds. The stream is fixed: equal values have equal intervals."""
-    stream = random.Random("actord")
-    means = sorted(mean(stream.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
 
 
 def number(value):
