@@ -80,6 +80,12 @@ class Bus:
         answer = self.busctl("call", "org.actord1", path, interface, method, *([signature, *args] if signature else []))
         return answer["data"] if isinstance(answer, dict) else None
 
+    def ctl(self, *words, ok=True):
+        """actorctl, with this daemon."""
+        r = ctl(*map(str, words), "--user", env=self.env, timeout=60)
+        assert not ok or r.status == 0, (words, r.err)
+        return r
+
     def submit(self, text=JOB_TEXT, overrides=(), options=()):
         words = [text, "test.conf", len(overrides), *[w for o in overrides for w in o], 0, len(options), *[w for o in options for w in o]]
         return self.call("/org/actord1", MANAGER, "SubmitJob", "ssa(ss)a{sh}a{sv}", *words)[0]
@@ -141,6 +147,11 @@ def refused(bus, *args, **kinds):
 
 def series(bus, job, after=0, most=1000000):
     names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetSeries", "tu", after, most)
+    return [dict(zip(names, row)) for row in rows]
+
+
+def decisions(bus, job, after=0, most=1000000):
+    names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetDecisions", "tu", after, most)
     return [dict(zip(names, row)) for row in rows]
 
 

@@ -79,11 +79,11 @@ import atexit
 atexit.register(_remove_state)
 
 
-def ctl(*args, during=None, timeout=120, before=()):
+def ctl(*args, during=None, timeout=120, before=(), env=None):
     """Runs actorctl to its end; `during(process)` runs beside it in a thread."""
     start = time.monotonic()
     p = subprocess.Popen([*before, CTL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         stdin=subprocess.DEVNULL, env=environment())
+                         stdin=subprocess.DEVNULL, env=env or environment())
     helper = threading.Thread(target=during, args=(p,), daemon=True) if during else None
     if helper:
         helper.start()

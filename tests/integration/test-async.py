@@ -146,22 +146,16 @@ def on_the_bus():
         conf = bus.dir + "/job.conf"
         shutil.copy(os.path.join(EXAMPLES, "cartpole-impala.conf"), conf)
         words = [w for s in (*SETS, *SHORT, "Scaling.MaxActors=4") for w in ("--set", s)]
-
-        def ctl_(*arguments):
-            p = subprocess.run([CTL, *map(str, arguments), "--user"], env=bus.env, capture_output=True, text=True, timeout=60)
-            assert p.returncode == 0, (arguments, p.stderr)
-            return p.stdout
-        job = int(ctl_("submit", conf, *words))
+        job = int(bus.ctl("submit", conf, *words).out)
         assert bus.ended(job) == "finished"
-        names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetDecisions", "tu", 0, 1000)
-        taken = [row[names.index("taken")] for row in rows]
+        taken = [d["taken"] for d in decisions(bus, job)]
         equal((len(taken), set(taken)), (64, {0, 1, 2, 3}), "rounds, and whom they took")
-        assert "TAKEN" in ctl_("decisions", job).splitlines()[0]
-        assert "1 decision of" in ctl_("decisions", job, "--check")
-        again = int(ctl_("submit", conf, *words, "--set", f"Scaling.Policy=replay:{job}"))
+        assert "TAKEN" in bus.ctl("decisions", job).out.splitlines()[0]
+        assert "1 decision of" in bus.ctl("decisions", job, "--check").out
+        again = int(bus.ctl("submit", conf, *words, "--set", f"Scaling.Policy=replay:{job}").out)
         assert bus.ended(again) == "finished"
         equal(bus.get(again, "PolicySHA256"), bus.get(job, "PolicySHA256"), "policies")
-        assert "64 decisions" in ctl_("decisions", again, "--check")
+        assert "64 decisions" in bus.ctl("decisions", again, "--check").out
 
 
 @story("an environment that hangs, dies or lies fails the job with its reason, whatever the learner does meanwhile")

@@ -103,9 +103,9 @@ def daemon_killed():
             check_ledger(bus, job)
             said = [line for line in open(bus.dir + "/log") if f"Job {job} changes over to multi-learner, since a round is learner-bound" in line]
             assert said, f"job {job} says nothing of its choice"
-            shown = subprocess.run([CTL, "--user", "show", str(job)], env=bus.env, capture_output=True, text=True, check=True).stdout
+            shown = bus.ctl("show", job).out
             assert "Policy=auto\n# multi-learner, since a round is learner-bound" in shown, shown[:600]
-            status = subprocess.run([CTL, "--user", "status", str(job)], env=bus.env, capture_output=True, text=True, check=True).stdout
+            status = bus.ctl("status", job).out
             assert "distribution: multi-learner, since a round is learner-bound" in status, status
 
 

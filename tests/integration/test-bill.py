@@ -16,13 +16,7 @@ def sets_of(distribution, n):
 
 
 def bill(bus, job, *words):
-    p = subprocess.run([CTL, "--user", "bill", str(job), "--json", *words], env=bus.env, capture_output=True, text=True)
-    assert p.returncode == 0, p.stderr
-    return json.loads(p.stdout)
-
-
-def text(bus, job, *words):
-    return subprocess.run([CTL, "--user", "bill", str(job), *words], env=bus.env, capture_output=True, text=True)
+    return bus.ctl("bill", job, "--json", *words).json
 
 
 def rows(b):
@@ -121,23 +115,23 @@ def fleets():
             seconds = b[clock + "_s"]
             assert abs(f[clock] - hour * (seconds + 60) / 3600) < 1e-9 * f[clock], (f, seconds)
             assert abs(f[even] - hour * seconds / 3600 / b["serverless"]) < 1e-6 * f[even], (f, even)
-        out = text(bus, job).stdout
+        out = bus.ctl("bill", job).out
         assert max(map(len, out.splitlines())) <= 80, out
         assert "by estimate" in out and "EVEN AT" in out and "never" in out and "as it ran" in out, out
         equal([f["price_sheet"] for f in bill(bus, job, "--fleet", "ec2-nitro")["fleets"]], ["ec2-nitro"], "one fleet")
         for name, word in ("aws-lambda-x86", "no servers"), ("gold", "price list"):
-            r = text(bus, job, "--fleet", name)
-            assert r.returncode == 1 and word in r.stderr and len(r.stderr.splitlines()) == 1, r
+            r = bus.ctl("bill", job, "--fleet", name, ok=False)
+            assert r.status == 1 and word in r.err and len(r.err.splitlines()) == 1, r.err
         local = bus.submit(overrides=[*SETS, ("Billing.PriceSheet", "local"), ("Job.StopSteps", "1000")])
         equal(bus.ended(local), "finished", "result")
         equal(bill(bus, local)["fleets"], [], "fleets in another currency")
-        r = text(bus, local, "--fleet", "ec2-nitro")
-        assert r.returncode == 1 and "USD" in r.stderr and "EUR" in r.stderr, r
+        r = bus.ctl("bill", local, "--fleet", "ec2-nitro", ok=False)
+        assert r.status == 1 and "USD" in r.err and "EUR" in r.err, r.err
         small = bus.submit(overrides=[*SETS, *MODEL, ("Scaling.Actors", "1"), ("Scaling.MaxActors", "40"), ("Job.StopSteps", "1000")])
         equal(bus.ended(small), "finished", "result")
         assert "ec2-minionsrl" not in {f["price_sheet"] for f in bill(bus, small)["fleets"]}
-        r = text(bus, small, "--fleet", "ec2-minionsrl")
-        assert "32 actors" in r.stderr and "40" in r.stderr, r
+        r = bus.ctl("bill", small, "--fleet", "ec2-minionsrl", ok=False)
+        assert "32 actors" in r.err and "40" in r.err, r.err
 
 
 tell()

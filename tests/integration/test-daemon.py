@@ -187,9 +187,9 @@ def rounds():
         assert len(thin) == 4 and thin[0] > 5 and thin[-1] == n, thin
 
         def rounds_of(*words):
-            p = subprocess.run([CTL, "rounds", str(job), "--user", *words], env=bus.env, capture_output=True, text=True, timeout=30)
-            equal((p.returncode, p.stderr), (0, ""), f"{words}")
-            return p.stdout
+            r = bus.ctl("rounds", job, *words)
+            equal(r.err, "", f"{words}")
+            return r.out
         lines = rounds_of().splitlines()
         assert len(lines) == n + 3 and max(map(len, lines)) <= 80, lines
         equal(json.loads(rounds_of("--json")), rows, "JSON")

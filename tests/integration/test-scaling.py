@@ -10,17 +10,6 @@ ELASTIC = [("Job.StopReturn", ""), ("Job.StopSteps", "20000"), ("Scaling.Policy"
            ("Scaling.MaxActors", "6"), ("Scaling.TargetReturn", "60"), ("Billing.Clock", "model"), ("Actor.RolloutSteps", "64")]
 
 
-def decisions(bus, job, after=0, most=1000000):
-    names, rows = bus.call(f"/org/actord1/job/{job}", JOB, "GetDecisions", "tu", after, most)
-    return [dict(zip(names, row)) for row in rows]
-
-
-def told(bus, *words, ok=True):
-    p = subprocess.run([CTL, *map(str, words), "--user"], env=bus.env, capture_output=True, text=True, timeout=60)
-    assert not ok or p.returncode == 0, (words, p.stderr)
-    return p
-
-
 @story("each decision with what the scheduler saw, on the bus, as a table, in the ledger; and whether it follows from that")
 def decided():
     with Bus() as bus:
@@ -38,10 +27,10 @@ def decided():
             assert 0 < d["actor_mean_s"] <= d["actor_slowest_s"] <= d["round_s"] and d["learner_s"] > 0 and d["round_cost"] > 0, d
             assert d["budget_left"] is None, d
         equal(decisions(bus, job, 5, 3), rows[5:8], "a part")
-        lines = told(bus, "decisions", job).stdout.splitlines()
+        lines = bus.ctl("decisions", job).out.splitlines()
         assert len(lines) == n + 3 and max(map(len, lines)) <= 80, lines
-        equal(json.loads(told(bus, "decisions", job, "--json").stdout), rows, "JSON")
-        assert told(bus, "decisions", job, "--check").stdout == f"{n} decisions of job {job} follow from their inputs\n"
+        equal(bus.ctl("decisions", job, "--json").json, rows, "JSON")
+        assert bus.ctl("decisions", job, "--check").out == f"{n} decisions of job {job} follow from their inputs\n"
 
         bus.stop()
         with sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite") as db:
@@ -49,8 +38,8 @@ def decided():
             db.execute("UPDATE decisions SET decided = decided + 1 WHERE job = ? AND round = 7", (job,))
         db.close()
         bus.start()
-        p = told(bus, "decisions", job, "--check", ok=False)
-        assert p.returncode == 1 and "round 7: " in p.stderr, p.stderr
+        p = bus.ctl("decisions", job, "--check", ok=False)
+        assert p.status == 1 and "round 7: " in p.err, p.err
 
 
 @story("an elastic job is the same again, and is when its daemon is killed in the middle")
@@ -107,7 +96,7 @@ def replayed():
         assert bus.ended(job) == "finished"
 
         def submit(policy):
-            again = int(told(bus, "submit", conf, *words, "--set", f"Scaling.Policy={policy}").stdout)
+            again = int(bus.ctl("submit", conf, *words, "--set", f"Scaling.Policy={policy}").out)
             assert bus.ended(again) == "finished"
             return again
         again = submit(f"replay:{job}")
@@ -116,15 +105,15 @@ def replayed():
         counts, other = ([d["actors"] for d in decisions(bus, j)] for j in (job, permuted))
         assert counts[:len(other)] != other and not set(other) - set(counts), other
 
-        open(bus.dir + "/decisions.json", "w").write(told(bus, "decisions", again, "--json").stdout)
-        p = told(bus, "run", conf, "--json", *words, "--set", f"Scaling.Policy=replay:{bus.dir}/decisions.json")
-        equal(json.loads(p.stdout)["policy_sha256"], bus.get(job, "PolicySHA256"), "policies")
+        open(bus.dir + "/decisions.json", "w").write(bus.ctl("decisions", again, "--json").out)
+        p = bus.ctl("run", conf, "--json", *words, "--set", f"Scaling.Policy=replay:{bus.dir}/decisions.json")
+        equal(p.policy_sha256, bus.get(job, "PolicySHA256"), "policies")
 
         for policy, sentence in (("replay:77", "no job"), ("replay:none.json", "none.json"), (f"replay:{conf}", "cannot be read")):
-            p = told(bus, "submit", conf, *words, "--set", f"Scaling.Policy={policy}", ok=False)
-            assert p.returncode != 0 and sentence in p.stderr, (policy, p.stderr)
-        p = told(bus, "submit", conf, *words, "--set", "Scaling.MaxActors=5", "--set", f"Scaling.Policy=replay:{job}", ok=False)
-        assert p.returncode == 2 and "had 6 actors, and this job allows 1 to 5" in p.stderr, p.stderr
+            p = bus.ctl("submit", conf, *words, "--set", f"Scaling.Policy={policy}", ok=False)
+            assert p.status != 0 and sentence in p.err, (policy, p.err)
+        p = bus.ctl("submit", conf, *words, "--set", "Scaling.MaxActors=5", "--set", f"Scaling.Policy=replay:{job}", ok=False)
+        assert p.status == 2 and "had 6 actors, and this job allows 1 to 5" in p.err, p.err
         refused(bus, text=JOB_TEXT, overrides=[*sets, ("Scaling.Policy", f"replay:{job}")])
 
 
@@ -141,7 +130,7 @@ def automatic():
 
         def submit(*more):
             sets = [w for k, v in dict([*AUTO, *more]).items() for w in ("--set", f"{k}={v}")]
-            job = int(told(bus, "submit", conf, *sets).stdout)
+            job = int(bus.ctl("submit", conf, *sets).out)
             assert bus.ended(job) == "finished", job
             return job
         model, again = submit(("Billing.Clock", "model")), submit(("Billing.Clock", "model"))
