@@ -202,9 +202,12 @@ static bool worth_another_life(const Progress *p) {
                p->end_fault == FAULT_INTERNAL;
 }
 
+/* Of what the records say, which may have been committed before a restart: the row is written only now. */
 static void ended(Job *job) {
         char sentence[320];
 
+        memcpy(job->row.policy_sha256, job->progress.policy_sha256, sizeof(job->row.policy_sha256));
+        job->row.has_policy = job->progress.has_policy;
         if (job->progress.end == PLAN_END_REDISTRIBUTED) {
                 if (job->end_wanted != PLAN_END_NOT)
                         finish(job, job->end_wanted, NULL);

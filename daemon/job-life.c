@@ -491,7 +491,10 @@ void job_adopt(Job *job) {
         job->exited = true;
         r = connect_invoker(job);
         if (r < 0) {
-                job_life_failed(job, "it was gone when the daemon came back");
+                /* Unless it had said its last: then that is how it ended, though the daemon went before it could write so. */
+                job->link_over = true;
+                job->life_error = g_strdup("it was gone when the daemon came back");
+                job_life_check(job);
                 return;
         }
         arm_runtime(job);

@@ -123,8 +123,6 @@ static int hand_over(Job *job, const Record *record) {
 }
 
 static void life_ended_by_itself(Job *job) {
-        memcpy(job->row.policy_sha256, job->progress.policy_sha256, sizeof(job->row.policy_sha256));
-        job->row.has_policy = job->progress.has_policy;
         if (job->progress.end != PLAN_END_REDISTRIBUTED)
                 job_set_state(job, JOB_ENDING);
         (void) manager_commit(job->manager);

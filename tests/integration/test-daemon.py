@@ -227,6 +227,26 @@ def daemon_killed():
         assert n == (rounds, rounds), n
 
 
+@story("a daemon that is killed after a job's last record, before it wrote how the job ended, writes it when it is back")
+def killed_at_the_end():
+    policy, rounds = undisturbed()
+    with Bus() as bus:
+        jobs = bus.submit(overrides=LONG), bus.submit(overrides=ENDLESS)
+        assert bus.ended(jobs[0]) == "finished"
+        until(lambda: bus.get(jobs[1], "Round") > 0, "a round")
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", jobs[1])
+        assert bus.ended(jobs[1]) == "interrupted"
+        bus.stop()
+        with sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite") as db:
+            db.execute("UPDATE jobs SET state = 'running', result = '', ended_usec = 0, policy_sha256 = NULL")
+        db.close()
+        bus.start()
+        equal([bus.ended(job) for job in jobs], ["finished", "interrupted"], "results")
+        equal([bus.get(job, "Life") for job in jobs], [1, 1], "lives")
+        equal((bus.get(jobs[0], "PolicySHA256"), bus.get(jobs[0], "Round")), (policy, rounds), "policy and rounds")
+        assert bus.get(jobs[1], "PolicySHA256")
+
+
 @story("an evaluated job whose daemon and whose learner are killed ends with the policy and the means of one that was left alone")
 def evaluated_killed():
     evaluated = LONG + [("Job.StopSteps", "60000"), ("Evaluation.Episodes", "5"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
