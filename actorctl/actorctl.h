@@ -61,7 +61,8 @@ typedef enum VerbId {
         VERB_SCHEDULER = 1 << 19,
         VERB_EXPERIMENT = 1 << 20,
         VERB_CALIBRATE = 1 << 21,
-        VERB_ANY = (1 << 22) - 1,
+        VERB_REMOVE = 1 << 22,
+        VERB_ANY = (1 << 23) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -101,6 +102,7 @@ ExitStatus verb_rounds(const Options *options, char **arguments, size_t n);
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
 ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
+ExitStatus verb_remove(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n);
 ExitStatus verb_experiment(const Options *options, char **arguments, size_t n);

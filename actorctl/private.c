@@ -6,8 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glib.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,6 +22,7 @@
 #include "actorctl/actorctl.h"
 #include "lib/cleanup.h"
 #include "lib/sibling.h"
+#include "lib/tree.h"
 
 #define RUNS_KEPT       20u
 #define DAEMON_FD       3
@@ -128,13 +129,8 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
         return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
-        (void) remove(path);
-        return 0;
-}
-
 void run_directory_remove(const char *path) {
-        (void) nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        (void) tree_remove(AT_FDCWD, path, UINT_MAX);
 }
 
 /* Beside this program as in a build tree, else where it is installed. */

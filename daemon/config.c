@@ -7,6 +7,7 @@
 #include <glib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/settings.h"
 
 void config_init(Config *config) {
         assert(config);
@@ -27,6 +28,14 @@ static int parse_u32(const char *value, uint32_t *member, double lowest, double 
         return 0;
 }
 
+/* A time as in job files; also `infinity`, which other daemons' files say for 0. */
+static int parse_usec(const char *value, uint64_t *member, double lowest, double highest) {
+        if (strcmp(value, "infinity") != 0)
+                return settings_parse_time(value, member);
+        *member = 0;
+        return 0;
+}
+
 static int parse_string(
                 const char *value, char member[sizeof(config_string)], double lowest, double highest) {
         if (g_strlcpy(member, value, sizeof(config_string)) >= sizeof(config_string))
@@ -36,6 +45,7 @@ static int parse_string(
 
 static int config_set(Config *config, const char *key, const char *value) {
 #define POINTER_u32(member)    &config->member
+#define POINTER_usec(member)   &config->member
 #define POINTER_string(member) config->member
 #define X(name, type, member, fallback, lowest, highest) \
         if (strcmp(key, #name) == 0)                     \

@@ -12,9 +12,11 @@
         X(MaxJobsPerUser, u32, max_jobs_user, 100, 1, 1000)    \
         X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365) \
         X(KeepJobs, u32, keep_jobs, 200, 1, 10000)             \
+        X(KeepFilesSec, usec, keep_files_usec, 0, 0, 0)        \
         X(DefaultPriceSheet, string, default_price_sheet, "", 0, 0)
 
 typedef uint32_t config_u32;
+typedef uint64_t config_usec;
 typedef char config_string[64];
 
 typedef struct Config {

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +17,11 @@
 #include <unistd.h>
 #include "include/launch.h"
 #include "lib/cleanup.h"
+#include "lib/tree.h"
 
-#define DIRECTORY_NEW "new-"
-#define FUSE_MAGIC    0x65735546
+#define DIRECTORY_NEW     "new-"
+#define DIRECTORY_REMOVED "removed-"
+#define FUSE_MAGIC        0x65735546
 
 int directory_make(int at_fd, const char *path) {
         int fd;
@@ -62,6 +65,13 @@ static int set_aside(int jobs_fd, const char *number) {
         return renameat(jobs_fd, number, jobs_fd, aside) < 0 ? -errno : 0;
 }
 
+bool job_directory_exists(int jobs_fd, uint64_t job) {
+        char number[24];
+
+        (void) snprintf(number, sizeof(number), "%" PRIu64, job);
+        return faccessat(jobs_fd, number, F_OK, AT_SYMLINK_NOFOLLOW) >= 0;
+}
+
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
         char number[24];
         int r;
@@ -69,7 +79,7 @@ int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
         assert(name);
 
         (void) snprintf(number, sizeof(number), "%" PRIu64, job);
-        if (faccessat(jobs_fd, number, F_OK, AT_SYMLINK_NOFOLLOW) >= 0) {
+        if (job_directory_exists(jobs_fd, job)) {
                 r = set_aside(jobs_fd, number);
                 if (r < 0)
                         return r;
@@ -79,40 +89,62 @@ int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
         return fsync(jobs_fd) < 0 ? -errno : 0;
 }
 
-/* Two levels deep at most; what does not go is left, and harms nobody. */
-static void remove_content(int fd) {
-        _cleanup_closedir_ DIR *dir = fdopendir(dup(fd));
-        struct dirent *e;
-
-        while (dir && (e = readdir(dir)))
-                if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-                        (void) unlinkat(fd, e->d_name, 0);
-}
-
+/* What does not go is left, and harms nobody. */
 void job_directory_discard(int jobs_fd, const char *name) {
-        _cleanup_close_ int fd = -EBADF, state_fd = -EBADF;
-
         assert(name);
 
-        fd = openat(jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0)
-                return;
-        state_fd = openat(fd, "state", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (state_fd >= 0) {
-                remove_content(state_fd);
-                (void) unlinkat(fd, "state", AT_REMOVEDIR);
-        }
-        remove_content(fd);
-        (void) unlinkat(jobs_fd, name, AT_REMOVEDIR);
+        (void) tree_remove(jobs_fd, name, UINT_MAX);
 }
 
-void job_directories_sweep(int jobs_fd) {
-        _cleanup_closedir_ DIR *dir = fdopendir(dup(jobs_fd));
+int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name) {
+        g_autofree char *number = g_strdup_printf("%" PRIu64, job), *name = NULL;
+
+        assert(ret_name);
+
+        name = g_strdup_printf(DIRECTORY_REMOVED "%" PRIu64 "-%08x", job, g_random_int());
+        if (renameat(jobs_fd, number, jobs_fd, name) < 0)
+                return -errno;
+        /* Also after a power loss it is not back. */
+        if (fsync(jobs_fd) < 0)
+                return -errno;
+        *ret_name = g_steal_pointer(&name);
+        return 0;
+}
+
+/* A descriptor of its own: a duplicate would share its position. */
+static DIR *open_listing(int jobs_fd) {
+        int fd = openat(jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!dir)
+                (void) close_fd(fd);
+        return dir;
+}
+
+GPtrArray *job_directories_sweep(int jobs_fd) {
+        GPtrArray *removed = g_ptr_array_new_with_free_func(g_free);
+        _cleanup_closedir_ DIR *dir = open_listing(jobs_fd);
         struct dirent *e;
 
-        while (dir && (e = readdir(dir)))
+        while (dir && (e = readdir(dir))) {
                 if (g_str_has_prefix(e->d_name, DIRECTORY_NEW))
                         job_directory_discard(jobs_fd, e->d_name);
+                else if (g_str_has_prefix(e->d_name, DIRECTORY_REMOVED))
+                        g_ptr_array_add(removed, g_strdup(e->d_name));
+        }
+        return removed;
+}
+
+GArray *job_directories_list(int jobs_fd) {
+        GArray *jobs = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        _cleanup_closedir_ DIR *dir = open_listing(jobs_fd);
+        struct dirent *e;
+        guint64 job;
+
+        while (dir && (e = readdir(dir)))
+                if (g_ascii_string_to_unsigned(e->d_name, 10, 1, G_MAXUINT64, &job, NULL))
+                        g_array_append_val(jobs, job);
+        return jobs;
 }
 
 static int open_below(int jobs_fd, uint64_t job, const char *name, int flags) {

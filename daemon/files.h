@@ -3,6 +3,7 @@
  * is reached through descriptors; a user's path is never opened. */
 #pragma once
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,8 +22,17 @@ int job_directory_new(int jobs_fd, bool shared, char **ret_name);
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
 void job_directory_discard(int jobs_fd, const char *name);
 
-/* Directories of submissions that a crash cut short. */
-void job_directories_sweep(int jobs_fd);
+/* The job has no directory from now on, also after a crash: what it had goes by a name of its own, *ret_name, and is to be removed.
+ * -ENOENT: there was none. */
+int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name);
+
+bool job_directory_exists(int jobs_fd, uint64_t job);
+
+/* Removes directories of submissions that a crash cut short; returns the names of those that job_directory_retire() made. */
+GPtrArray *job_directories_sweep(int jobs_fd);
+
+/* The numbers of all jobs that have one. */
+GArray *job_directories_list(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
 

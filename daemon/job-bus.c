@@ -337,6 +337,11 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         free(checkpoint.scheduler);
         if (r >= 0)
                 r = fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, false);
+        if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->manager->jobs_fd, job->row.id))
+                return sd_bus_error_setf(error, BUS_ERROR(NoCheckpoint),
+                                "The files of job %" PRIu64
+                                " have been removed, its checkpoints among them; what it was and what it cost is still known.",
+                                job->row.id);
         if (r < 0)
                 return sd_bus_error_set(
                                 error, BUS_ERROR(NoCheckpoint), "The job has no checkpoint that counts.");

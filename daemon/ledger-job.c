@@ -211,6 +211,29 @@ int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
         return job_read(statement, ret);
 }
 
+int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        assert(ledger);
+        assert(ret_uid);
+        assert(ret_ended_usec);
+
+        /* One that no start of the daemon could read has no time of its end. */
+        r = ledger_prepare(ledger,
+                        "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs WHERE id = ?",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, id);
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
+        *ret_uid = (uint32_t) sqlite3_column_int64(statement, 0);
+        *ret_ended_usec = (uint64_t) sqlite3_column_int64(statement, 1);
+        return 0;
+}
+
 int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),
                 void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;

@@ -54,6 +54,8 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable on 
 int ledger_job_update(Ledger *ledger,
                 const LedgerJob *job); /* state, result, fault, life, times, policy, distribution; durable */
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
+/* Whose it is, and when it ended; 0: it has not. -ENOENT. */
+int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
 /* Every job, oldest first: the newest `most` ended ones and all others. */
 int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),
                 void *userdata);

@@ -15,6 +15,7 @@
 #include "daemon/job.h"
 #include "daemon/price.h"
 #include "daemon/reply.h"
+#include "daemon/removals.h"
 #include "daemon/sheets.h"
 #include "daemon/submit.h"
 #include "include/bus.h"
@@ -109,6 +110,35 @@ static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
+/* By the ledger: files may be there of jobs that are not listed any more. */
+static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        uint64_t id, ended_usec;
+        uint32_t owner;
+        int r;
+
+        r = sd_bus_message_read(m, "t", &id);
+        if (r < 0)
+                return r;
+        r = ledger_job_ended(manager->ledger, id, &owner, &ended_usec);
+        if (r == -ENOENT)
+                return sd_bus_error_setf(error, BUS_ERROR(NoSuchJob), "There is no job %" PRIu64 ".", id);
+        if (r < 0)
+                return r;
+        r = access_check(manager, m, ACTION_MANAGE, owner, method_remove_job_files, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        if (ended_usec == 0)
+                return sd_bus_error_setf(error, BUS_ERROR(NotEnded),
+                                "Job %" PRIu64 " has not ended, and needs its files: stop it first.", id);
+        r = files_remove(manager, id, "somebody asked for it");
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r,
+                                "The files of job %" PRIu64 " in %s cannot be removed: %s.", id,
+                                manager->state_directory, g_strerror(-r));
+        return sd_bus_reply_method_return(m, NULL);
+}
+
 static int method_get_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job;
         int r;
@@ -200,6 +230,8 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("SubmitJobFile", SUBMIT_ARGS("h"), SD_BUS_RESULT("t", id, "o", job),
                         method_submit_job_file, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("StopJob", SD_BUS_ARGS("t", id), SD_BUS_NO_RESULT, method_stop_job, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("RemoveJobFiles", SD_BUS_ARGS("t", id), SD_BUS_NO_RESULT,
+                        method_remove_job_files, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS(
                         "GetJob", SD_BUS_ARGS("t", id), SD_BUS_RESULT("o", job), method_get_job, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("ListJobs", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(tusssso)", jobs),
@@ -377,7 +409,7 @@ void manager_emit_counts(Manager *manager) {
 
 static bool is_busy(const Manager *manager) {
         return manager->n_queued + manager->n_running > 0 || g_hash_table_size(manager->queries) > 0 ||
-               g_hash_table_size(manager->copies) > 0;
+               g_hash_table_size(manager->copies) > 0 || manager->removals.length > 0;
 }
 
 static bool is_idle(const Manager *manager) {

@@ -18,6 +18,7 @@
 #include "daemon/files.h"
 #include "daemon/job.h"
 #include "daemon/queue.h"
+#include "daemon/removals.h"
 #include "include/launch.h"
 #include "include/plan.h"
 #include "lib/cleanup.h"
@@ -235,6 +236,7 @@ Manager *manager_free(Manager *manager) {
         (void) sd_event_source_disable_unref(manager->sigterm_source);
         (void) sd_event_source_disable_unref(manager->sigint_source);
         (void) sd_event_source_disable_unref(manager->stop_timer);
+        removals_done(manager);
         g_hash_table_unref(manager->queries);
         g_hash_table_unref(manager->copies);
         for (guint i = 0; i < manager->jobs->len; i++)
@@ -319,7 +321,7 @@ int manager_start(Manager *manager) {
         if (r < 0)
                 return r;
         manager->launch_manager = find_launch_manager(manager->mode);
-        job_directories_sweep(manager->jobs_fd);
+        removals_start(manager);
         r = load_jobs(manager);
         if (r < 0)
                 return r;

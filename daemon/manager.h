@@ -44,6 +44,8 @@ typedef struct Manager {
         GHashTable *queries; /* message → AccessQuery */
         GHashTable *copies;  /* message → Copy */
         sd_event_source *commit_timer, *schedule_source, *idle_timer;
+        GQueue removals; /* of Removal */
+        sd_event_source *removal_source, *files_timer;
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */
         bool ledger_blocked, stopping, name_released;

@@ -27,6 +27,8 @@
         X(RUNTIME_EXCEEDED,    "a9ed8a35f2e4482789c5b9d66ace5c67") \
         X(LEDGER_BLOCKED,      "57b234582bc747aab9e77f9e04f5d953") \
         X(LEDGER_RECOVERED,    "a1640f4b3ac048e78104f6d4ce4f8a4e") \
+        X(FILES_REMOVED,       "755ea1b11023483fbac8b8856228b04f") \
+        X(FILES_LEFT,          "da912b4e096b404f948dc70feabced70") \
         X(JOB_LEFTOVER,        "db1d882e7ed0430da74a9c0b4bfcc701") \
         X(RECORDS_SUPPRESSED,  "d620e1bce9294b99b714db1464511f01") \
         X(ACTORS_DECIDED,      "6f1c2d0b7a964e05b3a8d95c40e7f218") \

@@ -221,6 +221,10 @@ static int parse_usec(
                         highest, ret, ret_reason);
 }
 
+int settings_parse_time(const char *text, uint64_t *ret_usec) {
+        return quantity_parse(text, units_usec, ret_usec);
+}
+
 static int parse_bytes(
                 const char *text, double lowest, double highest, setting_bytes *ret, char **ret_reason) {
         return counted_parse(text, units_bytes, "a size: write bytes, or 512M, 2G", lowest, highest, ret,

@@ -31,5 +31,8 @@ char *settings_print_inner(const JobSettings *settings);
 /* The line of `text` where [section] key stands (the last one, if repeated); 0 if it does not. For messages about a value found wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
+/* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
+int settings_parse_time(const char *text, uint64_t *ret_usec);
+
 /* The word of `words` nearest to `word` by edit distance, or NULL when none is near. */
 const char *nearest_word(const char *word, const char *const *words);

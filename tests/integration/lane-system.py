@@ -113,6 +113,15 @@ def access():
     assert r.returncode != 0 and "Sandbox" in r.stderr, r.stderr
     sh("actorctl", "stop", str(job))
     ended(job, 20)
+    # Its files are of other users' ids, and nobody else may remove them.
+    r = as_tester("actorctl", "--system", "remove", str(job), check=False)
+    assert r.returncode != 0 and "the job's owner, root" in r.stderr, r.stderr
+    mine, place = submit(example("cartpole"), *SMALL, runner=as_tester), "/var/lib/actord/jobs/"
+    equal(ended(mine), "finished", "results")
+    assert os.listdir(f"{place}{mine}/state") and os.listdir(f"{place}{job}/state")
+    as_tester("actorctl", "--system", "remove", str(mine))
+    sh("actorctl", "remove", str(job))
+    wait_for("both directories are gone", lambda: not [d for d in os.listdir(place) if d.removeprefix("removed-").split("-")[0] in (str(mine), str(job))], 10)
 
 
 @story("the daemon is killed in the middle of a run and its next life adopts the job: same policy, same bill")

@@ -334,6 +334,78 @@ def restart():
         assert bus.get(first, "Life") == 1
 
 
+def files_of(bus):
+    return sorted(os.listdir(bus.dir + "/state/actord/jobs"))
+
+
+def told(bus, job):
+    """What the ledger has of a job, rows of checkpoints included."""
+    return [bus.ledger().execute(f"SELECT * FROM {table} WHERE {key} = ?", (job,)).fetchall()
+            for table, key in (("jobs", "id"), ("records", "job"), ("statistics", "job"), ("checkpoints", "job"))]
+
+
+@story("the files of an ended job are removed on request, its records and its bill are not, and a running job keeps its own")
+def removing():
+    with Bus("KeepJobs=1\nMaxJobs=1\n") as bus:
+        first, second, third = (bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")]), bus.submit(overrides=ENDLESS),
+                                bus.submit(overrides=ENDLESS))
+        until(lambda: bus.state(second) == "running", "the second one runs")
+        for job in second, third:
+            r = bus.ctl("remove", job, ok=False)
+            assert r.status == 1 and f"Job {job} has not ended" in r.err and "stop it first" in r.err, r.err
+        r = bus.ctl("remove", 99, ok=False)
+        assert r.status == 1 and "There is no job 99" in r.err, r.err
+        before, bill = told(bus, first), bus.call(f"/org/actord1/job/{first}", JOB, "GetBill")
+        equal(files_of(bus), [str(first), str(second), str(third)], "directories")
+        equal(bus.ctl("remove", first, first).err, "", "remove, twice")
+        until(lambda: files_of(bus) == [str(second), str(third)], "the directory goes")
+        r = bus.ctl("export", first, "-o", bus.dir + "/policy", ok=False)
+        assert r.status == 1 and f"The files of job {first} have been removed" in r.err, r.err
+        equal(told(bus, first), before, "the ledger")
+        equal(bus.call(f"/org/actord1/job/{first}", JOB, "GetBill"), bill, "the bill")
+        assert f"The files of job {first} are removed: somebody asked for it." in open(bus.dir + "/log").read()
+
+        # One that KeepJobs= has forgotten has files, too.
+        for job in second, third:
+            bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
+            until(lambda: not any(row[0] == job and row[2] != "ended" for row in bus.jobs()), "it ends")
+        until(lambda: [row[0] for row in bus.jobs()] == [third], "the others are forgotten")
+        equal(bus.ctl("remove", second).err, "", "remove")
+        until(lambda: files_of(bus) == [str(third)], "the directory goes")
+
+
+@story("files that are older than KeepFilesSec= go by themselves, whatever a killed daemon was at; those of other ledgers stay")
+def old_files():
+    with Bus("KeepJobs=1\n") as bus:
+        jobs = [bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")]) for _ in range(2)]
+        until(lambda: bus.state(jobs[1]) == "ended" and all(row[2] == "ended" for row in bus.jobs()), "they end")
+        before = told(bus, jobs[0])
+        equal(files_of(bus), list(map(str, jobs)), "nothing goes unless it is asked for")
+        bus.stop(signal.SIGKILL)
+
+        # In the middle of a removal; and what the ledger does not know.
+        place = bus.dir + "/state/actord/jobs/"
+        os.makedirs(place + "removed-9-0badcafe/state")
+        os.makedirs(place + "9.before-0badcafe/state")
+        os.makedirs(place + "77/state")
+        for i in range(50):
+            open(f"{place}removed-9-0badcafe/state/{i}", "w").close()
+        bus.start()
+        until(lambda: files_of(bus) == sorted([*map(str, jobs), "77", "9.before-0badcafe"]), "the next daemon goes on")
+
+        bus.stop()
+        open(bus.dir + "/config/actord/actord.conf", "a").write("KeepFilesSec=1s\n")
+        bus.start()
+        young = bus.submit(overrides=ENDLESS)
+        until(lambda: files_of(bus) == sorted([str(young), "77", "9.before-0badcafe"]), "old files go")
+        equal(told(bus, jobs[0]), before, "the ledger")
+        time.sleep(2.2)
+        assert str(young) in files_of(bus) and bus.state(young) == "running"
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", young)
+        assert bus.ended(young) == "interrupted"
+        until(lambda: files_of(bus) == ["77", "9.before-0badcafe"], "also while the daemon runs")
+
+
 @story("a second daemon ends at once and disturbs nothing")
 def second_daemon():
     with Bus() as bus:

@@ -11,8 +11,10 @@
 
 #include "daemon/config.h"
 #include "daemon/files.h"
+#include "daemon/removals.h"
 #include "daemon/sheets.h"
 #include "include/launch.h"
+#include "lib/tree.h"
 
 typedef struct Fixture {
         char *path;
@@ -83,7 +85,8 @@ static void test_sweep(Fixture *f, const void *userdata) {
         (void) close(plugin);
         g_assert_cmpint(mkdirat(f->fd, "3", 0700), ==, 0);
 
-        job_directories_sweep(f->fd);
+        g_autoptr(GPtrArray) removed = job_directories_sweep(f->fd);
+        g_assert_cmpuint(removed->len, ==, 0);
         g_assert_cmpint(fstatat(f->fd, name, &st, 0), ==, -1);
         g_assert_cmpint(fstatat(f->fd, "3", &st, 0), ==, 0);
 }
@@ -193,6 +196,78 @@ static void test_checkpoint(Fixture *f, const void *userdata) {
         g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint, false), ==, -ELOOP);
 }
 
+/* A job's files go in portions, whoever filled the directory, and nothing goes that lies outside. */
+static void test_retire(Fixture *f, const void *userdata) {
+        g_autofree char *outside = g_build_filename(f->path, "outside", NULL), *file = NULL, *name = NULL,
+                        *link = g_build_filename(f->path, "1", "state", "link", NULL),
+                        *hard = g_build_filename(f->path, "1", "state", "hard", NULL),
+                        *below = g_build_filename(f->path, "1", "state", "a", "b", "c", NULL);
+        g_autoptr(GPtrArray) removed = NULL;
+        g_autoptr(GArray) jobs = NULL;
+        unsigned n_calls = 0;
+        struct stat st;
+        int r;
+
+        g_assert_cmpint(job_directory_retire(f->fd, 1, &name), ==, -ENOENT);
+        make_job(f);
+        for (uint64_t round = 1; round <= 30; round++)
+                write_state(f, round, "x");
+        g_assert_cmpint(g_mkdir(outside, 0700), ==, 0);
+        file = g_build_filename(outside, "policy", NULL);
+        g_assert_true(g_file_set_contents(file, "x", -1, NULL));
+        g_assert_cmpint(symlink(outside, link), ==, 0);
+        g_assert_cmpint(linkat(AT_FDCWD, file, AT_FDCWD, hard, 0), ==, 0);
+        g_assert_cmpint(g_mkdir_with_parents(below, 0700), ==, 0);
+        jobs = job_directories_list(f->fd);
+        g_assert_cmpuint(jobs->len, ==, 1);
+        g_assert_cmpuint(g_array_index(jobs, uint64_t, 0), ==, 1);
+
+        g_assert_cmpint(job_directory_retire(f->fd, 1, &name), ==, 0);
+        g_assert_false(job_directory_exists(f->fd, 1));
+        g_assert_cmpint(tree_remove(f->fd, name, 10), ==, 1);
+
+        /* The daemon is killed here, and the next one goes on by what it finds. */
+        removed = job_directories_sweep(f->fd);
+        g_assert_cmpuint(removed->len, ==, 1);
+        g_assert_cmpstr(removed->pdata[0], ==, name);
+        while ((r = tree_remove(f->fd, removed->pdata[0], 10)) > 0)
+                n_calls++;
+        g_assert_cmpint(r, ==, 0);
+        g_assert_cmpuint(n_calls, >=, 2);
+        g_assert_cmpint(fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW), ==, -1);
+        g_assert_true(g_file_test(file, G_FILE_TEST_EXISTS));
+        g_assert_cmpint(tree_remove(f->fd, name, 10), ==, 0);
+}
+
+/* A link in the place of the directory itself, and what is deeper than anything of ours. */
+static void test_tree_strange(Fixture *f, const void *userdata) {
+        g_autofree char *file = g_build_filename(f->path, "kept", "policy", NULL), *deep = NULL;
+        g_autoptr(GString) path = g_string_new(f->path);
+
+        g_assert_cmpint(mkdirat(f->fd, "kept", 0700), ==, 0);
+        g_assert_true(g_file_set_contents(file, "x", -1, NULL));
+        g_assert_cmpint(symlinkat("kept", f->fd, "link"), ==, 0);
+        g_assert_cmpint(tree_remove(f->fd, "link", 10), ==, 0);
+        g_assert_true(g_file_test(file, G_FILE_TEST_EXISTS));
+
+        for (unsigned i = 0; i < TREE_DEPTH_MAX + 2; i++)
+                g_string_append(path, "/d");
+        deep = g_string_free(g_steal_pointer(&path), FALSE);
+        g_assert_cmpint(g_mkdir_with_parents(deep, 0700), ==, 0);
+        g_assert_cmpint(tree_remove(f->fd, "d", 10), <, 0);
+        g_assert_true(g_file_test(deep, G_FILE_TEST_EXISTS));
+}
+
+static void test_over(void) {
+        uint64_t day = 86400ull * 1000000;
+
+        g_assert_false(files_are_over(day, 1000 * day, 0)); /* for ever */
+        g_assert_false(files_are_over(0, 1000 * day, day)); /* it has not ended */
+        g_assert_false(files_are_over(9 * day, 10 * day - 1, day));
+        g_assert_true(files_are_over(9 * day, 10 * day, day));
+        g_assert_false(files_are_over(11 * day, 10 * day, day)); /* the clock was set back */
+}
+
 static int parse(Config *config, const char *text) {
         g_autofree char *message = NULL;
         int r = config_parse(config, text, "actord.conf", &message);
@@ -215,6 +290,14 @@ static void test_config(void) {
         g_assert_cmpuint(config.max_jobs, ==, 3);
         g_assert_cmpstr(config.default_price_sheet, ==, "local");
 
+        g_assert_cmpuint(config.keep_files_usec, ==, 0);
+        g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=30d 1h\n"), ==, 0);
+        g_assert_cmpuint(config.keep_files_usec, ==, (30 * 24 + 1) * 3600ull * 1000000);
+        g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=infinity\n"), ==, 0);
+        g_assert_cmpuint(config.keep_files_usec, ==, 0);
+
+        g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=30 moons\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=-1\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "[Daemon]\nMaxJob=3\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobs=-1\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobs=1001\n"), ==, -EINVAL);
@@ -263,6 +346,9 @@ int main(int argc, char **argv) {
         g_test_add("/files/number-again", Fixture, NULL, set_up, test_number_again, tear_down);
         g_test_add("/files/prune", Fixture, NULL, set_up, test_prune, tear_down);
         g_test_add("/files/checkpoint", Fixture, NULL, set_up, test_checkpoint, tear_down);
+        g_test_add("/files/retire", Fixture, NULL, set_up, test_retire, tear_down);
+        g_test_add("/files/tree-strange", Fixture, NULL, set_up, test_tree_strange, tear_down);
+        g_test_add_func("/files/over", test_over);
         g_test_add_func("/files/config", test_config);
         g_test_add("/files/drop-ins", Fixture, NULL, set_up, test_drop_ins, tear_down);
         g_test_add_func("/files/sheet-names", test_sheet_names);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* To remove files is to give the job's directory a name that says so: that is one step, it lasts, and no number leads there. What lies
+ * behind that name goes in small portions when the daemon has nothing else to do, and what a daemon that was killed has left of it is
+ * found by the name. The ledger stays as it is, rows of checkpoints included: bills are records, and by those rows it tells what work
+ * counted from what was repeated. */
+#include "daemon/removals.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+#include "daemon/files.h"
+#include "daemon/log.h"
+#include "lib/tree.h"
+
+#define PORTION       16u      /* entries; a checkpoint can be large */
+#define PORTIONS_MAX  1000000u /* of one directory: something refills it */
+#define INTERVAL_USEC (3600ull * 1000 * 1000)
+#define SHORTEST_USEC (1000ull * 1000)
+
+typedef struct Removal {
+        char *name;
+        unsigned n_portions;
+} Removal;
+
+static void removal_free(void *p) {
+        Removal *removal = p;
+
+        g_free(removal->name);
+        g_free(removal);
+}
+
+static void say_left(const Manager *manager, const char *name, int error) {
+        LogEntry entry;
+
+        log_begin(&entry, MESSAGE_FILES_LEFT);
+        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_field(&entry, "ACTORD_REASON=%s", g_strerror(-error));
+        log_send(&entry, LOG_WARNING, "%s/jobs/%s cannot be removed: %s.", manager->state_directory, name,
+                        g_strerror(-error));
+}
+
+static int on_portion(sd_event_source *source, void *userdata) {
+        Manager *manager = userdata;
+        Removal *removal = g_queue_peek_head(&manager->removals);
+        int r;
+
+        r = tree_remove(manager->jobs_fd, removal->name, PORTION);
+        if (r > 0 && ++removal->n_portions < PORTIONS_MAX)
+                return 0;
+        if (r != 0)
+                say_left(manager, removal->name, r < 0 ? r : -EBUSY);
+        removal_free(g_queue_pop_head(&manager->removals));
+        if (g_queue_is_empty(&manager->removals))
+                manager->removal_source = sd_event_source_disable_unref(manager->removal_source);
+        return 0;
+}
+
+/* name is taken. Without memory for a source it is left to the next daemon. */
+static void enqueue(Manager *manager, char *name) {
+        Removal *removal = g_new0(Removal, 1);
+        int r = 0;
+
+        removal->name = name;
+        if (!manager->removal_source) {
+                r = sd_event_add_defer(manager->event, &manager->removal_source, on_portion, manager);
+                if (r >= 0)
+                        r = sd_event_source_set_priority(manager->removal_source, SD_EVENT_PRIORITY_IDLE);
+                if (r >= 0)
+                        r = sd_event_source_set_enabled(manager->removal_source, SD_EVENT_ON);
+                if (r < 0) {
+                        manager->removal_source = sd_event_source_disable_unref(manager->removal_source);
+                        removal_free(removal);
+                        return;
+                }
+                (void) sd_event_source_set_description(manager->removal_source, "removal");
+        }
+        g_queue_push_tail(&manager->removals, removal);
+}
+
+int files_remove(Manager *manager, uint64_t job, const char *reason) {
+        LogEntry entry;
+        char *name;
+        int r;
+
+        assert(manager);
+        assert(reason);
+
+        r = job_directory_retire(manager->jobs_fd, job, &name);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        enqueue(manager, name);
+
+        log_begin(&entry, MESSAGE_FILES_REMOVED);
+        log_field(&entry, "ACTORD_JOB=%" PRIu64, job);
+        log_field(&entry, "ACTORD_REASON=%s", reason);
+        log_send(&entry, LOG_INFO, "The files of job %" PRIu64 " are removed: %s.", job, reason);
+        return 0;
+}
+
+bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) {
+        return keep_usec > 0 && ended_usec > 0 && now_usec > ended_usec &&
+               now_usec - ended_usec >= keep_usec;
+}
+
+/* By what directories there are, not by what jobs are listed: KeepJobs= may have forgotten some. One that the ledger does not know is
+ * another ledger's, and is left. */
+static void remove_old(Manager *manager) {
+        g_autoptr(GArray) jobs = job_directories_list(manager->jobs_fd);
+        struct timespec t;
+        uint64_t now_usec;
+
+        (void) clock_gettime(CLOCK_REALTIME, &t);
+        now_usec = (uint64_t) t.tv_sec * 1000000u + (uint64_t) t.tv_nsec / 1000u;
+
+        for (guint i = 0; i < jobs->len; i++) {
+                uint64_t job = g_array_index(jobs, uint64_t, i), ended_usec;
+                uint32_t uid;
+                int r;
+
+                if (ledger_job_ended(manager->ledger, job, &uid, &ended_usec) < 0 ||
+                                !files_are_over(ended_usec, now_usec, manager->config.keep_files_usec))
+                        continue;
+                r = files_remove(manager, job, "KeepFilesSec= is over");
+                if (r < 0) {
+                        g_autofree char *name = g_strdup_printf("%" PRIu64, job);
+
+                        say_left(manager, name, r);
+                }
+        }
+}
+
+static int on_files_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+        uint64_t wait = CLAMP(manager->config.keep_files_usec, SHORTEST_USEC, INTERVAL_USEC);
+        int r;
+
+        remove_old(manager);
+        r = sd_event_source_set_time_relative(source, wait);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void removals_start(Manager *manager) {
+        g_autoptr(GPtrArray) names = NULL;
+
+        assert(manager);
+
+        names = job_directories_sweep(manager->jobs_fd);
+        for (guint i = 0; i < names->len; i++)
+                enqueue(manager, g_strdup(names->pdata[i]));
+
+        /* A private daemon's directory goes as a whole, by who made it. */
+        if (manager->config.keep_files_usec == 0 || manager->mode == DAEMON_RUN)
+                return;
+        if (sd_event_add_time_relative(manager->event, &manager->files_timer, CLOCK_BOOTTIME, 0, 0,
+                            on_files_timer, manager) >= 0)
+                (void) sd_event_source_set_description(manager->files_timer, "old-files");
+        else
+                log_line(LOG_ERR, "There was no memory to look for old files of jobs by KeepFilesSec=.");
+}
+
+void removals_done(Manager *manager) {
+        assert(manager);
+
+        manager->removal_source = sd_event_source_disable_unref(manager->removal_source);
+        manager->files_timer = sd_event_source_disable_unref(manager->files_timer);
+        g_queue_clear_full(&manager->removals, removal_free);
+}
