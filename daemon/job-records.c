@@ -154,6 +154,7 @@ static void take(Job *job, const Record *record) {
         case RECORD_WORKER:
         case RECORD_ROLLOUT:
         case RECORD_EVALUATION:
+        case RECORD_EVALUATED:
         case RECORD_UPDATE:
         case RECORD_POOL:
         case _RECORD_KIND_MAX:

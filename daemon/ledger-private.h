@@ -39,7 +39,7 @@
 struct Ledger {
         sqlite3 *db;
         int lock_fd; /* a second daemon is refused by it; readers are not */
-        sqlite3_stmt *insert_record, *insert_statistics, *insert_decision;
+        sqlite3_stmt *insert_record, *insert_statistics, *complete_round, *insert_decision;
         struct Pending {
                 uint64_t job;
                 Record record;

@@ -95,6 +95,21 @@ static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record)
         return ledger_step_done(ledger, s);
 }
 
+/* The round's row gets what its evaluation came to after it had closed, so that whoever reads rounds need not know when that was. */
+static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
+        sqlite3_stmt *s = ledger->complete_round;
+
+        if (record->kind != RECORD_EVALUATED)
+                return 0;
+
+        (void) sqlite3_bind_double(s, 1, record->statistics.evaluation_mean);
+        (void) sqlite3_bind_double(s, 2, record->statistics.evaluation_sd);
+        bind_u64(s, 3, job);
+        bind_u64(s, 4, record->life);
+        bind_u64(s, 5, record->ordinal);
+        return ledger_step_done(ledger, s);
+}
+
 int ledger_insert_pending(Ledger *ledger) {
         int r;
 
@@ -105,6 +120,9 @@ int ledger_insert_pending(Ledger *ledger) {
                 if (r < 0)
                         return r;
                 r = statistics_insert(ledger, p->job, &p->record);
+                if (r < 0)
+                        return r;
+                r = round_complete(ledger, p->job, &p->record);
                 if (r < 0)
                         return r;
         }

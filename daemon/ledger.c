@@ -182,6 +182,12 @@ static int statements_prepare(Ledger *ledger) {
                         &ledger->insert_record);
         if (r < 0)
                 return r;
+        r = ledger_prepare(ledger,
+                        "UPDATE statistics SET evaluation_mean = ?, evaluation_sd = ? "
+                        "WHERE job = ? AND life = ? AND seq = ?",
+                        &ledger->complete_round);
+        if (r < 0)
+                return r;
         return ledger_prepare(ledger,
                         "INSERT OR IGNORE INTO statistics (job, life, seq, n_env_steps, n_episodes, policy_version" STATISTICS(
                                         S_NAME) ") VALUES (?, ?, ?, ?, ?, ?" STATISTICS(S_MARK) ")",
@@ -219,6 +225,7 @@ Ledger *ledger_close(Ledger *ledger) {
                 return NULL;
 
         (void) sqlite3_finalize(ledger->insert_decision);
+        (void) sqlite3_finalize(ledger->complete_round);
         (void) sqlite3_finalize(ledger->insert_statistics);
         (void) sqlite3_finalize(ledger->insert_record);
         (void) sqlite3_close(ledger->db);

@@ -225,7 +225,8 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_ROUND: round_add(usage, sheet, settings, record); break;
         case RECORD_CHECKPOINT:
         case RECORD_ENDED: add(&usage->control_cpu_nsec, record->metered.cpu_nsec); break;
-        case RECORD_FAULT: break; /* what it used stands in a wasted record of its own */
+        case RECORD_EVALUATED: break; /* its episodes have records of their own */
+        case RECORD_FAULT: break;     /* what it used stands in a wasted record of its own */
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }

@@ -168,6 +168,19 @@ static void add_evaluation(Progress *p, const Record *record) {
         p->evaluation_squares += (x - before) * (x - p->evaluation_mean);
 }
 
+/* Of a round that had closed before: what its record lacked. */
+static void add_evaluated(Progress *p, const Record *record) {
+        if (record->wasted)
+                return;
+
+        p->evaluation_mean = record->statistics.evaluation_mean;
+        p->evaluation_sd = record->statistics.evaluation_sd;
+        if (p->round == record->round) {
+                p->statistics.evaluation_mean = record->statistics.evaluation_mean;
+                p->statistics.evaluation_sd = record->statistics.evaluation_sd;
+        }
+}
+
 static void add_ended(Progress *p, const Record *record) {
         p->ended = true;
         p->end = record->end;
@@ -214,6 +227,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 add_round(p, sheet, settings, record);
                 break;
         case RECORD_EVALUATION: add_evaluation(p, record); break;
+        case RECORD_EVALUATED: add_evaluated(p, record); break;
         case RECORD_FAULT:
                 p->faults[p->n_faults++ % PROGRESS_FAULTS_KEPT] = (ProgressFault){
                         .life = record->life,

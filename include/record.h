@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_ABI 2u
+#define RECORD_ABI 3u
 #define SPOOL_MAGIC 0x6c6f6f7073636100ull
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
@@ -25,7 +25,9 @@ typedef enum RecordKind {
         RECORD_ROUND,           /* closes a round: statistics, the decision it ran under; metered is control (the invoker) */
         RECORD_CHECKPOINT,      /* the file is complete; the ledger's row makes it count */
         RECORD_FAULT,           /* an attempt that failed, with its reason; its metered use stands in its own wasted record */
-        RECORD_ENDED,           /* the last one: end, sha256 of the policy, remaining control time */
+        RECORD_ENDED,           /* the last one of a life: end, sha256 of the policy, remaining control time */
+        RECORD_EVALUATED,       /* an evaluation that its round did not wait for is over: ordinal is the seq of the ROUND that it completes,
+                                   statistics are that one's, with what was missing; a CHECKPOINT of the round comes after it */
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
 

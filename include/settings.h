@@ -298,6 +298,13 @@ static inline bool settings_noise_scale(const JobSettings *s) {
         return s->noise_scale || s->scheduler.kind == SCHEDULER_KUNGFU || s->scheduler.kind == SCHEDULER_AUTO;
 }
 
+/* What comes after a round hangs on what its evaluation showed, or cost: a scheduler that goes by returns, a target, a budget. Else the next
+ * round need not wait for it. */
+static inline bool settings_await_evaluations(const JobSettings *s) {
+        return s->scheduler.kind == SCHEDULER_ADAPT || s->scheduler.kind == SCHEDULER_MINIONS ||
+               settings_present(s, SETTING_Evaluation_StopReturn) || settings_present(s, SETTING_Job_Budget);
+}
+
 /* HiddenLayers=0: none. */
 static inline uint32_t settings_hidden_layers(const JobSettings *s) {
         return s->hidden_layers.n == 1 && s->hidden_layers.values[0] == 0 ? 0 : s->hidden_layers.n;

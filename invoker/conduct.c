@@ -170,7 +170,7 @@ static void container_ready(Invoker *i, Container *c, const Answer *answer) {
         c->doing = ORDER_NONE;
         c->starts = (Attempts){};
         report_worker(i, &c->worker, container_number(i, c), pool_take(c), FAULT_NONE, 0);
-        if (c->index >= i->n_containers && i->phase != PHASE_EVALUATING)
+        if (c->index >= i->n_containers && !i->evaluation.goes_on)
                 evaluate_rest(i, c);
         if (i->phase == PHASE_VERIFYING)
                 finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
@@ -201,7 +201,7 @@ void conduct_container_answered(Invoker *i, Container *c, const Answer *answer) 
                         rollout_answered(i, c, answer);
                 break;
         case ORDER_EVALUATE:
-                if (i->phase == PHASE_EVALUATING)
+                if (i->evaluation.goes_on)
                         evaluate_answered(i, c, answer);
                 break;
         }
@@ -215,7 +215,7 @@ static void order_failed(Invoker *i, Container *c, uint32_t fault, int32_t detai
         c->doing = ORDER_NONE;
         if (doing == ORDER_PROBE)
                 start_failed(i, c, pool_take(c), fault, detail);
-        else if (doing == ORDER_EVALUATE && i->phase == PHASE_EVALUATING)
+        else if (doing == ORDER_EVALUATE && i->evaluation.goes_on)
                 evaluate_failed(i, c, pool_take(c), fault, detail);
         else if (doing == ORDER_ROLLOUT && actors_act(i)) {
                 i->round->seats[actor].metered.end_nsec = clock_boottime();
@@ -272,9 +272,25 @@ void conduct_close_round(Invoker *i) {
                 i->phase = PHASE_IDLE;
 }
 
-static void learned(Invoker *i, const Answer *answer) {
-        bool last;
+void conduct_evaluate_round(Invoker *i) {
+        bool last = goal_reached(i->settings, &i->statistics) != PLAN_END_NOT;
 
+        i->phase = PHASE_EVALUATING;
+        /* The round before may be played still. */
+        if (i->evaluation.goes_on)
+                return;
+        if (!evaluation_is_due(i->settings, i->round->number, last)) {
+                conduct_close_round(i);
+                return;
+        }
+        evaluate_begin(i);
+        if (evaluation_is_beside(i->settings, last)) {
+                conduct_close_round(i);
+                i->evaluation.closed_seq = i->spool.written;
+        }
+}
+
+static void learned(Invoker *i, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
                 i->last_checkpoint_tried = true; /* nothing of this state is worth keeping */
                 finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
@@ -297,11 +313,7 @@ static void learned(Invoker *i, const Answer *answer) {
         memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
 
         i->round_open = true;
-        last = goal_reached(i->settings, &i->statistics) != PLAN_END_NOT;
-        if (evaluation_is_due(i->settings, i->round->number, last))
-                evaluate_begin(i);
-        else
-                conduct_close_round(i);
+        conduct_evaluate_round(i);
 }
 
 static void verdict(Invoker *i, uint32_t actor, const Answer *answer) {
@@ -361,8 +373,10 @@ static void restored(Invoker *i, const Answer *answer) {
         i->phase = PHASE_IDLE;
         /* What ends a job by its evaluation stands in no checkpoint, but equal policies play equal episodes. */
         if (!training(i) || (settings_present(i->settings, SETTING_Evaluation_StopReturn) &&
-                                            evaluation_is_due(i->settings, i->number, false)))
+                                            evaluation_is_due(i->settings, i->number, false))) {
                 evaluate_begin(i);
+                i->phase = PHASE_EVALUATING;
+        }
 }
 
 static void checkpointed(Invoker *i, const Answer *answer) {
@@ -450,12 +464,15 @@ void conduct_advance(Invoker *i) {
                 start_early(i);
         if (i->phase == PHASE_VERIFYING && i->containers[0].state == CONTAINER_ABSENT)
                 start_container(i, &i->containers[0]);
-        if (i->phase == PHASE_EVALUATING)
+        if (i->evaluation.goes_on)
                 evaluate_serve(i);
 
         if (i->phase == PHASE_IDLE) {
                 end = end_reached(i);
-                if (end != PLAN_END_NOT)
+                /* Neither the end nor a checkpoint leaves an evaluation behind. */
+                if (i->evaluation.goes_on && (end != PLAN_END_NOT || checkpoint_is_due(i)))
+                        i->phase = PHASE_EVALUATING;
+                else if (end != PLAN_END_NOT)
                         finish_begin(i, end, FAULT_NONE, 0, ACTOR_NONE);
                 else if (checkpoint_is_due(i)) {
                         i->phase = PHASE_CHECKPOINT;

@@ -3,7 +3,10 @@
  * its number alone, so any container may play it.
  *
  * A job that only evaluates plays in the containers that would train. One that trains has containers of their own for it, numbered from
- * MaxActors= up: they play between an update and the record that closes its round, and are frozen until the next time. */
+ * MaxActors= up, which are frozen between two evaluations. If what comes after a round hangs on it, they play before the record that closes the
+ * round; else beside the next round, which closes only after them: so there is one evaluation at a time, and its bank keeps its version,
+ * since an update spares the newest one's and the update after that waits. No checkpoint is written while they play, so that a life that
+ * begins at one has nothing to make up for. */
 #include <assert.h>
 #include <math.h>
 
@@ -27,8 +30,14 @@ uint32_t evaluate_actor(const Invoker *i, const Container *c) {
 }
 
 void evaluate_begin(Invoker *i) {
-        i->phase = PHASE_EVALUATING;
-        i->next_episode = i->n_episodes_done = 0;
+        i->evaluation = (Evaluation){
+                .goes_on = true,
+                .round = i->round->number,
+                .policy_version = i->policy_version,
+                .policy_bank = i->arrival.policy_bank,
+                .statistics = i->statistics,
+                .started_nsec = clock_boottime(),
+        };
         for (uint32_t k = players_first(i); k < players_end(i); k++)
                 if (i->containers[k].state == CONTAINER_PARKED)
                         pool_thaw(i, &i->containers[k]);
@@ -45,15 +54,31 @@ void evaluate_rest(Invoker *i, Container *c) {
 }
 
 static void evaluated(Invoker *i) {
+        Evaluation *e = &i->evaluation;
+        double mean, sd;
+
+        e->goes_on = false;
         if (!training(i)) {
                 finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
                 return;
         }
         for (uint32_t k = players_first(i); k < players_end(i); k++)
                 evaluate_rest(i, &i->containers[k]);
-        evaluation_summarise(i->returns, i->n_episodes, &i->statistics.evaluation_mean,
-                        &i->statistics.evaluation_sd);
-        conduct_close_round(i);
+        evaluation_summarise(i->returns, i->n_episodes, &mean, &sd);
+        /* Where the next update is over already, these statistics are its own. */
+        if (e->closed_seq == 0 || !i->round_open) {
+                i->statistics.evaluation_mean = mean;
+                i->statistics.evaluation_sd = sd;
+        }
+        if (e->closed_seq > 0)
+                report_evaluated(i, mean, sd);
+
+        if (i->phase != PHASE_EVALUATING)
+                return; /* nobody waits for it */
+        if (e->closed_seq > 0 && i->round_open)
+                conduct_evaluate_round(i);
+        else
+                conduct_close_round(i);
 }
 
 static void play(Invoker *i, Container *c) {
@@ -61,8 +86,8 @@ static void play(Invoker *i, Container *c) {
                 .kind = ORDER_EVALUATE,
                 .attempt = c->plays.n,
                 .ordinal = c->episode,
-                .policy_version = i->policy_version,
-                .policy_bank = (uint32_t) i->arrival.policy_bank,
+                .policy_version = i->evaluation.policy_version,
+                .policy_bank = (uint32_t) i->evaluation.policy_bank,
                 .actor = evaluate_actor(i, c),
         };
 
@@ -73,7 +98,7 @@ static void play(Invoker *i, Container *c) {
 static void serve(Invoker *i, Container *c) {
         int r;
 
-        if (c->doing != ORDER_NONE || (!c->has_episode && i->next_episode == i->n_episodes))
+        if (c->doing != ORDER_NONE || (!c->has_episode && i->evaluation.next_episode == i->n_episodes))
                 return;
         if (c->state == CONTAINER_ABSENT) {
                 r = pool_fork(i, c);
@@ -81,7 +106,7 @@ static void serve(Invoker *i, Container *c) {
                         finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, -r, evaluate_actor(i, c));
         } else if (c->state == CONTAINER_READY) {
                 if (!c->has_episode) {
-                        c->episode = i->next_episode++;
+                        c->episode = i->evaluation.next_episode++;
                         c->plays = (Attempts){};
                 }
                 play(i, c);
@@ -94,11 +119,13 @@ void evaluate_serve(Invoker *i) {
                 finish_begin(i, i->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
                 return;
         }
-        if (i->n_episodes_done == i->n_episodes) {
+        if (i->evaluation.n_done == i->n_episodes) {
                 evaluated(i);
-                return;
+                /* Whoever waited for it may have begun the next one. */
+                if (!i->evaluation.goes_on)
+                        return;
         }
-        for (uint32_t k = players_first(i); k < players_end(i) && i->phase == PHASE_EVALUATING; k++)
+        for (uint32_t k = players_first(i); k < players_end(i) && i->evaluation.goes_on; k++)
                 serve(i, &i->containers[k]);
 }
 
@@ -117,7 +144,7 @@ void evaluate_answered(Invoker *i, Container *c, const Answer *answer) {
                 i->returns[c->episode] = answer->episode_return;
         c->doing = ORDER_NONE;
         c->fresh = c->has_episode = false;
-        i->n_episodes_done++;
+        i->evaluation.n_done++;
 }
 
 void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {

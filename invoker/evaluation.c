@@ -15,6 +15,12 @@ bool evaluation_is_due(const JobSettings *settings, uint64_t round, bool last) {
                (last || (round > 0 && round % settings->evaluation_every == 0));
 }
 
+bool evaluation_is_beside(const JobSettings *settings, bool last) {
+        assert(settings);
+
+        return !last && !settings_await_evaluations(settings);
+}
+
 bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps) {
         uint64_t most = horizon_steps > 0 ? horizon_steps : HORIZON_STEPS_MAX;
 

@@ -11,6 +11,9 @@
 /* last: the job ends with this round, whatever an evaluation says. */
 bool evaluation_is_due(const JobSettings *settings, uint64_t round, bool last);
 
+/* Whether the next round may begin while it is played; its own is closed before it, then. */
+bool evaluation_is_beside(const JobSettings *settings, bool last);
+
 /* An actor's word on an episode, as far as it can be checked. horizon: of the environment; 0: it has none. */
 bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps);
 

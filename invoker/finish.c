@@ -50,6 +50,7 @@ void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint
 
         if (i->containers)
                 pool_end_all(i);
+        i->evaluation.goes_on = false;
         learner_stop_serving(i);
         if (i->round)
                 waste_round(i);

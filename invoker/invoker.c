@@ -257,7 +257,8 @@ static void check_end(Invoker *i, uint64_t now) {
                 return;
         if (now < plan->stop_deadline_nsec)
                 invoker_want_timer(i, plan->stop_deadline_nsec);
-        else if (i->phase == PHASE_ROLLING || i->phase == PHASE_EVALUATING || i->phase == PHASE_VERIFYING)
+        else if (i->phase == PHASE_ROLLING || i->phase == PHASE_EVALUATING || i->phase == PHASE_VERIFYING ||
+                        (i->phase == PHASE_IDLE && i->evaluation.goes_on))
                 finish_begin(i, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 

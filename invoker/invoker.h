@@ -72,11 +72,21 @@ typedef enum Phase {
         PHASE_ROLLING,
         PHASE_LEARNING,
         PHASE_CHECKPOINT,
-        PHASE_EVALUATING,
+        PHASE_EVALUATING, /* nothing else goes on until the evaluation is over, but for actors of rounds that overlap */
         PHASE_VERIFYING,
         PHASE_ENDING, /* until the learner has answered what it was asked, and kept a last checkpoint */
         PHASE_ENDED,  /* until the daemon knows */
 } Phase;
+
+/* The evaluation that is played, if one is. */
+typedef struct Evaluation {
+        bool goes_on;
+        uint64_t round, policy_version, policy_bank; /* what is evaluated */
+        Statistics statistics;                       /* of that round */
+        uint64_t closed_seq; /* of the record that has closed it already; 0: it is still open */
+        uint64_t started_nsec;
+        uint64_t next_episode, n_done;
+} Evaluation;
 
 typedef struct Invoker {
         const Invoked *invoked;
@@ -137,9 +147,10 @@ typedef struct Invoker {
         bool was_restored;                           /* the learner has a state worth keeping */
         bool has_checkpoint, last_checkpoint_tried;
         uint64_t checkpoint_round, checkpoint_nsec;
-        bool round_open;              /* learned from, and not recorded: its policy is being evaluated */
+        bool round_open;              /* learned from, and not recorded: an evaluation is waited for */
         uint64_t emulated_round_nsec; /* of that round */
-        uint64_t n_episodes, next_episode, n_episodes_done;
+        uint64_t n_episodes;
+        Evaluation evaluation;
         double *returns; /* [n_episodes] of an evaluation of a job that trains */
 
         bool end_waits; /* for the update to be over */
@@ -235,7 +246,8 @@ void conduct_learner_answered(Invoker *i, const Answer *answer);
 void conduct_checkpoint(Invoker *i);
 /* Its use is waste, and the same order goes out again, from the bank that was not written to. */
 void conduct_attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail);
-void conduct_close_round(Invoker *i); /* that was evaluated, or will not be */
+void conduct_evaluate_round(Invoker *i); /* that was learned from; then it closes */
+void conduct_close_round(Invoker *i);
 
 /* overlap.c */
 int overlap_begin(Invoker *i);           /* -ESRCH: the decision names an actor that does not act */
@@ -249,8 +261,8 @@ bool overlap_is_cold(const Invoker *i, uint32_t actor, bool fresh);
 
 /* evaluate.c */
 uint32_t evaluate_actor(const Invoker *i, const Container *c); /* the number that it plays under */
-void evaluate_begin(Invoker *i);
-void evaluate_rest(Invoker *i, Container *c); /* nothing is to be played any more */
+void evaluate_begin(Invoker *i);                               /* of the newest policy */
+void evaluate_rest(Invoker *i, Container *c);                  /* nothing is to be played any more */
 void evaluate_serve(Invoker *i);
 void evaluate_answered(Invoker *i, Container *c, const Answer *answer);
 void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
@@ -271,6 +283,7 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
                 int32_t detail);
 void report_learned(Invoker *i); /* every invocation of the round */
 void report_round(Invoker *i, uint32_t end);
+void report_evaluated(Invoker *i, double mean, double sd); /* after its round has closed */
 void report_checkpoint(Invoker *i, const Answer *answer);
 void report_ended(Invoker *i);
 

@@ -88,9 +88,12 @@ void report_rollout(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail, 
 }
 
 void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail) {
+        bool evaluates = actor >= i->n_actors && actor != ACTOR_NONE;
         Record record = {
                 .kind = RECORD_FAULT,
-                .round = i->round ? i->round->number : 0,
+                .round = evaluates  ? i->evaluation.round
+                         : i->round ? i->round->number
+                                    : 0,
                 .actor = actor,
                 .attempt = attempt,
                 .fault = fault,
@@ -122,7 +125,7 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
         uint64_t n_steps = answer ? answer->n_steps : 0;
         Record record = {
                 .kind = RECORD_EVALUATION,
-                .round = i->round->number,
+                .round = i->evaluation.round,
                 /* Evaluations have numbers of their own, above the actors that train. */
                 .actor = evaluate_actor(i, c),
                 .ordinal = c->episode,
@@ -140,7 +143,7 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
                         .emulated_nsec = invocation_nsec(i, cpu_nsec, n_steps, c->fresh),
                         .n_steps = n_steps,
                 },
-                .statistics = i->statistics,
+                .statistics = i->evaluation.statistics,
         };
 
         record.statistics.evaluation_mean = answer ? answer->episode_return : NAN;
@@ -218,6 +221,21 @@ void report_round(Invoker *i, uint32_t end) {
         record.metered.start_nsec = i->round_nsec;
         record.metered.end_nsec = clock_boottime();
         record.metered.cpu_nsec = meter_take(&i->control);
+        report_append(i, &record);
+}
+
+void report_evaluated(Invoker *i, double mean, double sd) {
+        Record record = {
+                .kind = RECORD_EVALUATED,
+                .round = i->evaluation.round,
+                .actor = ACTOR_NONE,
+                .ordinal = i->evaluation.closed_seq,
+                .metered = { .start_nsec = i->evaluation.started_nsec, .end_nsec = clock_boottime() },
+                .statistics = i->evaluation.statistics,
+        };
+
+        record.statistics.evaluation_mean = mean;
+        record.statistics.evaluation_sd = sd;
         report_append(i, &record);
 }
 

@@ -36,6 +36,7 @@ static const char *const record_kinds[] = {
         [RECORD_FAULT] = "fault",
         [RECORD_CHECKPOINT] = "checkpoint",
         [RECORD_ENDED] = "ended",
+        [RECORD_EVALUATED] = "evaluated",
 };
 
 static const char *const faults[] = {

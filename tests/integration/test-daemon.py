@@ -247,13 +247,13 @@ def killed_at_the_end():
         assert bus.get(jobs[1], "PolicySHA256")
 
 
-@story("an evaluated job whose daemon and whose learner are killed ends with the policy and the means of one that was left alone")
+@story("an evaluated job whose daemon, learner and invoker are killed in the middle of evaluations ends with the policy and the means of one that was left alone")
 def evaluated_killed():
-    evaluated = LONG + [("Job.StopSteps", "60000"), ("Evaluation.Episodes", "5"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
+    evaluated = LONG + [("Job.StopSteps", "60000"), ("Evaluation.Episodes", "30"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
     with Bus() as bus:
         calm, job = bus.submit(overrides=evaluated), bus.submit(overrides=evaluated)
-        for victim in "actord", "actord-learner", "actord":
-            until(lambda: bus.get(job, "EvaluationEpisodes") > 0 and bus.get(job, "Round") > 3, "an evaluation")
+        for victim in "actord", "actord-learner", "actord-invoker", "actord":
+            until(lambda: 0 < bus.get(job, "EvaluationEpisodes") < 30 and bus.get(job, "Round") > 3, "an evaluation")
             if victim == "actord":
                 bus.stop(signal.SIGKILL)
                 time.sleep(0.1)

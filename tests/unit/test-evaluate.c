@@ -21,6 +21,34 @@ static void test_due(void) {
         g_assert_false(evaluation_is_due(&settings, 5, true));
 }
 
+/* Only what nothing hangs on is played beside the next round, and never that of the last one. */
+static void test_beside(void) {
+        static const struct {
+                const char *text;
+                bool beside;
+        } rows[] = {
+                { "", true },
+                { "[Scaling]\nPolicy=auto\nMaxActors=8\n", true },
+                { "[Scaling]\nPolicy=nitro\nMaxActors=8\n", true },
+                { "[Job]\nStopReturn=100\n", true },
+                { "[Scaling]\nPolicy=adapt\nMaxActors=8\nTargetReturn=200\n", false },
+                { "[Job]\nBudget=0.5\n", false },
+                { "[Evaluation]\nStopReturn=100\n", false },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *text = g_strconcat(
+                                                CARTPOLE, "[Evaluation]\nEpisodes=6\n", rows[i].text, NULL),
+                                *message = NULL;
+                JobSettings settings;
+
+                if (settings_parse(text, "test.conf", NULL, 0, NULL, &settings, &message) < 0)
+                        g_error("%s", message);
+                g_assert_cmpint(evaluation_is_beside(&settings, false), ==, rows[i].beside);
+                g_assert_false(evaluation_is_beside(&settings, true));
+        }
+}
+
 static void test_possible(void) {
         Answer answer = { .n_steps = 500, .episode_return = -3 };
 
@@ -50,34 +78,61 @@ static void test_summary(void) {
         g_assert_true(isnan(mean) && isnan(sd));
 }
 
-/* Rounds close with the mean of the episodes that came before them, from actors of their own numbers. */
+/* An episode that counts: of the round, by an actor of a number of its own. Its return. */
+static double check_episode(const Record *r, uint64_t round, unsigned n_episodes, uint32_t n_evaluators) {
+        g_assert_cmpuint(r->round, ==, round);
+        g_assert_cmpuint(r->actor, >=, 4);
+        g_assert_cmpuint(r->actor, <, 4 + n_evaluators);
+        g_assert_cmpuint(r->ordinal, <, n_episodes);
+        g_assert_cmpuint(r->metered.n_steps, >, 0);
+        g_assert_cmpuint(r->statistics.policy_version, ==, round);
+        return r->statistics.evaluation_mean;
+}
+
+/* A round closes with the mean of its episodes, or, where the next one did not wait for them, without; then what came of them completes it
+ * before anything else closes or is kept. */
 static void check_rounds(const Job *job, uint64_t every, unsigned n_episodes, uint32_t n_evaluators,
-                double ret_means[11]) {
+                bool beside, double ret_means[11]) {
+        const Record *open = NULL; /* closed, and still to be completed */
+        uint64_t round = 1;
         double sum = 0;
         unsigned n = 0;
 
         for (size_t i = 0; i < job->n_records; i++) {
                 const Record *r = &job->records[i];
+                bool due = round % every == 0 || round == 10;
 
                 if (r->kind == RECORD_EVALUATION && !r->wasted) {
-                        g_assert_cmpuint(r->actor, >=, 4);
-                        g_assert_cmpuint(r->actor, <, 4 + n_evaluators);
-                        g_assert_cmpuint(r->ordinal, <, n_episodes);
-                        g_assert_cmpuint(r->metered.n_steps, >, 0);
-                        sum += r->statistics.evaluation_mean;
+                        sum += check_episode(r, round, n_episodes, n_evaluators);
                         n++;
                 }
-                if (r->kind != RECORD_ROUND)
+                if (r->kind == RECORD_CHECKPOINT)
+                        g_assert_null(open);
+                if (r->kind == RECORD_ROUND && beside && due && round < 10) {
+                        g_assert_null(open);
+                        g_assert_cmpuint(r->round, ==, round);
+                        g_assert_cmpuint(n, ==, 0);
+                        g_assert_true(isnan(r->statistics.evaluation_mean));
+                        open = r;
                         continue;
-                g_assert_cmpuint(n, ==, r->round % every == 0 || r->round == 10 ? n_episodes : 0);
+                }
+                if (r->kind != RECORD_ROUND && r->kind != RECORD_EVALUATED)
+                        continue;
+                g_assert_cmpuint(r->kind, ==, open ? RECORD_EVALUATED : RECORD_ROUND);
+                g_assert_cmpuint(r->round, ==, round);
+                if (open)
+                        g_assert_cmpuint(r->ordinal, ==, open->seq);
+                g_assert_cmpuint(n, ==, due ? n_episodes : 0);
                 if (n > 0)
                         g_assert_cmpfloat_with_epsilon(
                                         r->statistics.evaluation_mean, sum / n, 1e-9 * fabs(sum));
                 g_assert_true(n == 0 ? isnan(r->statistics.evaluation_mean)
                                      : r->statistics.evaluation_sd >= 0);
-                ret_means[r->round] = r->statistics.evaluation_mean;
+                ret_means[round++] = r->statistics.evaluation_mean;
+                open = NULL;
                 sum = n = 0;
         }
+        g_assert_cmpuint(round, ==, 11);
 }
 
 /* Kills whoever plays: the invoker's last child. */
@@ -119,13 +174,15 @@ static void test_train(void) {
                 const char *text;
                 uint64_t every;
                 uint32_t n_evaluators;
-                bool kills;
+                bool kills, beside;
         } rows[] = {
-                { "[Evaluation]\nEpisodes=6\n", 1, 1, false },
-                { "[Evaluation]\nEpisodes=6\nActors=3\n", 1, 3, false },
-                { "[Evaluation]\nEpisodes=6\nActors=9\n[Actor]\nProcesses=2\n", 1, 6, false },
-                { "[Evaluation]\nEpisodes=6\nEveryRounds=4\n[Scaling]\nWarmActors=0\n", 4, 1, false },
-                { "[Evaluation]\nEpisodes=6\nActors=2\n", 1, 2, true },
+                { "[Evaluation]\nEpisodes=6\nStopReturn=1000\n", 1, 1, false, false },
+                { "[Evaluation]\nEpisodes=6\n", 1, 1, false, true },
+                { "[Evaluation]\nEpisodes=6\nActors=3\n[Checkpoint]\nIntervalSec=0\n", 1, 3, false, true },
+                { "[Evaluation]\nEpisodes=6\nActors=9\n[Actor]\nProcesses=2\n", 1, 6, false, true },
+                { "[Evaluation]\nEpisodes=6\nEveryRounds=4\n[Scaling]\nWarmActors=0\n", 4, 1, false, true },
+                { "[Evaluation]\nEpisodes=6\nActors=2\nStopReturn=1000\n", 1, 2, true, false },
+                { "[Evaluation]\nEpisodes=6\nActors=2\n", 1, 2, true, true },
         };
         double means[11], again[11];
         uint8_t policy[32];
@@ -138,7 +195,8 @@ static void test_train(void) {
                 const Record *ended = run_with(&job, rows[i].text, rows[i].kills);
 
                 g_assert_cmpmem(ended->sha256, sizeof(policy), policy, sizeof(policy));
-                check_rounds(&job, rows[i].every, 6, rows[i].n_evaluators, i == 0 ? means : again);
+                check_rounds(&job, rows[i].every, 6, rows[i].n_evaluators, rows[i].beside,
+                                i == 0 ? means : again);
                 if (i > 0 && rows[i].every == 1)
                         g_assert_cmpmem(again + 1, 10 * sizeof(double), means + 1, 10 * sizeof(double));
                 else if (i > 0)
@@ -153,8 +211,9 @@ static void test_train(void) {
         "Carry=reset\n[Learner]\nMinibatchSize=10\nEpochs=1\n[Evaluation]\nEpisodes=2\n[Environment]\n"
 
 /* Rollouts are over before the plugin shows what it is. */
-static bool hostile_init(Job *job, const char *how) {
-        g_autofree char *text = g_strconcat(HOSTILE, "How=", how, "\n", NULL);
+static bool hostile_init(Job *job, const char *how, bool beside) {
+        g_autofree char *text = g_strconcat(
+                        HOSTILE, "How=", how, beside ? "\n" : "\n[Evaluation]\nStopReturn=1000\n", NULL);
 
         if (!hostile) {
                 g_test_skip("there is no compiler");
@@ -166,13 +225,19 @@ static bool hostile_init(Job *job, const char *how) {
         return true;
 }
 
-/* Its round is a round all the same. */
-static void check_closed(const Job *job) {
-        g_assert_cmpuint(count(job, RECORD_ROUND, false), ==, 1);
-        g_assert_true(isnan(find(job, RECORD_ROUND)->statistics.evaluation_mean));
+/* Rounds are rounds all the same: that of the evaluation, and the one beside it if that came to an end. */
+static void check_closed(const Job *job, uint64_t n_least, uint64_t n_most) {
+        uint64_t n = count(job, RECORD_ROUND, false);
+
+        g_assert_cmpuint(n, >=, n_least);
+        g_assert_cmpuint(n, <=, n_most);
+        for (size_t i = 0; i < job->n_records; i++)
+                if (job->records[i].kind == RECORD_ROUND)
+                        g_assert_true(isnan(job->records[i].statistics.evaluation_mean));
         g_assert_cmpuint(count(job, RECORD_CHECKPOINT, false), ==, 1);
-        g_assert_cmpuint(find(job, RECORD_CHECKPOINT)->round, ==, 1);
+        g_assert_cmpuint(find(job, RECORD_CHECKPOINT)->round, ==, n);
         g_assert_cmpuint(count(job, RECORD_EVALUATION, false), ==, 0);
+        g_assert_cmpuint(count(job, RECORD_EVALUATED, false), ==, 0);
 }
 
 static void test_hostile(void) {
@@ -181,46 +246,88 @@ static void test_hostile(void) {
                 uint32_t fault;
         } rows[] = { { "reward", FAULT_ANSWER }, { "crash", FAULT_KILLED }, { "error", FAULT_ENVIRONMENT } };
 
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        for (size_t i = 0; i < 2 * G_N_ELEMENTS(rows); i++) {
+                bool beside = i % 2 > 0;
                 const Record *ended;
                 Job job;
 
-                if (!hostile_init(&job, rows[i].how))
+                if (!hostile_init(&job, rows[i / 2].how, beside))
                         return;
                 ended = job_run(&job);
                 g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
-                g_assert_cmpuint(ended->fault, ==, rows[i].fault);
+                g_assert_cmpuint(ended->fault, ==, rows[i / 2].fault);
                 g_assert_cmpuint(ended->actor, ==, 1);
                 g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 2);
-                check_closed(&job);
+                check_closed(&job, 1, beside ? 2 : 1);
                 job_done(&job);
         }
 }
 
-/* Whoever stops a job does not wait for an evaluation longer than for a round. */
-static void test_cut_short(void) {
+/* Whoever stops a job does not wait for an evaluation longer than for a round. Where the next round is played beside it, that one is learned
+ * from, and waits before it closes. */
+static void cut_short(bool beside) {
+        unsigned n_open = beside ? 2 : 1; /* the round that waits */
         const Record *ended;
         struct timespec now;
         Job job;
 
-        if (!hostile_init(&job, "hang"))
+        if (!hostile_init(&job, "hang", beside))
                 return;
         (void) job_connect(&job);
         job_send_plan(&job);
-        while (job_read(&job), count(&job, RECORD_UPDATE, false) < 1)
+        while (job_read(&job), count(&job, RECORD_UPDATE, false) < n_open)
                 g_assert_true(job_wait(&job));
         g_usleep(50000);
         (void) job_read(&job);
-        g_assert_cmpuint(count(&job, RECORD_ROUND, false), ==, 0);
+        g_assert_cmpuint(count(&job, RECORD_ROUND, false), ==, n_open - 1);
 
         (void) clock_gettime(CLOCK_BOOTTIME, &now);
         job.plan.end = PLAN_END_INTERRUPTED;
         job.plan.stop_deadline_nsec = (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
-        g_assert_cmpuint(find(&job, RECORD_ROUND)->end, ==, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(find(&job, RECORD_ROUND)->end, ==,
+                        beside ? (unsigned) PLAN_END_NOT : (unsigned) PLAN_END_INTERRUPTED);
         g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 1);
-        check_closed(&job);
+        g_assert_cmpuint(find(&job, RECORD_EVALUATION)->round, ==, 1);
+        check_closed(&job, n_open, n_open);
+        job_done(&job);
+}
+
+static void test_cut_short(void) {
+        cut_short(false);
+        cut_short(true);
+}
+
+/* A checkpoint waits for an evaluation, though somebody wants one; and so does the end, until it may wait no longer. */
+static void test_cut_idle(void) {
+        const Record *ended;
+        struct timespec now;
+        Job job;
+
+        if (!hostile_init(&job, "hang", true))
+                return;
+        (void) job_connect(&job);
+        job.plan.through_round = 1;
+        job.plan.checkpoint = 1;
+        job_send_plan(&job);
+        while (job_read(&job), count(&job, RECORD_ROUND, false) < 1)
+                g_assert_true(job_wait(&job));
+        for (unsigned i = 0; i < 2; i++) {
+                g_usleep(100000);
+                g_assert_false(job_read(&job));
+                g_assert_cmpuint(count(&job, RECORD_CHECKPOINT, false), ==, 0);
+                job.plan.checkpoint = 0;
+                job.plan.end = PLAN_END_INTERRUPTED;
+                job_send_plan(&job);
+        }
+
+        (void) clock_gettime(CLOCK_BOOTTIME, &now);
+        job.plan.stop_deadline_nsec = (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+        ended = job_finish(&job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
+        g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 1);
+        check_closed(&job, 1, 1);
         job_done(&job);
 }
 
@@ -254,7 +361,7 @@ static void test_leaf(void) {
         (void) job_connect(&job);
         job.plan.through_round = 1;
         job_send_plan(&job);
-        while (job_read(&job), count(&job, RECORD_ROUND, false) < 1)
+        while (job_read(&job), count(&job, RECORD_EVALUATED, false) < 1)
                 g_assert_true(job_wait(&job));
         g_assert_true(leaf_is_frozen(&job));
         job.plan.through_round = 1000;
@@ -311,6 +418,7 @@ int main(int argc, char *argv[]) {
 
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/evaluate/due", test_due);
+        g_test_add_func("/evaluate/beside", test_beside);
         g_test_add_func("/evaluate/possible", test_possible);
         g_test_add_func("/evaluate/summary", test_summary);
 #ifndef __SANITIZE_THREAD__
@@ -320,6 +428,7 @@ int main(int argc, char *argv[]) {
                 g_test_add_func("/evaluate/train", test_train);
                 g_test_add_func("/evaluate/hostile", test_hostile);
                 g_test_add_func("/evaluate/cut-short", test_cut_short);
+                g_test_add_func("/evaluate/cut-idle", test_cut_idle);
                 g_test_add_func("/evaluate/target", test_target);
                 g_test_add_func("/evaluate/leaf", test_leaf);
         }

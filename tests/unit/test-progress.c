@@ -150,6 +150,40 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_true(isnan(progress_evaluation_deviation(&f->progress)));
 }
 
+/* What a round's evaluation came to after it had closed: of the newest round too, unless the next one has closed meanwhile, and in any case of the
+ * newest evaluation. */
+static void test_evaluated(Fixture *f, const void *userdata) {
+        Record round = { .life = 1, .round = 3, .kind = RECORD_ROUND, .statistics.return_mean = 8 },
+               said = round;
+
+        round.statistics.evaluation_mean = round.statistics.evaluation_sd = NAN;
+        said.kind = RECORD_EVALUATED;
+        said.statistics.evaluation_mean = 30;
+        said.statistics.evaluation_sd = 2;
+        add(f, round);
+        for (unsigned i = 0; i < 2; i++)
+                add(f, (Record){ .life = 1,
+                                       .round = 3,
+                                       .kind = RECORD_EVALUATION,
+                                       .statistics.evaluation_mean = 31 });
+        add(f, said);
+        g_assert_cmpfloat(f->progress.statistics.evaluation_mean, ==, 30);
+        g_assert_cmpfloat(f->progress.evaluation_mean, ==, 30);
+        g_assert_cmpfloat(progress_evaluation_deviation(&f->progress), ==, 2);
+        g_assert_cmpuint(f->progress.n_evaluations, ==, 2);
+
+        round.round = 4;
+        add(f, round);
+        said.statistics.evaluation_mean = 50;
+        add(f, said);
+        g_assert_true(isnan(f->progress.statistics.evaluation_mean));
+        g_assert_cmpfloat(f->progress.evaluation_mean, ==, 50);
+        said.wasted = 1;
+        said.statistics.evaluation_mean = 70;
+        add(f, said);
+        g_assert_cmpfloat(f->progress.evaluation_mean, ==, 50);
+}
+
 /* Rounds of an earlier life beyond its checkpoint cost what they cost, and are to be done again: nobody stands there. */
 static void test_repeated(Fixture *f, const void *userdata) {
         add(f, (Record){ .life = 1, .kind = RECORD_ROUND, .round = 5, .statistics.return_mean = 50 });
@@ -220,6 +254,7 @@ int main(int argc, char **argv) {
         g_test_add("/progress/faults", Fixture, NULL, set_up, test_faults, tear_down);
         g_test_add("/progress/repeated", Fixture, NULL, set_up, test_repeated, tear_down);
         g_test_add("/progress/evaluation", Fixture, NULL, set_up, test_evaluation, tear_down);
+        g_test_add("/progress/evaluated", Fixture, NULL, set_up, test_evaluated, tear_down);
         g_test_add("/progress/ends", Fixture, NULL, set_up, test_ends, tear_down);
         g_test_add_func("/progress/waste", test_waste);
         return g_test_run();

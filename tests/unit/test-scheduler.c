@@ -400,6 +400,51 @@ static void test_restored(void) {
         }
 }
 
+/* Who is not said to wait for evaluations never looks at one: it decides before they are played. */
+static void test_awaits(void) {
+        enum { ROUNDS = 40 };
+        static const uint32_t counts[] = { 9, 3, 14, 2, 16, 5 };
+        Statistics without[ROUNDS], with[ROUNDS];
+        g_autoptr(GRand) rand = g_rand_new_with_seed(2);
+
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+                without[i] = (Statistics){
+                        .return_round = g_rand_double_range(rand, -5, 5) + i,
+                        .evaluation_mean = NAN,
+                        .evaluation_sd = NAN,
+                        .curvature_ratio = g_rand_double_range(rand, 0, 9),
+                        .curvature_loss = g_rand_double_range(rand, 0, 9),
+                        .noise_scale = g_rand_double_range(rand, 1, 2),
+                };
+                with[i] = without[i];
+                with[i].evaluation_mean = g_rand_double_range(rand, -50, 50);
+                with[i].evaluation_sd = 1;
+        }
+
+        for (uint32_t kind = 0; kind < _SCHEDULER_MAX; kind++) {
+                JobSettings settings = settings_of(4, 2, 16);
+                View data = { counts, sizeof(counts) };
+                uint32_t before[ROUNDS], after[ROUNDS];
+
+                settings.scheduler.kind = kind;
+                settings.schedule = (setting_counts){ 2, 0, { { 4, 20 }, { 8, 20 } } };
+                settings.time_price = 1;
+                settings.target_return = 60;
+                settings.present[SETTING_Scaling_TargetReturn / 64] |=
+                                1ull << (SETTING_Scaling_TargetReturn % 64);
+                if (kind == SCHEDULER_MINIONS) {
+                        g_assert_true(settings_await_evaluations(&settings));
+                        continue;
+                }
+                if (!scheduler_takes_job(kind))
+                        data = (View){};
+                run_with(&settings, without, data, ROUNDS, ROUNDS, before);
+                run_with(&settings, with, data, ROUNDS, ROUNDS, after);
+                g_assert_cmpint(memcmp(before, after, sizeof(before)) != 0, ==,
+                                settings_await_evaluations(&settings));
+        }
+}
+
 static void test_replay(void) {
         static const uint32_t counts[] = { 9, 3, 14, 2, 16, 5 };
         JobSettings settings = settings_of(1, 2, 16);
@@ -540,6 +585,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/scheduler/decay-only", test_decay_only);
         g_test_add_func("/scheduler/noise", test_noise);
         g_test_add_func("/scheduler/restored", test_restored);
+        g_test_add_func("/scheduler/awaits", test_awaits);
         g_test_add_func("/scheduler/replay", test_replay);
         g_test_add_func("/scheduler/replay-taken", test_replay_taken);
         g_test_add_func("/scheduler/permuted", test_permuted);
