@@ -69,17 +69,12 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
 
 /* What [Environment] Engine= asks for. NULL: the module's own choice, or an environment without engines. */
 static const char *asked_engine(const JobSettings *settings, const EnvironmentRow *row) {
+        const ActordOption *engine = settings_option(settings, ENGINE_KEY);
+
         if (!row || !environment_takes(row, ENGINE_KEY))
                 return NULL;
-
-        for (uint32_t i = 0; i < settings->n_options; i++) {
-                const ActordOption *option = &settings->options[i];
-
-                if (strcmp(option->key, ENGINE_KEY) == 0 && option->value[0] &&
-                                strcmp(option->value, ENGINE_DEFAULT) != 0)
-                        return option->value;
-        }
-        return NULL;
+        return engine && engine->value[0] && strcmp(engine->value, ENGINE_DEFAULT) != 0 ? engine->value
+                                                                                        : NULL;
 }
 
 static bool is_default_engine(const EnvironmentRow *row, const char *directory, const char *engine) {
@@ -100,7 +95,7 @@ static int choose_module(const JobSettings *settings, const EnvironmentRow *row,
         /* Becomes part of a path. */
         if (!environment_engine_valid(engine))
                 return -EINVAL;
-        (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s-%s", row->module, engine);
+        (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s-%.*s", row->module, ENGINE_MAX - 1, engine);
         if (module_entrance(ret, directory, "actord_env_find"))
                 return 0;
         if (is_default_engine(row, directory, engine)) {

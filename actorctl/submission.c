@@ -336,11 +336,9 @@ void submission_want_pictures(Submission *submission) {
         JobSettings *settings = &submission->settings;
         ActordOption *option;
 
-        if (!environment_is_gym(settings->environment) || settings->n_options >= OPTIONS_MAX)
+        if (!environment_is_gym(settings->environment) || settings->n_options >= OPTIONS_MAX ||
+                        settings_option(settings, "render_mode"))
                 return;
-        for (uint32_t i = 0; i < settings->n_options; i++)
-                if (strcmp(settings->options[i].key, "render_mode") == 0)
-                        return;
         option = &settings->options[settings->n_options++];
         *option = (ActordOption){ .key = "render_mode", .value = "rgb_array" };
 }

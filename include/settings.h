@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "include/actord/env.h"
 
 #define SETTINGS_ABI 2u
@@ -274,6 +275,14 @@ typedef struct JobSettings {
 
 static inline bool settings_present(const JobSettings *s, Setting i) {
         return s->present[i / 64] >> (i % 64) & 1;
+}
+
+/* What the job file says of a key of [Environment]; NULL: nothing. */
+static inline const ActordOption *settings_option(const JobSettings *s, const char *key) {
+        for (uint32_t i = 0; i < s->n_options; i++)
+                if (strcmp(s->options[i].key, key) == 0)
+                        return &s->options[i];
+        return NULL;
 }
 
 /* Unset MaxActors means Actors. */

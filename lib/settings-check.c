@@ -73,17 +73,15 @@ static void check_terms(SettingsReader *reader, const JobSettings *settings) {
 
 void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
         const char *n = environment_neighbours(settings->environment);
-        ActordOption *option = settings->options;
+        const ActordOption *given = settings_option(settings, FAAS_NEIGHBOURS_KEY);
+        ActordOption *option;
 
         if (!n)
                 return;
-        while (option < settings->options + settings->n_options &&
-                        strcmp(option->key, FAAS_NEIGHBOURS_KEY) != 0)
-                option++;
-        if (option < settings->options + settings->n_options) {
+        if (given) {
                 /* The settings as they are printed have both. */
-                if (strcmp(option->value, n) != 0)
-                        reader_complain(reader, "Environment", option->key, option->value,
+                if (strcmp(given->value, n) != 0)
+                        reader_complain(reader, "Environment", given->key, given->value,
                                         "Environment=%s says it already", settings->environment);
                 return;
         }
@@ -92,7 +90,7 @@ void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
                                 OPTIONS_MAX - 1);
                 return;
         }
-        settings->n_options++;
+        option = &settings->options[settings->n_options++];
         (void) g_strlcpy(option->key, FAAS_NEIGHBOURS_KEY, sizeof(option->key));
         (void) g_strlcpy(option->value, n, sizeof(option->value));
 }
@@ -352,24 +350,16 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
                                 "it measures curvature, which it cannot through Convolutions=");
 }
 
-/* The option's value; NULL: not given. */
-static const char *option_value(const JobSettings *settings, const char *key) {
-        for (uint32_t i = 0; i < settings->n_options; i++)
-                if (strcmp(settings->options[i].key, key) == 0)
-                        return settings->options[i].value;
-        return NULL;
-}
-
 /* An inner run cannot be parked between two invocations: it begins and ends in one. */
 static void check_job(SettingsReader *reader, const JobSettings *settings) {
-        const char *rounds = option_value(settings, "Rounds");
+        const ActordOption *rounds = settings_option(settings, "Rounds");
         uint64_t n_rounds = JOB_ROUNDS_DEFAULT;
         g_autofree char *text = NULL;
 
         if (!environment_is_job(settings->environment))
                 return;
-        if (rounds && !g_ascii_string_to_unsigned(rounds, 10, 1, JOB_ROUNDS_MAX, &n_rounds, NULL)) {
-                reader_complain(reader, "Environment", "Rounds", rounds,
+        if (rounds && !g_ascii_string_to_unsigned(rounds->value, 10, 1, JOB_ROUNDS_MAX, &n_rounds, NULL)) {
+                reader_complain(reader, "Environment", rounds->key, rounds->value,
                                 "it must be a whole number from 1 to %u", JOB_ROUNDS_MAX);
                 return;
         }

@@ -55,13 +55,6 @@ static int refuse(
         return -EINVAL;
 }
 
-static bool has_target(const JobSettings *outer, const JobSettings *inner) {
-        for (uint32_t i = 0; i < outer->n_options; i++)
-                if (strcmp(outer->options[i].key, "Target") == 0)
-                        return true;
-        return isfinite(minions_target(inner));
-}
-
 int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,
                 const char *file_name, char **ret_message) {
         g_assert(outer);
@@ -81,7 +74,7 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
         if (settings_present(inner, SETTING_Job_RuntimeMaxSec))
                 return refuse(ret_message, text, file_name, SETTING_Job_RuntimeMaxSec,
                                 "an inner job has no wall clock; Rounds= in [Environment] ends it");
-        if (!has_target(outer, inner))
+        if (!settings_option(outer, "Target") && !isfinite(minions_target(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Job_StopReturn,
                                 "it is not known what return the inner job is to reach: "
                                 "set it, or Target= in [Environment]");

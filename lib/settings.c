@@ -306,10 +306,7 @@ static void read_option(SettingsReader *reader, const char *key, JobSettings *se
         g_autofree char *value = given_value(reader, "Environment", key);
         ActordOption *option;
 
-        for (uint32_t i = 0; i < settings->n_options; i++)
-                if (strcmp(settings->options[i].key, key) == 0)
-                        return;
-        if (!value)
+        if (!value || settings_option(settings, key))
                 return;
         if (settings->n_options >= OPTIONS_MAX) {
                 reader_complain(reader, "Environment", key, value, "too many keys: %u are the most",
