@@ -163,7 +163,7 @@ static ExitStatus open_model(Submission *submission) {
         const char *name = submission->settings.environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         g_autofree char *path = path_of(submission, "Job.Environment", name), *reason = NULL;
         g_autofree char *directory = g_path_get_dirname(path);
-        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_close_ int fd = -EBADF;
         struct stat st;
 
         if (stat(path, &st) < 0 || access(path, R_OK) < 0)
@@ -171,8 +171,12 @@ static ExitStatus open_model(Submission *submission) {
                                 "mujoco:FILE.xml");
         else if (!S_ISREG(st.st_mode))
                 reason = g_strdup("the model is not a regular file");
-        else if (fd < 0)
-                reason = g_strdup_printf("its directory cannot be opened: %s", g_strerror(errno));
+        else {
+                fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (fd < 0)
+                        reason = g_strdup_printf("its directory %s cannot be opened: %s", directory,
+                                        g_strerror(errno));
+        }
         if (reason) {
                 submission_complain_environment(submission, reason);
                 return STATUS_USAGE;
