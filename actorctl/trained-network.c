@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "actorctl/checkpoint.h"
+#include "include/launch.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -89,8 +90,8 @@ static char *describe_network(uint32_t n_choices) {
         (void) json_builder_begin_object(b);
         (void) json_builder_set_member_name(b, "__metadata__");
         (void) json_builder_begin_object(b);
-        (void) json_builder_set_member_name(b, "format");
-        (void) json_builder_add_string_value(b, "actord-parameters-1");
+        (void) json_builder_set_member_name(b, METADATA_FORMAT);
+        (void) json_builder_add_string_value(b, PARAMETERS_FORMAT);
         (void) json_builder_end_object(b);
         list_layers(n_choices, layers);
         for (size_t i = 0; i < LAYERS; i++) {

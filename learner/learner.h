@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "include/launch.h"
 #include "include/settings.h"
 #include "include/slot.h"
 #include "include/turn.h"
@@ -72,11 +73,7 @@ size_t learner_tensors(Learner *learner, const uint32_t *banks, TensorRow *ret);
 /* Of them, the network's parameters alone. */
 size_t learner_parameters(Learner *learner, TensorRow *ret);
 
-/* Names in the metadata; settings stand beside them as "Section.Key", options as "Environment.KEY". */
-#define CHECKPOINT_FORMAT "actord-checkpoint-1"
-/* A file that holds parameters and nothing else: what a job may begin with, whatever job they come from. */
-#define PARAMETERS_FORMAT      "actord-parameters-1"
-#define METADATA_FORMAT        "format"
+/* Names in the metadata, beside METADATA_FORMAT; settings stand there as "Section.Key", options as "Environment.KEY". */
 #define METADATA_VERSION       "version"
 #define METADATA_ENVIRONMENT   "environment"
 #define METADATA_KERNELS       "kernels"
