@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "actor/host.h"
 #include "learner/learner.h"
@@ -76,13 +75,6 @@ static int acting_init(const FusedStart *start, Acting *x) {
         for (uint32_t k = 0; k < x->n_hosts && r >= 0; k++)
                 r = host_new(&x->actor_context, start->env, &x->hosts[k]);
         return r;
-}
-
-static uint64_t thread_cpu_nsec(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
 static bool is_asked_for(const Acting *x, uint32_t actor) {

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "actor/host.h"
 #include "learner/learner.h"
+#include "learner/threads.h"
 #include "lib/arrival.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -148,13 +148,6 @@ int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret) {
 
         *ret = TAKE_PTR(fused);
         return 0;
-}
-
-static uint64_t thread_cpu_nsec(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
 /* Which containers a round would find started: those that it needs, and below them the lowest of the others as WarmActors= says. */

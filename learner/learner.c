@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "learner/init.h"
 #include "lib/cleanup.h"
@@ -116,13 +115,6 @@ int learner_new(const LearnerContext *context, Learner **ret) {
 
         *ret = TAKE_PTR(l);
         return 0;
-}
-
-static uint64_t thread_cpu_nsec(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
 static void obey_serve(Learner *l, const Order *order, Answer *ret) {

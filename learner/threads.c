@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/futex.h"
 
 enum { SPINS = 2000 };
 
@@ -43,19 +43,6 @@ struct Threads {
 };
 
 DEFINE_CLEANUP(Threads *, threads_free)
-
-static uint64_t cpu_nsec(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
-}
-
-static void spin_pause(void) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-}
 
 static void word_wait(_Atomic uint32_t *word, uint32_t while_value, _Atomic uint32_t *sleepers) {
         for (unsigned i = 0; i < SPINS; i++) {
@@ -91,9 +78,9 @@ static void *thread_main(void *arg) {
                 if (threads->ends)
                         return NULL;
 
-                start_nsec = cpu_nsec();
+                start_nsec = thread_cpu_nsec();
                 thread_work(threads, thread->index);
-                thread->cpu_nsec = cpu_nsec() - start_nsec;
+                thread->cpu_nsec = thread_cpu_nsec() - start_nsec;
 
                 if (atomic_fetch_sub(&threads->n_busy, 1) == 1)
                         word_wake(&threads->n_busy, &threads->caller_sleeps);
@@ -176,25 +163,25 @@ void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks)
                 return;
         }
 
-        start_nsec = cpu_nsec();
+        start_nsec = thread_cpu_nsec();
         atomic_store(&threads->n_busy, threads->n - 1);
         atomic_fetch_add(&threads->phase, 1);
         word_wake(&threads->phase, &threads->n_sleeping);
 
         thread_work(threads, 0);
 
-        done_nsec = cpu_nsec();
+        done_nsec = thread_cpu_nsec();
         while ((busy = atomic_load(&threads->n_busy)) > 0)
                 word_wait(&threads->n_busy, busy, &threads->caller_sleeps);
         threads->excess_nsec += phase_excess_nsec(threads, done_nsec - start_nsec);
-        threads->waited_nsec += cpu_nsec() - done_nsec;
+        threads->waited_nsec += thread_cpu_nsec() - done_nsec;
 }
 
 void threads_meter(Threads *threads) {
-        threads->start_nsec = cpu_nsec();
+        threads->start_nsec = thread_cpu_nsec();
         threads->waited_nsec = threads->excess_nsec = 0;
 }
 
 uint64_t threads_metered_nsec(Threads *threads) {
-        return cpu_nsec() - threads->start_nsec - threads->waited_nsec + threads->excess_nsec;
+        return thread_cpu_nsec() - threads->start_nsec - threads->waited_nsec + threads->excess_nsec;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 typedef struct Threads Threads;
 typedef void (*ThreadWork)(void *arg, uint32_t task, uint32_t thread);
@@ -21,3 +22,11 @@ void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks)
 /* Starts measuring; and CPU time since then: the caller's own, with the slowest thread's in each phase instead of it. */
 void threads_meter(Threads *threads);
 uint64_t threads_metered_nsec(Threads *threads);
+
+/* Of the calling thread, since it began. */
+static inline uint64_t thread_cpu_nsec(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
