@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learner/finite.h"
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(Buffer *, buffer_free)
@@ -126,13 +127,6 @@ Batch *buffer_at(Buffer *buffer, uint32_t age, uint32_t *ret_n_actors) {
         return &buffer->views[at];
 }
 
-static bool floats_finite(const float *x, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!isfinite(x[i]))
-                        return false;
-        return true;
-}
-
 /* One actor's steps: ends that exist, as many truncated as there are last observations, choices that exist, finite numbers. */
 static bool block_possible(const Batch *b, uint32_t actor) {
         size_t block = batch_block(b, actor);
@@ -147,11 +141,12 @@ static bool block_possible(const Batch *b, uint32_t actor) {
         }
         return n_truncated == b->n_finals[actor] && n_truncated <= b->finals_max &&
                (b->images || floats_finite(b->observations + block * b->n_observation,
-                                             (size_t) (b->next_rows + n_truncated) * b->n_observation)) &&
-               floats_finite(b->scaled + block, b->step_rows) &&
-               floats_finite(b->behaviour_log_probability + block, b->step_rows) &&
+                                             (size_t) (b->next_rows + n_truncated) * b->n_observation,
+                                             -INFINITY)) &&
+               floats_finite(b->scaled + block, b->step_rows, -INFINITY) &&
+               floats_finite(b->behaviour_log_probability + block, b->step_rows, -INFINITY) &&
                (!b->actions || floats_finite(b->actions + block * b->n_action,
-                                               (size_t) b->step_rows * b->n_action));
+                                               (size_t) b->step_rows * b->n_action, -INFINITY));
 }
 
 bool buffer_possible(const Buffer *buffer) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learner/finite.h"
 #include "lib/algorithms.h"
 #include "lib/cleanup.h"
 #include "lib/slot.h"
@@ -217,13 +218,11 @@ void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) 
         replay->discounts[row] = replay->ends[at] == END_TERMINATED ? 0.0f : (float) discount;
 }
 
-static bool floats_finite(const uint8_t *bytes, size_t n_bytes) {
-        const float *x = (const float *) bytes;
+static bool observation_finite(const Replay *replay, const uint8_t *observations, size_t at) {
+        const uint8_t *from = observations + at * replay->observation_bytes;
 
-        for (size_t i = 0; i < n_bytes / sizeof(float); i++)
-                if (!isfinite(x[i]))
-                        return false;
-        return true;
+        return replay->images || floats_finite((const float *) (const void *) from,
+                                                 replay->observation_bytes / sizeof(float), -INFINITY);
 }
 
 bool replay_possible(const Replay *replay) {
@@ -238,13 +237,8 @@ bool replay_possible(const Replay *replay) {
                         if (replay->choices[at] < 0 || (uint32_t) replay->choices[at] >= replay->n_action ||
                                         replay->ends[at] > END_TRUNCATED || !isfinite(replay->rewards[at]))
                                 return false;
-                        if (!replay->images &&
-                                        (!floats_finite(replay->observations +
-                                                                         at * replay->observation_bytes,
-                                                         replay->observation_bytes) ||
-                                                        !floats_finite(replay->successors +
-                                                                                        at * replay->observation_bytes,
-                                                                        replay->observation_bytes)))
+                        if (!observation_finite(replay, replay->observations, at) ||
+                                        !observation_finite(replay, replay->successors, at))
                                 return false;
                 }
         }

@@ -4,11 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "learner/blas.h"
+#include "learner/finite.h"
 #include "learner/learner.h"
 #include "lib/arrival.h"
 #include "lib/cleanup.h"
@@ -18,9 +20,13 @@
 
 DEFINE_CLEANUP(Safetensors *, safetensors_close)
 
-static int refuse(const char *reason, const char *a, const char *b) {
+__attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...) {
+        va_list values;
+
         (void) fprintf(stderr, "actord-learner: the checkpoint is refused: ");
-        (void) fprintf(stderr, reason, a, b);
+        va_start(values, format);
+        (void) vfprintf(stderr, format, values);
+        va_end(values);
         (void) fputc('\n', stderr);
         return -EINVAL;
 }
@@ -70,28 +76,14 @@ static int read_tensors(Learner *l, const Safetensors *file, bool parameters_alo
                 r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
                                                    : safetensors_read(file, &rows[i]);
                 if (r == -ENOENT)
-                        return refuse("there is no \"%s\" in it%s", rows[i].name, "");
+                        return refuse("there is no \"%s\" in it", rows[i].name);
                 if (r == -EMEDIUMTYPE)
-                        return refuse("its \"%s\" has another shape than this job's%s", rows[i].name,
-                                        ": network, actors or environments differ");
+                        return refuse("its \"%s\" has another shape than this job's: network, actors or environments differ",
+                                        rows[i].name);
                 if (r < 0)
                         return refuse("\"%s\" could not be read: %s", rows[i].name, strerror(-r));
         }
         return 0;
-}
-
-static bool floats_finite(const float *x, size_t n, float least) {
-        for (size_t i = 0; i < n; i++)
-                if (!isfinite(x[i]) || x[i] < least)
-                        return false;
-        return true;
-}
-
-static bool doubles_finite(const double *x, size_t n, double least) {
-        for (size_t i = 0; i < n; i++)
-                if (!isfinite(x[i]) || x[i] < least)
-                        return false;
-        return true;
 }
 
 static bool moments_possible(const Moments *m) {
@@ -202,7 +194,7 @@ static int begin_with(Learner *l, const Safetensors *file) {
         if (r < 0)
                 return r;
         if (!floats_finite(rt->nets[NET_POLICY]->parameters, rt->nets[NET_POLICY]->n, -INFINITY))
-                return refuse("some of its numbers are not finite%s%s", "", "");
+                return refuse("some of its numbers are not finite");
         if (rt->nets[NET_TARGET])
                 runtime_copy(rt, NET_TARGET, NET_POLICY);
         return 0;
@@ -215,9 +207,9 @@ static int restore_file(Learner *l) {
 
         r = safetensors_open(l->context.checkpoint_fd, &file);
         if (r == -EBADMSG)
-                return refuse("it is no safetensors file, or cut short%s%s", "", "");
+                return refuse("it is no safetensors file, or cut short");
         if (r < 0)
-                return refuse("it could not be read: %s%s", strerror(-r), "");
+                return refuse("it could not be read: %s", strerror(-r));
 
         format = safetensors_metadata(file, METADATA_FORMAT);
         if (format && strcmp(format, PARAMETERS_FORMAT) == 0)
@@ -230,7 +222,7 @@ static int restore_file(Learner *l) {
         if (r < 0)
                 return r;
         if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
-                return refuse("some of its numbers are impossible: the file is damaged%s%s", "", "");
+                return refuse("some of its numbers are impossible: the file is damaged");
         return l->context.learner == 0 ? check_policy(l, file) : 0;
 }
 
