@@ -40,6 +40,7 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
         rt->n_learners = n_learners;
         rt->n_updaters = n_updaters;
         reduce_layout(rt->settings, page, l);
+        assert(l->n_rows == rt->live->n_rows); /* else nobody would share what the network says of them */
         for (unsigned lane = 0; lane < LANES_MAX; lane++)
                 rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at + lane * l->lane_bytes);
         rt->lane_sums = (double(*)[REDUCE_SUMS_MAX])(rt->reduce + l->sums_at);
