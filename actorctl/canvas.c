@@ -22,7 +22,7 @@ Canvas *canvas_new(const ActordView *view) {
 
         canvas->width = side(sqrt(PIXELS * aspect));
         canvas->height = side(sqrt(PIXELS / aspect));
-        canvas->pixels = g_malloc((size_t) 3 * canvas->width * canvas->height);
+        canvas->pixels = g_malloc(canvas_bytes(canvas));
         return canvas;
 }
 
@@ -37,7 +37,7 @@ Canvas *canvas_new_of(const ActordFrame *frame) {
 
         canvas->width = (frame->width * enlarged(frame) + 1) & ~1u;
         canvas->height = (frame->height * enlarged(frame) + 1) & ~1u;
-        canvas->pixels = g_malloc((size_t) 3 * canvas->width * canvas->height);
+        canvas->pixels = g_malloc(canvas_bytes(canvas));
         return canvas;
 }
 
@@ -110,7 +110,7 @@ static void paint(Canvas *canvas, const double (*points)[2], uint32_t n, double 
 void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels) {
         uint32_t times = enlarged(frame);
 
-        memset(canvas->pixels, 0, (size_t) 3 * canvas->width * canvas->height);
+        memset(canvas->pixels, 0, canvas_bytes(canvas));
         for (uint32_t y = 0; y < MIN(canvas->height, frame->height * times); y++)
                 for (uint32_t x = 0; x < MIN(canvas->width, frame->width * times); x++)
                         memcpy(canvas->pixels + 3 * ((size_t) y * canvas->width + x),

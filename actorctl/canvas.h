@@ -2,6 +2,7 @@
 /* A picture in memory, and the painting of shapes on it. Pure. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "include/actord/env.h"
@@ -10,6 +11,10 @@ typedef struct Canvas {
         uint32_t width, height; /* both even, which video codecs ask for */
         uint8_t *pixels;        /* red, green, blue; rows from the top */
 } Canvas;
+
+static inline size_t canvas_bytes(const Canvas *canvas) {
+        return (size_t) 3 * canvas->width * canvas->height;
+}
 
 /* Of the view's shape, and of about the same number of pixels whatever that is. */
 Canvas *canvas_new(const ActordView *view);

@@ -165,14 +165,15 @@ static void find_change(const Gif *gif, uint32_t ret_from[2], uint32_t ret_to[2]
         ret_to[1] = MAX(bottom, 1);
 }
 
-static void *gif_begin(const char *path, const Canvas *canvas, double seconds, int *ret_error) {
+static int gif_begin(const char *path, const Canvas *canvas, double seconds, void **ret) {
         Gif *gif = g_new0(Gif, 1);
 
         gif->file = fopen(path, "we");
         if (!gif->file) {
-                *ret_error = -errno;
+                int r = -errno;
+
                 g_free(gif);
-                return NULL;
+                return r;
         }
         gif->packer.file = gif->file;
         gif->width = canvas->width;
@@ -187,7 +188,8 @@ static void *gif_begin(const char *path, const Canvas *canvas, double seconds, i
         (void) fwrite("\xf7\0\0", 1, 3, gif->file); /* a palette of 256 colours of 8 bits */
         put_palette(gif->file);
         (void) fwrite("\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0", 1, 19, gif->file); /* again and again */
-        return gif;
+        *ret = gif;
+        return 0;
 }
 
 static int gif_frame(void *encoder, const Canvas *canvas) {

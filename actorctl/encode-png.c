@@ -72,11 +72,12 @@ static void deflate(const uint8_t *data, size_t n, GByteArray *to) {
         }
 }
 
-static void *png_begin(const char *path, const Canvas *canvas, double seconds, int *ret_error) {
+static int png_begin(const char *path, const Canvas *canvas, double seconds, void **ret) {
         Folder *folder = g_new0(Folder, 1);
 
         folder->path = g_strdup(path);
-        return folder;
+        *ret = folder;
+        return 0;
 }
 
 static int png_frame(void *encoder, const Canvas *canvas) {

@@ -12,7 +12,7 @@ typedef struct Video {
         GOutputStream *pipe; /* the process's */
 } Video;
 
-static void *video_begin(const char *path, const Canvas *canvas, double seconds, int *ret_error) {
+static int video_begin(const char *path, const Canvas *canvas, double seconds, void **ret) {
         g_autofree char *size = g_strdup_printf("%ux%u", canvas->width, canvas->height);
         g_autofree char *rate = g_strdup_printf("1000000/%.0f", round(seconds * 1e6));
         const char *argv[] = { "ffmpeg", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
@@ -27,19 +27,18 @@ static void *video_begin(const char *path, const Canvas *canvas, double seconds,
         video->process = g_subprocess_newv(argv, G_SUBPROCESS_FLAGS_STDIN_PIPE, &error);
         if (!video->process) {
                 complain("ffmpeg cannot be started: %s", error->message);
-                *ret_error = -ENOEXEC;
                 g_free(video);
-                return NULL;
+                return -ENOEXEC;
         }
         video->pipe = g_subprocess_get_stdin_pipe(video->process);
-        return video;
+        *ret = video;
+        return 0;
 }
 
 static int video_frame(void *encoder, const Canvas *canvas) {
         Video *video = encoder;
 
-        return g_output_stream_write_all(video->pipe, canvas->pixels,
-                               (gsize) 3 * canvas->width * canvas->height, NULL, NULL, NULL)
+        return g_output_stream_write_all(video->pipe, canvas->pixels, canvas_bytes(canvas), NULL, NULL, NULL)
                                ? 0
                                : -EPIPE;
 }

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/slot.h"
+
 #define PER_SECOND_MAX     50.0
 #define PER_SECOND_UNTIMED 30.0 /* of a task whose steps take no time */
 #define PICTURES_MAX       UINT64_C(20000)
@@ -85,7 +87,6 @@ ExitStatus recording_new(const Options *options, Recording **ret) {
                 return status;
 
         recording->path = g_strdup(path);
-        g_strchomp(recording->path);
         while (options->frames && strlen(recording->path) > 1 && g_str_has_suffix(recording->path, "/"))
                 recording->path[strlen(recording->path) - 1] = '\0';
         recording->encoder = options->video ? &encoder_video : options->gif ? &encoder_gif : &encoder_png;
@@ -137,7 +138,7 @@ static void begin(Recording *r, double step_seconds, Canvas *canvas) {
                 r->seconds = fmin((double) r->every * step_seconds, 1);
         }
         r->canvas = canvas;
-        r->encoding = r->encoder->begin(r->aside, r->canvas, r->seconds, &r->error);
+        r->error = r->encoder->begin(r->aside, r->canvas, r->seconds, &r->encoding);
 }
 
 static void show(Recording *r) {
@@ -171,7 +172,7 @@ void recording_state(Recording *r, const ActordView *view, const ActordShape *sh
 }
 
 void recording_frame(Recording *r, const ActordFrame *frame, const uint8_t *pixels) {
-        size_t n = (size_t) 3 * frame->width * frame->height;
+        size_t n = frame_bytes(frame);
 
         if (!r->canvas)
                 begin(r, frame->step_seconds, canvas_new_of(frame));

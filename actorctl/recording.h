@@ -9,7 +9,7 @@
 /* A way to keep pictures. frame: the canvas has the size of begin's; each is shown for `seconds`. Each returns 0 or a negative errno; end is
  * called once after a begin that returned 0, whatever came in between. */
 typedef struct Encoder {
-        void *(*begin)(const char *path, const Canvas *canvas, double seconds, int *ret_error);
+        int (*begin)(const char *path, const Canvas *canvas, double seconds, void **ret);
         int (*frame)(void *encoder, const Canvas *canvas);
         int (*end)(void *encoder);
 } Encoder;

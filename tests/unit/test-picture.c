@@ -260,10 +260,9 @@ static Canvas *noise(uint32_t width, uint32_t height, ActordRandom *random) {
 static char *keep(const Encoder *encoder, bool folder, Canvas *const *canvases, size_t n, double seconds) {
         g_autofree char *directory = g_dir_make_tmp("actord-picture-XXXXXX", NULL);
         char *path = folder ? g_strdup(directory) : g_build_filename(directory, "file", NULL);
-        int r = 0;
-        void *encoding = encoder->begin(path, canvases[0], seconds, &r);
+        void *encoding;
 
-        g_assert_cmpint(r, ==, 0);
+        g_assert_cmpint(encoder->begin(path, canvases[0], seconds, &encoding), ==, 0);
         for (size_t i = 0; i < n; i++)
                 g_assert_cmpint(encoder->frame(encoding, canvases[i]), ==, 0);
         g_assert_cmpint(encoder->end(encoding), ==, 0);
