@@ -154,6 +154,7 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
 
 int decisions_write(const char *file, const GArray *counts) {
         g_autoptr(GString) text = g_string_new("[");
+        g_autoptr(GError) error = NULL;
 
         for (guint i = 0; i < counts->len; i++) {
                 uint32_t n = g_array_index(counts, uint32_t, i), taken = n >> DECISION_TAKEN_SHIFT;
@@ -165,5 +166,9 @@ int decisions_write(const char *file, const GArray *counts) {
                 g_string_append(text, " }");
         }
         g_string_append(text, "\n]\n");
-        return g_file_set_contents(file, text->str, (gssize) text->len, NULL) ? 0 : -EIO;
+        if (!g_file_set_contents(file, text->str, (gssize) text->len, &error)) {
+                complain("the decisions are not kept: %s", error->message);
+                return -EIO;
+        }
+        return 0;
 }

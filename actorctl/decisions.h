@@ -8,5 +8,5 @@
 int decisions_of_job(Connection *connection, const char *path, GArray **ret_counts);
 int decisions_of_file(const char *file, GArray **ret_counts);
 
-/* As decisions_of_file() reads it; 0 or a negative errno. */
+/* As decisions_of_file() reads it; 0, or a negative errno after having said why. */
 int decisions_write(const char *file, const GArray *counts);

@@ -34,11 +34,7 @@ static char *keep_decisions(Connection *connection, const char *path, const Subm
         file = g_build_filename(connection->state_directory, "decisions.json", NULL);
         if (decisions_of_job(connection, path, &counts) < 0 || counts->len == 0)
                 return NULL;
-        if (decisions_write(file, counts) < 0) {
-                complain("%s could not be written", file);
-                return NULL;
-        }
-        return g_steal_pointer(&file);
+        return decisions_write(file, counts) < 0 ? NULL : g_steal_pointer(&file);
 }
 
 static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
