@@ -82,9 +82,7 @@ static int add_sheet(
 
         r = sheets_read(name, &text);
         if (r < 0 && named)
-                return sd_bus_error_setf(error, BUS_ERROR(NoSuchPriceSheet),
-                                "There is no price sheet `%s`; `actorctl price list` shows those there are.",
-                                name);
+                return reply_no_sheet(error, name, r);
         if (r < 0)
                 return 0;
         r = price_sheet_parse(text, name, &sheet, &message);

@@ -203,9 +203,7 @@ static int method_get_price_sheet(sd_bus_message *m, void *userdata, sd_bus_erro
                 return r;
         r = sheets_read(name, &text);
         if (r < 0)
-                return sd_bus_error_setf(error, BUS_ERROR(NoSuchPriceSheet),
-                                "There is no price sheet `%s`; `actorctl price list` shows those there are.",
-                                name);
+                return reply_no_sheet(error, name, r);
         return sd_bus_reply_method_return(m, "s", text);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "daemon/copies.h"
 #include "daemon/files.h"
+#include "daemon/reply.h"
 #include "daemon/sheets.h"
 #include "daemon/submission.h"
 #include "include/bus.h"
@@ -78,13 +79,8 @@ static int check_sheet(Submission *s, sd_bus_error *error) {
         int r;
 
         r = sheets_read(s->settings.price_sheet, &s->sheet);
-        if (r == -ENOENT)
-                return sd_bus_error_setf(error, BUS_ERROR(NoSuchPriceSheet),
-                                "There is no price sheet `%s`; `actorctl price list` shows those there are.",
-                                s->settings.price_sheet);
         if (r < 0)
-                return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "Price sheet `%s` cannot be read.",
-                                s->settings.price_sheet);
+                return reply_no_sheet(error, s->settings.price_sheet, r);
         r = price_sheet_parse(s->sheet, s->settings.price_sheet, &sheet, &message);
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
