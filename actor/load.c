@@ -176,6 +176,8 @@ int environment_load_packages(
         assert(directory);
         assert(ret);
 
+        assert(environment_loads_packages(settings->environment));
+
         if (environment_is_gym(settings->environment))
                 return load_gym(settings, directory, python_fd, ret);
 

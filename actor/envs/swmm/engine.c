@@ -106,6 +106,7 @@ static int load(void) {
                 { "fopen", (void *) engine_fopen },
                 { "fclose", (void *) engine_fclose },
         };
+        size_t bytes = 0;
         int r;
 
         if (engine.loaded)
@@ -116,9 +117,13 @@ static int load(void) {
                 return r;
 
         for (size_t i = 0; i < engine.n_ranges; i++)
-                engine.variables_bytes += engine.ranges[i].n;
-        if (engine.variables_bytes > ENGINE_IMAGE_MAX / 2)
+                bytes += engine.ranges[i].n;
+        if (bytes > ENGINE_IMAGE_MAX / 2) {
+                (void) fprintf(stderr, "This EPA SWMM has %zu bytes of variables; %llu are the most.\n",
+                                bytes, (unsigned long long) ENGINE_IMAGE_MAX / 2);
                 return -EFBIG;
+        }
+        engine.variables_bytes = bytes;
         engine.region_bytes = ENGINE_IMAGE_MAX - engine.variables_bytes;
         engine.region = take_memory(engine.region_bytes);
         engine.fresh = take_memory(engine.variables_bytes);

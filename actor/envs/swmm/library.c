@@ -155,8 +155,11 @@ typedef struct RangeSearch {
 } RangeSearch;
 
 static void add_range(RangeSearch *search, uintptr_t from, uintptr_t to) {
-        if (from < to && search->n < SWMM_RANGES_MAX)
-                search->ranges[search->n++] = (SwmmRange){ (void *) from, to - from };
+        if (from >= to)
+                return;
+        if (search->n < SWMM_RANGES_MAX)
+                search->ranges[search->n] = (SwmmRange){ (void *) from, to - from };
+        search->n++;
 }
 
 /* Its writable segments without what the linker has closed after loading. */
@@ -211,6 +214,12 @@ int library_load(int packages_fd, const SwmmImport *imports, size_t n_imports, S
 
         search.map = map;
         (void) dl_iterate_phdr(look_at_object, &search);
+        /* What is not put back would go from one episode into the next. */
+        if (search.n == 0 || search.n > SWMM_RANGES_MAX) {
+                (void) fprintf(stderr, "%s cannot be begun anew: its variables lie unlike any known.\n",
+                                map->l_name);
+                return -ENOEXEC;
+        }
         *ret = library;
         *ret_n_ranges = search.n;
         return 0;
