@@ -67,12 +67,13 @@ def wrong():
              (hopper(), "Reward=alive 1, velocity rootq 1", "term 2 (velocity): the model has no joint rootq"),
              (hopper(), "Reward=alive 1, velocty rootx 1", 'term 2 ("velocty rootx 1"): velocty is no quantity'),
              (hopper(), "FrameSkip=2", "does not say what a step pays"),
+             (hopper(), "Reward=alive 1", "FrameSkip=1.5", "FrameSkip=1.5: it must be a whole number from 1 to 10000"),
              (hopper(), "RewardPlugin=absent.so", "does not load"),
              ("mujoco:" + os.path.join(MODELS, "absent.xml"), "Reward=alive 1", "cannot be read: No such file"),
              ("mujoco:", "Reward=alive 1", "write mujoco:FILE.xml")]
-    for name, option, want in cases:
-        r = ctl("env", "show", name, "--set", option)
-        assert r.status == 2 and want in r.err, (name, option, r.status, r.err)
+    for name, *options, want in cases:
+        r = ctl("env", "show", name, *(w for option in options for w in ("--set", option)))
+        assert r.status == 2 and want in r.err, (name, options, r.status, r.err)
 
 
 @story("a reward plugin that misbehaves harms nobody else")

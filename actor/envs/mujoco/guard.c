@@ -8,11 +8,11 @@
 
 #include "actor/envs/mujoco/engine.h"
 
-/* The innermost guarded call of this thread. MuJoCo's callback takes no argument of ours, hence a
- * variable. */
+/* The innermost guarded call of this thread. MuJoCo's callback takes no argument of ours, hence
+ * variables. */
 static _Thread_local jmp_buf *guard;
 
-static char said[512];
+static _Thread_local char said[512];
 
 static void on_error(const char *message) {
         (void) snprintf(said, sizeof(said), "%s", message);

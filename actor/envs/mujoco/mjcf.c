@@ -48,15 +48,15 @@ static mjModel *model;
 static uint32_t digest;
 static Judge judge; /* NULL: no plugin, or not yet loaded */
 
-#define ROW(key, field, low, high) \
-        { key, ENV_OPTION_NUMBER, offsetof(MjcfOptions, field), low, high }
+#define ROW(key, kind, field, low, high) \
+        { key, ENV_OPTION_##kind, offsetof(MjcfOptions, field), low, high }
 
 static const EnvOption rows[] = {
-        ROW("FrameSkip", frame_skip, 1, FRAMES_MAX),
-        ROW("Horizon", horizon_steps, 0, HORIZON_MAX),
-        ROW("ResetNoise", reset_noise, 0, NOISE_MAX),
-        ROW("SkipPositions", n_skipped, 0, MUJOCO_OBSERVATION_MAX),
-        ROW("VelocityClip", velocity_limit, 0, INFINITY),
+        ROW("FrameSkip", WHOLE, frame_skip, 1, FRAMES_MAX),
+        ROW("Horizon", WHOLE, horizon_steps, 0, HORIZON_MAX),
+        ROW("ResetNoise", NUMBER, reset_noise, 0, NOISE_MAX),
+        ROW("SkipPositions", WHOLE, n_skipped, 0, MUJOCO_OBSERVATION_MAX),
+        ROW("VelocityClip", NUMBER, velocity_limit, 0, INFINITY),
 };
 
 static const MjcfOptions defaults = {
@@ -112,12 +112,7 @@ static int read_option(const ActordOption *option, MjcfOptions *ret) {
                 memcpy(ret->plugin, option->value, sizeof(ret->plugin));
                 return 0;
         }
-        r = env_option_apply(rows, ELEMENTSOF(rows), option, ret);
-        for (size_t i = 0; i < ELEMENTSOF(rows) && r < 0; i++)
-                if (strcmp(rows[i].key, option->key) == 0)
-                        return tell("[Environment] %s=%s: it must be a number from %g to %g", option->key,
-                                        option->value, rows[i].low, rows[i].high);
-        return r;
+        return env_options_parse(rows, ELEMENTSOF(rows), option, 1, ret);
 }
 
 static int read_options(const ActordOption *options, uint32_t n_options, MjcfOptions *ret) {
@@ -129,9 +124,6 @@ static int read_options(const ActordOption *options, uint32_t n_options, MjcfOpt
                 if (r < 0)
                         return r;
         }
-        if (ret->frame_skip != floor(ret->frame_skip) || ret->horizon_steps != floor(ret->horizon_steps) ||
-                        ret->n_skipped != floor(ret->n_skipped))
-                return tell("[Environment] FrameSkip, Horizon and SkipPositions are whole numbers");
         if (ret->reward.n == 0 && !ret->plugin[0])
                 return tell("[Environment] Reward= or RewardPlugin= must say what a step pays: a model does not");
         return 0;
