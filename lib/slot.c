@@ -24,14 +24,13 @@ const char *spec_field_to_string(int field) {
         return field >= 0 && field < _SPEC_FIELD_MAX ? table[field] : NULL;
 }
 
-bool env_has_state(const ActordEnv *env) {
-        return env->struct_bytes >= offsetof(ActordEnv, draw) && env->state_parts && env->get_state &&
-               env->set_state;
-}
-
 /* Whether the table reaches so far, and has something there. */
 #define HAS(env, member) \
         ((env)->struct_bytes >= offsetof(ActordEnv, member) + sizeof((env)->member) && (env)->member)
+
+bool env_has_state(const ActordEnv *env) {
+        return HAS(env, state_parts) && HAS(env, get_state) && HAS(env, set_state);
+}
 
 bool env_has_picture(const ActordEnv *env) {
         return HAS(env, draw);
