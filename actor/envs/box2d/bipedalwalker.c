@@ -295,14 +295,18 @@ static int walker_restore(void *instance, const void *snapshot) {
         return episode_restore(w->kind, &w->episode, w->world, snapshot, w);
 }
 
+static bool drawn_valid(const WalkerDrawn *drawn, const double *obstacle) {
+        return ground_valid(drawn->slope, obstacle) && fabs(drawn->force) <= FORCE_MAX;
+}
+
 static bool walker_drawn_valid(const double *numbers) {
-        return ground_valid(numbers, NULL) && fabs(numbers[N_GROUND]) <= FORCE_MAX;
+        return drawn_valid((const WalkerDrawn *) numbers, NULL);
 }
 
 static bool hardcore_drawn_valid(const double *numbers) {
         const WalkerDrawn *drawn = (const WalkerDrawn *) numbers;
 
-        return walker_drawn_valid(numbers) && ground_valid(drawn->slope, drawn->obstacle);
+        return drawn_valid(drawn, drawn->obstacle);
 }
 
 static bool walker_step_valid(const void *step) {
