@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "daemon/descriptors.h"
 #include "daemon/files.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -121,6 +122,7 @@ static void finish(Job *job, uint32_t end, const char *sentence) {
         job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
         job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
         job->stderr_fd = close_fd(job->stderr_fd);
+        directory_forget(job);
         job->directory_fd = close_fd(job->directory_fd);
 
         say_end(job, end, sentence);

@@ -213,7 +213,7 @@ static int prepare(Job *job, LaunchRequest *request, const char **ret_what) {
         r = add_plugin(job, request);
         if (r < 0)
                 return r;
-        *ret_what = "the directory of its virtual environment or model, which its submitter opened (after a restart of the daemon: submit it again),";
+        *ret_what = "the directory of its virtual environment or model";
         return add_directory(job, request);
 }
 
@@ -437,6 +437,20 @@ static void say_starting(Job *job) {
                         why ? word : "", why ? ", since " : "", why ? why : "");
 }
 
+static char *sentence_of_start(const Job *job, const char *what, int error) {
+        const JobSettings *s = &job->settings;
+        bool model = environment_is_mjcf(s->environment);
+
+        if (error != -ESTALE || job->directory_fd >= 0)
+                return g_strdup_printf("%s could not be had: %s", what, g_strerror(-error));
+        /* Only its submitter can open it again. */
+        return g_strdup_printf(
+                        "the directory of %s%s was not kept while the daemon was away (systemd keeps it over "
+                        "a restart of the daemon, but not when the daemon is stopped or the machine "
+                        "restarts): submit the job again",
+                        model ? "Environment=" : "Python=", model ? s->environment : s->python);
+}
+
 void job_start(Job *job) {
         LaunchRequest request;
         const char *what;
@@ -469,7 +483,7 @@ void job_start(Job *job) {
                 (void) close_fd(request.fds[i]);
 
         if (r < 0) {
-                g_autofree char *sentence = g_strdup_printf("%s could not be had: %s", what, g_strerror(-r));
+                g_autofree char *sentence = sentence_of_start(job, what, r);
 
                 job_give_up(job, sentence);
                 return;

@@ -64,8 +64,8 @@ struct Job {
         Plan plan;           /* as sent */
         uint32_t end_wanted; /* PlanEnd */
         uint64_t stop_deadline_nsec;
-        int stderr_fd;    /* run mode: the caller's */
-        int directory_fd; /* of Python= or of a model, as its submitter opened it: not there after a restart */
+        int stderr_fd; /* run mode: the caller's */
+        int directory_fd; /* of Python= or of a model, as its submitter opened it; -EBADF: nobody kept it over a restart */
 
         bool unsaved; /* the row is newer than the ledger's */
 

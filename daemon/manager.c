@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "daemon/access.h"
 #include "daemon/copies.h"
+#include "daemon/descriptors.h"
 #include "daemon/files.h"
 #include "daemon/job.h"
 #include "daemon/queue.h"
@@ -325,6 +326,7 @@ int manager_start(Manager *manager) {
         r = load_jobs(manager);
         if (r < 0)
                 return r;
+        directories_take(manager);
         r = manager_bus_start(manager);
         if (r < 0)
                 return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, copy, write down. The only descriptors of the message that are kept are the virtual environment of Python=, which is too large to
- * copy, and the caller's stderr in run mode. */
+/* Check, copy, write down. The only descriptors of the message that are kept are the directory of Python= or of a model, which may be too large
+ * to copy, and the caller's stderr in run mode. */
 #include "daemon/submit.h"
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "daemon/copies.h"
+#include "daemon/descriptors.h"
 #include "daemon/files.h"
 #include "daemon/reply.h"
 #include "daemon/sheets.h"
@@ -289,8 +290,10 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
 
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
-        if (s.directory_fd >= 0)
+        if (s.directory_fd >= 0) {
                 (*ret)->directory_fd = fcntl(s.directory_fd, F_DUPFD_CLOEXEC, 3);
+                directory_keep(*ret);
+        }
         r = manager_add(manager, *ret);
         assert(r >= 0);
         say_queued(*ret);

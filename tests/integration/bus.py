@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A message bus of its own with a daemon on it, for stories about daemons."""
-import shutil
+import shutil, socket
 
 from story import *
 
@@ -18,15 +18,52 @@ class BusError(Exception):
         self.text = text
 
 
+class Keeper:
+    """What a service manager does for a service that leaves descriptors with it (sd_notify(3), FDSTORE=1)."""
+
+    def __init__(self, path):
+        self.kept, self.path = [], path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(path)
+        self.socket.setblocking(False)
+
+    def read(self):
+        """All that was said so far; names of what is kept."""
+        while True:
+            try:
+                text, fds, *_ = socket.recv_fds(self.socket, 4096, 4)
+            except BlockingIOError:
+                return [name for name, _ in self.kept]
+            said = dict(line.split("=", 1) for line in text.decode().splitlines())
+            if said.get("FDSTOREREMOVE") == "1":
+                for name, fd in self.kept:
+                    if name == said["FDNAME"]:
+                        os.close(fd)
+                self.kept = [k for k in self.kept if k[0] != said["FDNAME"]]
+            for fd in fds:
+                assert said["FDSTORE"] == "1", said
+                self.kept.append((said["FDNAME"], fd))
+
+    def start(self, words, env, **kw):
+        """Descriptors from 3 on, and the number of the process that they are for."""
+        names, fds = self.read(), [fd for _, fd in self.kept]
+        hand = ("import fcntl, os, sys; fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split()]\n"
+                "for i, fd in enumerate(fds): os.dup2(fd, 3 + i); os.close(fd)\n"
+                "os.execve(sys.argv[2], sys.argv[2:], dict(os.environ, LISTEN_PID=str(os.getpid())))")
+        env = dict(env, NOTIFY_SOCKET=self.path, **({"LISTEN_FDS": str(len(fds)), "LISTEN_FDNAMES": ":".join(names)} if fds else {}))
+        return subprocess.Popen([sys.executable, "-c", hand, " ".join(map(str, fds)), *words], env=env, pass_fds=fds, **kw)
+
+
 class Bus:
     """A message bus, and at most one actord on it."""
 
-    def __init__(self, config=""):
+    def __init__(self, config="", kept=False):
         self.dir = tempfile.mkdtemp(prefix="actord-bus-")
         self.env = dict(os.environ, XDG_RUNTIME_DIR=self.dir, XDG_STATE_HOME=self.dir + "/state",
                         XDG_CONFIG_HOME=self.dir + "/config", DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.dir}/bus")
         os.makedirs(self.dir + "/config/actord")
         open(self.dir + "/config/actord/actord.conf", "w").write("[Daemon]\n" + config)
+        self.keeper = Keeper(self.dir + "/notify") if kept else None
         self.broker = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--nosyslog",
                                         "--address=" + self.env["DBUS_SESSION_BUS_ADDRESS"]], stderr=subprocess.DEVNULL)
         self.daemon = None
@@ -56,7 +93,8 @@ class Bus:
 
     def start(self, wait=True):
         self.log = open(self.dir + "/log", "a")
-        self.daemon = subprocess.Popen([*WRAP, os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
+        start = self.keeper.start if self.keeper else subprocess.Popen
+        self.daemon = start([*WRAP, os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
         if wait:
             until(lambda: self.has_name(), "the daemon has its name", 60 if WRAP else 20)
 

@@ -117,4 +117,34 @@ def changed():
     assert "not the spec that it gave when the job began" in r.err, r.err[-600:]
 
 
+@story("a queued job on a model survives its daemon when somebody keeps the directory meanwhile, and says so where nobody does")
+def restarted():
+    from bus import ENDLESS, Bus, signal, until
+    few = ["--set", "Job.StopSteps=4096", "--set", "Actor.RolloutSteps=128", "--set", "Learner.Epochs=2"]
+    model = os.path.join(ROOT, "examples/balance.conf")
+    want = run("balance", *few[1::2]).policy_sha256
+    for kept in True, False:
+        with Bus("MaxJobs=1\n", kept=kept) as bus:
+            first = bus.submit(overrides=ENDLESS)
+            job = int(bus.ctl("submit", model, *few).out)
+            if kept:
+                until(lambda: bus.keeper.read() == [f"job-{job}-directory"], "the directory is given away")
+                stranger = os.open("/", os.O_RDONLY)
+                bus.keeper.kept.append((f"job-{first}-directory", stranger))
+            # Twice: the second daemon has it from the first one's hands alone.
+            for how in signal.SIGTERM, signal.SIGKILL:
+                bus.stop(how)
+                bus.start()
+                equal(bus.state(job), "queued", "state")
+            bus.ctl("stop", first)
+            if kept:
+                equal(bus.ended(job), "finished", "result")
+                equal(bus.get(job, "PolicySHA256"), want, "policy")
+                until(lambda: bus.keeper.read() == [], "nothing is kept for jobs that have ended, or brought no directory")
+            else:
+                equal(bus.ended(job), "failed", "result")
+                fault = bus.get(job, "Fault")
+                assert "directory of Environment=mujoco:" in fault and "submit the job again" in fault, fault
+
+
 tell()

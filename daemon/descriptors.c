@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What comes back is checked like what a stranger sends, since others may have a hand in it: systemctl, or a ledger that was exchanged. */
+#include "daemon/descriptors.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <systemd/sd-daemon.h>
+#include "daemon/files.h"
+#include "lib/cleanup.h"
+#include "lib/environments.h"
+
+#define NAME_FORMAT "job-%" PRIu64 "-directory"
+
+/* A private daemon has no next one, and the service manager that its environment names is somebody else's. */
+static bool has_keeper(const Manager *manager) {
+        return manager->mode != DAEMON_RUN;
+}
+
+void directory_keep(const Job *job) {
+        char state[96];
+
+        assert(job);
+
+        if (job->directory_fd < 0 || !has_keeper(job->manager))
+                return;
+        (void) snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=" NAME_FORMAT, job->row.id);
+        if (sd_pid_notify_with_fds(0, false, state, &job->directory_fd, 1) < 0)
+                log_line(LOG_WARNING,
+                                "The service manager could not be given the directory of job %" PRIu64 ".",
+                                job->row.id);
+}
+
+void directory_forget(const Job *job) {
+        assert(job);
+
+        if (job->directory_fd >= 0 && has_keeper(job->manager))
+                (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=" NAME_FORMAT, job->row.id);
+}
+
+static Job *job_of_name(const Manager *manager, const char *name) {
+        char expected[64];
+        uint64_t id;
+        Job *job;
+
+        if (sscanf(name, NAME_FORMAT, &id) != 1)
+                return NULL;
+        (void) snprintf(expected, sizeof(expected), NAME_FORMAT, id);
+        job = g_str_equal(name, expected) ? manager_job(manager, id) : NULL;
+        return job && job->state != JOB_ENDED && job->directory_fd < 0 &&
+                                               environment_directory(&job->settings)
+                               ? job
+                               : NULL;
+}
+
+void directories_take(Manager *manager) {
+        g_auto(GStrv) names = NULL;
+        int n;
+
+        assert(manager);
+
+        if (!has_keeper(manager))
+                return;
+        n = sd_listen_fds_with_names(true, &names);
+        for (int i = 0; i < n; i++) {
+                _cleanup_close_ int fd = SD_LISTEN_FDS_START + i;
+                Job *job = job_of_name(manager, names[i]);
+
+                if (job && job_directory_check(fd) >= 0)
+                        job->directory_fd = TAKE_FD(fd);
+                else
+                        (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=%s", names[i]);
+        }
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The directory of Python= or of a model is neither copied nor opened by path: all that a job has of it is the descriptor that its submitter
+ * sent. While the daemon is away the service manager keeps it (sd_pid_notify_with_fds(3), FileDescriptorStoreMax= of our units). */
+#pragma once
+
+#include "daemon/job.h"
+
+/* In the service manager's keeping, too, if there is one and it agrees. */
+void directory_keep(const Job *job);
+/* The job has ended. */
+void directory_forget(const Job *job);
+
+/* At the start, when the jobs are known: gives each the directory that was kept for it. */
+void directories_take(Manager *manager);
