@@ -16,6 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
 #include "lib/rng.h"
+#include "lib/settings-print.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Safetensors *, safetensors_close)
@@ -49,6 +50,63 @@ static int check_metadata(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
+/* What tensors there are, and their shapes, follows from these and the environment. */
+static const Setting shaping[] = {
+        SETTING_Job_Algorithm,
+        SETTING_Distribution_Policy,
+        SETTING_Scaling_Actors,
+        SETTING_Scaling_MaxActors,
+        SETTING_Actor_EnvsPerActor,
+        SETTING_Actor_RolloutSteps,
+        SETTING_Learner_BufferBatches,
+        SETTING_Learner_ReplaySize,
+        SETTING_Learner_Convolutions,
+        SETTING_Learner_HiddenLayers,
+        SETTING_Learner_SharedNetwork,
+};
+
+static bool word_overlaps(const char *distribution) {
+        int found = choice_distribution_from_string(distribution);
+        const Distribution *row = found < 0 ? NULL : distribution_find((uint32_t) found);
+
+        return row && distribution_overlaps(row);
+}
+
+static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
+        return strcmp(theirs, ours) == 0 ||
+               (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
+}
+
+/* ": [Learner] ReplaySize= was 1000 and is 500, …", or "" where the file does not say another value of any. */
+static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
+        size_t at = 0;
+
+        ret[0] = 0;
+        for (size_t k = 0; k < ELEMENTSOF(shaping) && at < n; k++) {
+                const SettingRow *row = setting_row(shaping[k]);
+                char key[64], ours[SETTING_TEXT_MAX];
+                const char *theirs;
+
+                (void) snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
+                theirs = safetensors_metadata(file, key);
+                (void) setting_print(l->context.settings, shaping[k], ours);
+                if (theirs && !shapes_alike(shaping[k], theirs, ours))
+                        at += (size_t) snprintf(ret + at, n - at, "%s [%s] %s= was %.80s and is %.80s",
+                                        at > 0 ? "," : ":", row->section, row->key,
+                                        *theirs ? theirs : "unset", *ours ? ours : "unset");
+        }
+}
+
+static int refuse_shape(const Learner *l, const Safetensors *file, const char *tensor, bool missing) {
+        const char *what = missing ? "is missing" : "has another shape than this job's";
+        char differences[1024];
+
+        print_differences(l, file, differences, sizeof(differences));
+        if (!*differences)
+                return refuse("its \"%s\" %s: network, actors or environments differ", tensor, what);
+        return refuse("its \"%s\" %s%s; leave that as it was", tensor, what, differences);
+}
+
 /* An older program measured less: what it lacks, at the end, was not measured. */
 static int read_statistics(const Safetensors *file, TensorRow *row) {
         double *numbers = row->data;
@@ -75,11 +133,8 @@ static int read_tensors(Learner *l, const Safetensors *file, bool parameters_alo
         for (size_t i = 0; i < n; i++) {
                 r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
                                                    : safetensors_read(file, &rows[i]);
-                if (r == -ENOENT)
-                        return refuse("there is no \"%s\" in it", rows[i].name);
-                if (r == -EMEDIUMTYPE)
-                        return refuse("its \"%s\" has another shape than this job's: network, actors or environments differ",
-                                        rows[i].name);
+                if (r == -ENOENT || r == -EMEDIUMTYPE)
+                        return refuse_shape(l, file, rows[i].name, r == -ENOENT);
                 if (r < 0)
                         return refuse("\"%s\" could not be read: %s", rows[i].name, strerror(-r));
         }

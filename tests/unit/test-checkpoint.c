@@ -187,6 +187,73 @@ static void test_other_jobs(void) {
         place_close(&place);
 }
 
+/* What the learner says to a checkpoint of this job; its standard error is a file meanwhile. */
+static char *words_to(const char *sections, int checkpoint_fd) {
+        int words = memfd_create("words", MFD_CLOEXEC), kept = dup(STDERR_FILENO);
+        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        char *text = g_malloc0(4096);
+        Bed bed = {};
+        Answer answer;
+
+        (void) dup2(words, STDERR_FILENO);
+        bed_settings("CartPole-v1", sections, &bed.settings);
+        bed_open(&bed, &spec, -1, checkpoint_fd);
+        answer = bed_order(&bed, (Order){ .kind = ORDER_RESTORE });
+        bed_close(&bed);
+        unsilence(kept);
+        g_assert_cmpint(pread(words, text, 4095, 0), >=, 0);
+        (void) close(words);
+        g_assert_true((answer.fault == FAULT_CHECKPOINT) == (*text != 0));
+        return text;
+}
+
+static int checkpoint_of(const char *sections) {
+        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        Answer written;
+        Bed bed = {};
+        Place place;
+        int fd;
+
+        place_open(&place);
+        bed_settings("CartPole-v1", sections, &bed.settings);
+        bed_open(&bed, &spec, place.fd, -1);
+        bed_restore(&bed);
+        fd = checkpoint(&bed, &place, 0, &written);
+        bed_close(&bed);
+        place_close(&place);
+        return fd;
+}
+
+/* Whoever is refused for a setting reads which one, with both values, and nothing of those that shape nothing. */
+static void test_other_settings(void) {
+#define SMALL "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
+#define DQN   "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
+        static const struct {
+                const char *theirs, *ours, *says;
+        } cases[] = {
+                { DQN "ReplaySize=500\n", DQN "ReplaySize=1000\nLearningRate=0.5\n",
+                                ": [Learner] ReplaySize= was 500 and is 1000; leave that as it was" },
+                { "Algorithm=impact\n" SMALL, "Algorithm=impact\n" SMALL "BufferBatches=2\n",
+                                ": [Learner] BufferBatches= was 4 and is 2; leave that as it was" },
+                { SMALL, SMALL "HiddenLayers=6 5\n",
+                                ": [Learner] HiddenLayers= was 6 and is 6 5; leave that" },
+                { SMALL, "[Scaling]\nActors=2\nMaxActors=3\n[Actor]\nRolloutSteps=8\n",
+                                ": [Scaling] MaxActors= was unset and is 3, [Learner] HiddenLayers= was 6 and is 64 64; leave that" },
+                { SMALL, "Algorithm=a2c\n" SMALL, "" },
+                { SMALL, DQN, ": [Job] Algorithm= was ppo and is dqn; leave that as it was" },
+                { "[Distribution]\nPolicy=fused\n" SMALL, SMALL, "" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                int fd = checkpoint_of(cases[i].theirs);
+                g_autofree char *text = words_to(cases[i].ours, fd);
+
+                (void) close(fd);
+                if (*cases[i].says ? !strstr(text, cases[i].says) : *text)
+                        g_error("case %zu: \"%s\" is said, not \"%s\"", i, text, cases[i].says);
+        }
+}
+
 /* The last n - skip of a learner's parameters as a file of their own. */
 static int parameters_of(Bed *bed, size_t skip) {
         static TensorRow rows[SAFETENSORS_ENTRIES_MAX];
@@ -512,6 +579,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/checkpoint/round-trip", test_round_trip);
         g_test_add_func("/checkpoint/fewer-statistics", test_fewer_statistics);
         g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
+        g_test_add_func("/checkpoint/other-settings", test_other_settings);
         g_test_add_func("/checkpoint/parameters", test_parameters);
         g_test_add_func("/checkpoint/kernels", test_kernels);
         g_test_add_func("/checkpoint/damage", test_damage);
