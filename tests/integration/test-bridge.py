@@ -292,6 +292,18 @@ def missing():
     text = refused("gym:actord_awkward:Needy-v0")
     assert "no package package_that_is_not" in text and venv() in text, text
     assert "no package nowhere" in refused("gym:nowhere:X-v0")
+    # Found out when it is imported, made, wrapped or shown; pip's name for it may be another one.
+    install = f"install it by {venv()}/bin/pip install "
+    assert "no package Box2D: " + install + "'gymnasium[box2d]'" in refused("gym:LunarLander-v3")
+    assert "no package cv2: " + install + "opencv-python" in refused("gym:CartPole-v1", "Environment.Wrappers=AtariPreprocessing()")
+    for name in "gym:ALE/Pong-v5", "gym:ale_py:ALE/Pong-v5":
+        assert "no package ale_py: " + install + "ale-py," in refused(name)
+    for name in "CartPole-v1", "FrozenLake-v1":
+        gif = os.path.join(STATE, "missing.gif")
+        r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--steps", "3", "--gif", gif)
+        assert r.status != 0 and not os.path.exists(gif), r.err
+        assert f"Python={venv()}: this virtual environment has no package pygame: {install}pygame," in r.err, r.err
+        assert "Traceback" not in r.err, r.err
     empty = os.path.join(STATE, "empty")
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", empty], check=True)
     text = refused("gym:CartPole-v1", python=empty)

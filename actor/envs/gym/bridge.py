@@ -2,7 +2,7 @@
 """The half of the bridge that may be slow: it makes an environment, reads its spaces, and finds out whether it can be saved.
 
 Part of env-gym.so, and run in an actor's sandbox; steps never come by here. What a user has to hear is a Refusal: one sentence."""
-import ast, difflib, importlib, io, os, pickle, random, sys, traceback
+import ast, difflib, importlib, importlib.util, io, os, pickle, random, sys, traceback
 
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
@@ -16,8 +16,38 @@ class Refusal(Exception):
     pass
 
 
+# What is installed under another name than it is imported by; pictures need no window here.
+DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless"}
+venv = ""  # Python= of the job
+
+
+def missing(name):
+    """A package that is not there, told by its name and by where it was looked for."""
+    wanted = DISTRIBUTIONS.get(name, name)
+    if not venv:
+        return Refusal(f"the system's python3 has no package {name}: install it, or name by [Actor] Python= a virtual environment "
+                       f"that has it (pip install {wanted})")
+    return Refusal(f"Python={venv}: this virtual environment has no package {name}: install it by {venv}/bin/pip install {wanted}, and not "
+                   f"with -e, since what lies elsewhere is not seen")
+
+
+def explain(error):
+    """One sentence for whoever lacks a package, wherever that was found out; any other error as it is."""
+    dependency = "gym" in globals() and isinstance(error, gym.error.DependencyNotInstalled)
+    if not dependency and not isinstance(error, ModuleNotFoundError):
+        return error
+    cause = error if getattr(error, "name", None) else error.__cause__ or error.__context__
+    if isinstance(cause, ModuleNotFoundError) and cause.name:
+        top = cause.name.split(".")[0]
+        # A part of a package that is there is no package.
+        return error if top in sys.modules else missing(top)
+    place = f"Python={venv}: in this virtual environment" if venv else "in the system's python3"
+    return Refusal(f"{place} a package is missing or does not load: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else ""))
+
+
 def tell(error):
     """A traceback for people: bounded, and without anything that moves a terminal's cursor."""
+    error = explain(error)
     text = str(error) if isinstance(error, Refusal) else "".join(traceback.format_exception(error)).rstrip()
     if len(text) > TELL_BYTES:
         text = text[:TELL_BYTES // 2] + "\n  [...]\n" + text[-TELL_BYTES // 2:]
@@ -28,6 +58,8 @@ def tell(error):
 def prepare(python, root):
     """The packages of the virtual environment `python`, which lies at `root`; of the system where both are empty."""
     import site
+    global venv, np, gym
+    venv = python
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     system = not root
     if root:
@@ -49,24 +81,8 @@ def prepare(python, root):
         for path in (f"/usr/local/lib/{version}/dist-packages", "/usr/lib/python3/dist-packages"):
             if os.path.isdir(path):
                 site.addsitedir(path)
-    try:
-        global np, gym
-        import numpy as np
-        import gymnasium as gym
-    except ModuleNotFoundError as e:
-        raise missing(e, python)
-
-
-def missing(error, python, hint=""):
-    """A package that is not there, told by its name and by where it was looked for."""
-    if not error.name and isinstance(error.__cause__, ModuleNotFoundError):
-        error = error.__cause__
-    name = error.name.split(".")[0] if error.name else f"that it needs ({error})"
-    if not python:
-        return Refusal(f"the system's python3 has no package {name}: install it, or name a virtual environment by [Actor] "
-                       f"Python={hint}")
-    return Refusal(f"Python={python}: this virtual environment has no package {name}: install it with {python}/bin/pip, and not "
-                   f"with -e, since what lies elsewhere is not seen{hint}")
+    import numpy as np
+    import gymnasium as gym
 
 
 def literal(text):
@@ -126,24 +142,24 @@ def wrap(env, text):
     return env
 
 
-def make(name, python, options):
+def make(name, options):
     options = dict(options)
     wrappers = options.pop("Wrappers", "")
     if "render_mode" in options:
         still_pygame()
     try:
         return wrap(gym.make(name, **{key: literal(value) for key, value in options.items()}), wrappers)
-    except ModuleNotFoundError as e:
-        raise missing(e, python)
-    except gym.error.DependencyNotInstalled as e:
-        if isinstance(e.__cause__, ModuleNotFoundError):
-            raise missing(e.__cause__, python, f" (Gymnasium says: {e})")
-        raise Refusal(f"gym:{name}: {e}")
+    except gym.error.DependencyNotInstalled:
+        raise
     except TypeError as e:
         if "unexpected keyword argument" not in str(e):
             raise
         raise Refusal(f"gym:{name}: [Environment]: {str(e.__cause__ or e)}")
     except gym.error.NamespaceNotFound as e:
+        if name.startswith("ALE/"):
+            if importlib.util.find_spec("ale_py") is None:
+                raise missing("ale_py")
+            raise Refusal(f"gym:{name}: what ale_py registers is gym:ale_py:{name}")
         raise Refusal(f"gym:{name}: {e} What a module registers is gym:MODULE:ID")
     except gym.error.Error as e:
         raise Refusal(f"gym:{name}: {e}")

@@ -91,7 +91,7 @@ static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
                 (void) python_tell();
                 return NULL;
         }
-        return python_call("make", "(ssO)", name, settings->python, list);
+        return python_call("make", "(sO)", name, list);
 }
 
 static int space_read(PyObject *tuple, GymSpace *ret) {
