@@ -224,6 +224,7 @@ enum KernelClass_ {
         X(Learner, CurvatureRows, u32, curvature_rows, "512", 1, 65536, "rows of a round that it is measured on, at most")   \
         X(Learner, CurvatureSteps, u32, curvature_steps, "16", 1, 1000, "products with the Hessian for each measurement")    \
         X(Learner, NoiseScale, bool, noise_scale, "no", 0, 0, "measure the gradient's noise scale in each round")            \
+        X(Learner, NoiseActors, u32, n_noise_actors, "32", 2, 1000, "actors whose shares of a round it is measured on, at most") \
         X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
         X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "of OpenBLAS; equal classes, equal bits")   \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each actor's share of the round gives a gradient; their mean is that of the whole batch, since shares are equal. So the measurement
- * costs as much as one epoch. */
+/* Each actor's share of the round gives a gradient; their mean is that of all of them, since shares are equal. What is asked for is how these
+ * gradients differ, and none of the updates computes them: minibatches mix the actors, whose rows resemble their neighbours, so that their
+ * gradients differ by less, and all but the first are taken elsewhere. So each share costs what it costs in one epoch, and beyond
+ * NoiseActors= of them the answer is not worth it. */
 #include "learner/noise.h"
 
 #include <assert.h>
@@ -18,26 +20,28 @@ double noise_scale_estimate(double rows_small, double square_small, double rows_
 
 double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
         Rows all = runtime_rows(rt);
-        uint32_t share = rt->batch->step_rows;
+        uint32_t share = rt->batch->step_rows, n = rt->settings->n_noise_actors;
         double sums[SUMS_MAX], small = 0.0, big = 0.0;
 
         if (rt->n_actors < 2)
                 return NAN;
+        if (n > rt->n_actors)
+                n = rt->n_actors;
 
         memset(rt->noise_mean, 0, rt->network->n_parameters * sizeof(double));
-        for (uint32_t a = 0; a < rt->n_actors; a++) {
+        for (uint32_t a = 0; a < n; a++) {
                 Rows rows = { .order = all.order + (size_t) a * share, .n = share };
 
                 /* What is not finite here is not finite in the round's first update either, which then says so. */
                 if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
                         return NAN;
                 for (uint32_t i = 0; i < rt->n_blocks; i++)
-                        small += rt->block_sums[i] / rt->n_actors;
+                        small += rt->block_sums[i] / n;
                 for (uint64_t i = 0; i < rt->network->n_parameters; i++)
-                        rt->noise_mean[i] += (double) rt->gradients[0][i] / rt->n_actors;
+                        rt->noise_mean[i] += (double) rt->gradients[0][i] / n;
         }
         for (uint64_t i = 0; i < rt->network->n_parameters; i++)
                 big += rt->noise_mean[i] * rt->noise_mean[i];
 
-        return noise_scale_estimate(share, small, (double) rt->n_actors * share, big);
+        return noise_scale_estimate(share, small, (double) n * share, big);
 }

@@ -53,6 +53,7 @@ static const struct {
         { SETTING_Learner_CurvatureRows, ACTOR_CRITICS },
         { SETTING_Learner_CurvatureSteps, ACTOR_CRITICS },
         { SETTING_Learner_NoiseScale, ACTOR_CRITICS },
+        { SETTING_Learner_NoiseActors, ACTOR_CRITICS },
         { SETTING_Learner_ReplaySize, BIT(DQN) },
         { SETTING_Learner_ReplayMin, BIT(DQN) },
         { SETTING_Learner_TrainRatio, BIT(DQN) },

@@ -203,25 +203,32 @@ static double gradient_square(Bed *bed, Rows rows, const double *moments) {
 }
 
 /* At a rate of 0 the parameters are still those that it was measured at. */
-static void test_direct(void) {
+static void direct(const char *text, uint32_t n_actors) {
         Bed bed = {};
-        Answer learned = learn(&bed, "NoiseScale=yes\nLearningRate=0", 3);
+        Answer learned = learn(&bed, text, 3);
         uint32_t share = bed.learner->batch->step_rows;
         double moments[2], small = 0;
         Rows all;
 
         all = runtime_rows(bed.learner->runtime);
         runtime_moments(bed.learner->runtime, all, &moments[0], &moments[1]);
-        for (uint32_t a = 0; a < ACTORS; a++)
+        for (uint32_t a = 0; a < n_actors; a++)
                 small += gradient_square(&bed, (Rows){ .order = all.order + a * share, .n = share },
                                          moments) /
-                         ACTORS;
+                         n_actors;
+        all.n = n_actors * share;
         g_assert_cmpfloat(learned.statistics.noise_scale, >, 0);
         g_assert_cmpfloat_with_epsilon(
                         noise_scale_estimate(share, small, all.n, gradient_square(&bed, all, moments)) /
                                         learned.statistics.noise_scale,
                         1, 1e-3);
         bed_close(&bed);
+}
+
+static void test_direct(void) {
+        direct("NoiseScale=yes\nLearningRate=0", ACTORS);
+        direct("NoiseScale=yes\nLearningRate=0\nNoiseActors=1000", ACTORS);
+        direct("NoiseScale=yes\nLearningRate=0\nNoiseActors=2", 2);
 }
 
 /* Actors that bring the same have no noise; one actor alone cannot tell. */

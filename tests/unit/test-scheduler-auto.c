@@ -7,9 +7,10 @@
 
 #include "daemon/scheduler.h"
 
-#define ROWS       128u /* of an actor's share */
-#define DIMENSIONS 40u
-#define MOST       64u
+#define ROWS         128u /* of an actor's share */
+#define DIMENSIONS   40u
+#define MOST         64u
+#define NOISE_ACTORS 32u /* Learner.NoiseActors= */
 
 static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_price) {
         JobSettings s = {
@@ -42,10 +43,13 @@ static double normal(GRand *rand) {
 /* From a gradient of length one, with as much noise in each of its dimensions. */
 static double measured(GRand *rand, double noise, uint32_t n_actors) {
         double small = 0, big = 0, mean[DIMENSIONS] = {}, sd = sqrt(noise / ROWS / DIMENSIONS);
-        double gradient, trace, rows = (double) n_actors * ROWS;
+        double gradient, trace, rows;
 
         if (n_actors < 2)
                 return NAN;
+        if (n_actors > NOISE_ACTORS)
+                n_actors = NOISE_ACTORS;
+        rows = (double) n_actors * ROWS;
         for (uint32_t a = 0; a < n_actors; a++)
                 for (uint32_t i = 0; i < DIMENSIONS; i++) {
                         double g = (i == 0 ? 1 : 0) + sd * normal(rand);
