@@ -55,9 +55,9 @@ const Verb verbs[] = {
         { VERB_EXPORT, "export", "JOB", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
                         "" },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
-                        "The policy goes with the checkpoints: `actorctl export JOB` copies it before. What\n"
-                        "is written down of a job stays, and can be shown: bills are records. Runs of\n"
-                        "`actorctl run` are no jobs of the daemon; the newest 20 are kept.\n" },
+                        "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"
+                        "What is written down of a job stays, and can be shown: bills are records. Runs\n"
+                        "of `actorctl run` are no jobs of the daemon; the newest 20 are kept.\n" },
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
