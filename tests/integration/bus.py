@@ -49,7 +49,7 @@ class Keeper:
         names, fds = self.read(), [fd for _, fd in self.kept]
         hand = ("import fcntl, os, sys; fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split()]\n"
                 "for i, fd in enumerate(fds): os.dup2(fd, 3 + i); os.close(fd)\n"
-                "os.execve(sys.argv[2], sys.argv[2:], dict(os.environ, LISTEN_PID=str(os.getpid())))")
+                "os.execvpe(sys.argv[2], sys.argv[2:], dict(os.environ, LISTEN_PID=str(os.getpid())))")
         env = dict(env, NOTIFY_SOCKET=self.path, **({"LISTEN_FDS": str(len(fds)), "LISTEN_FDNAMES": ":".join(names)} if fds else {}))
         return subprocess.Popen([sys.executable, "-c", hand, " ".join(map(str, fds)), *words], env=env, pass_fds=fds, **kw)
 
