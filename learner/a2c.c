@@ -2,7 +2,6 @@
 /* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al. 2016) without the asynchrony: the advantage actor-critic, one
  * gradient step on all rows of a round. With Lambda=1 its targets are the paper's n-step returns. The optimiser is Adam; AdamBeta1=0 makes
  * it RMSProp, which the paper uses, with the bias correction that RMSProp lacks. */
-#include <stddef.h>
 
 #include "learner/algorithm.h"
 #include "learner/policy-gradient.h"
@@ -25,4 +24,8 @@ static int a2c_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_a2c = { "a2c", NULL, a2c_learn, policy_gradient_second, NULL, NULL };
+const Algorithm algorithm_a2c = {
+        .name = "a2c",
+        .learn = a2c_learn,
+        .second = policy_gradient_second,
+};

@@ -6,7 +6,6 @@
  * Gradient steps and exploration follow environment steps: with TrainRatio= of the former for each of the latter, a job learns the same
  * from many short rounds as from few long ones, but for how old its policy is. */
 #include <math.h>
-#include <stddef.h>
 
 #include "learner/algorithm.h"
 
@@ -96,4 +95,9 @@ static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0 && state[STATE_STEPS] >= 0.0;
 }
 
-const Algorithm algorithm_dqn = { "dqn", NULL, dqn_learn, NULL, dqn_epsilon, dqn_possible };
+const Algorithm algorithm_dqn = {
+        .name = "dqn",
+        .learn = dqn_learn,
+        .epsilon = dqn_epsilon,
+        .possible = dqn_possible,
+};

@@ -4,7 +4,6 @@
  * With pi the policy, t the target network and mu what acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which is pi / t wherever
  * the bound does not bind; advantages come from V-trace for the target network, which stands still while a batch is learned from. */
 #include <math.h>
-#include <stddef.h>
 
 #include "learner/algorithm.h"
 #include "learner/kernels.h"
@@ -175,4 +174,8 @@ static int impact_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impact = { "impact", NULL, impact_learn, impact_second, NULL, NULL };
+const Algorithm algorithm_impact = {
+        .name = "impact",
+        .learn = impact_learn,
+        .second = impact_second,
+};

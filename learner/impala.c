@@ -2,7 +2,6 @@
 /* "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures" (Espeholt et al. 2018): one pass over what the
  * actors brought, however old the policy is that they acted with. The weights of V-trace are the current policy's probabilities over those
  * that the actors stored, so they are computed anew before each gradient step. */
-#include <stddef.h>
 
 #include "learner/algorithm.h"
 #include "learner/policy-gradient.h"
@@ -32,4 +31,8 @@ static int impala_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impala = { "impala", NULL, impala_learn, policy_gradient_second, NULL, NULL };
+const Algorithm algorithm_impala = {
+        .name = "impala",
+        .learn = impala_learn,
+        .second = policy_gradient_second,
+};

@@ -6,7 +6,6 @@
  * The divergence is estimated as mean(ratio - 1 - log(ratio)), which is unbiased and never negative ("Approximating KL Divergence",
  * Schulman); its gradient serves KLWeight=, which adapts to KLTarget= as in the paper, by factors of 2 outside of a factor of 1.5. */
 #include <math.h>
-#include <stddef.h>
 
 #include "learner/algorithm.h"
 #include "learner/kernels.h"
@@ -210,4 +209,9 @@ static int ppo_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_ppo = { "ppo", ppo_init, ppo_learn, ppo_second, NULL, NULL };
+const Algorithm algorithm_ppo = {
+        .name = "ppo",
+        .init = ppo_init,
+        .learn = ppo_learn,
+        .second = ppo_second,
+};
