@@ -406,10 +406,11 @@ static int step_read(const GymInstance *i, PyObject *result, void *ret_observati
 static int gym_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         GymInstance *i = instance;
-        PyObject *argument, *result;
-        int r;
+        _cleanup_(python_unrefp) PyObject *argument = NULL, *result = NULL;
 
         if (task.draws) {
+                int r;
+
                 r = seed_globals(actord_random_u32(random));
                 if (r < 0)
                         return r;
@@ -417,12 +418,7 @@ static int gym_step(void *instance, const void *action, ActordRandom *random, vo
 
         argument = action_make(i, action);
         result = argument ? PyObject_CallOneArg(i->step, argument) : NULL;
-        Py_XDECREF(argument);
-        if (!result)
-                return python_tell();
-        r = step_read(i, result, ret_observation, ret);
-        Py_DECREF(result);
-        return r;
+        return result ? step_read(i, result, ret_observation, ret) : python_tell();
 }
 
 static int gym_snapshot(const void *instance, void *ret_snapshot) {
