@@ -103,8 +103,20 @@ static uint64_t hand_overs(const Graph *graph) {
         return n;
 }
 
+static void print_measuring(const JobSettings *settings) {
+        g_autofree char *text = NULL;
+        const char *why;
+
+        if (distribution_measures(settings, &why))
+                text = g_strdup("The job's first rounds are measured; what they are bound by decides.");
+        else if (why)
+                text = g_strdup_printf("The job's rounds are not measured, since %s.", why);
+        if (text)
+                print_wrapped("", "  ", text);
+}
+
 static void print_text(const Options *options, const Graph *graph, const Distribution *row,
-                const char *policy, const char *why, bool measures) {
+                const char *policy, const char *why, const JobSettings *settings) {
         g_autoptr(Table) fragments = fragments_table(graph, row), edges = edges_table(graph);
         uint64_t n = hand_overs(graph);
 
@@ -114,8 +126,7 @@ static void print_text(const Options *options, const Graph *graph, const Distrib
                 g_autofree char *begins = g_strdup_printf("It is what auto begins with, since %s.", why);
 
                 print_wrapped("", "  ", begins);
-                printf("%s", measures ? "The job's first rounds are measured; what they are bound by decides.\n"
-                                      : "");
+                print_measuring(settings);
         }
         printf("An update waits for %s%s%s.\n\n", barrier_to_string(graph->round_barrier),
                         distribution_serves(row) ? ", serving a step for " : "",
@@ -167,7 +178,7 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         else if (options->json != JSON_OFF)
                 print_json(options, &graph, row, policy, why);
         else
-                print_text(options, &graph, row, policy, why, settings->n_learners == 1);
+                print_text(options, &graph, row, policy, why, settings);
         return STATUS_OK;
 }
 

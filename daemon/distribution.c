@@ -123,21 +123,6 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
                facts->n_rounds >= ROUNDS_MOST;
 }
 
-bool distribution_measures(const JobSettings *settings, bool scheduler_decides, const char **ret_why) {
-        const char *why = NULL;
-
-        assert(settings);
-        assert(ret_why);
-
-        *ret_why = NULL;
-        if (settings->distribution != DISTRIBUTION_AUTO || settings->n_learners > 1)
-                return false;
-        if (scheduler_decides && settings->clock == CLOCK_MODEL)
-                why = "its scheduler sees the times of rounds, which under Clock=model are to be the same wherever fragments run";
-        *ret_why = why;
-        return !why;
-}
-
 /* Gradients of a round, at most: an algorithm may end its epochs early. */
 static double gradients(const JobSettings *settings, double n_rows) {
         bool divides = algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize);

@@ -51,9 +51,6 @@ void distribution_measure(DistributionMeter *meter, const JobSettings *settings,
 /* Whether enough was measured to choose by. */
 bool distribution_measured(const DistributionFacts *facts, const JobSettings *settings);
 
-/* Whether measuring could come to another choice than the one a job begins with. *ret_why: if not, a clause to follow "since". */
-bool distribution_measures(const JobSettings *settings, bool scheduler_decides, const char **ret_why);
-
 void distribution_decide(const DistributionInput *input, DistributionChoice *ret);
 
 /* What each of n learners takes for an update of n_rows that one does in one_nsec, on the clock that the job is billed by. */

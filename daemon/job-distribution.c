@@ -26,8 +26,7 @@ static bool is_chosen(const Job *job) {
 
 static bool would_measure(const Job *job, const char **ret_why) {
         *ret_why = NULL;
-        return job->row.purpose == LAUNCH_TRAIN &&
-               distribution_measures(&job->settings, scheduler_decides(&job->scheduler), ret_why);
+        return job->row.purpose == LAUNCH_TRAIN && distribution_measures(&job->settings, ret_why);
 }
 
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why) {

@@ -48,4 +48,4 @@ static uint32_t adapt_count(const SchedulerView *view, SchedulerState *state) {
                                                               scheduler_highest(view->settings));
 }
 
-const Scheduler scheduler_adapt = { .decides = true, .count = adapt_count };
+const Scheduler scheduler_adapt = { .count = adapt_count };

@@ -153,4 +153,4 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         return (uint32_t) best;
 }
 
-const Scheduler scheduler_auto = { .decides = true, .count = auto_count };
+const Scheduler scheduler_auto = { .count = auto_count };

@@ -11,4 +11,4 @@ static uint32_t decay_count(const SchedulerView *view, SchedulerState *state) {
                                         pow(view->settings->decay, (double) (view->round + 1)));
 }
 
-const Scheduler scheduler_decay_only = { .decides = true, .count = decay_count };
+const Scheduler scheduler_decay_only = { .count = decay_count };

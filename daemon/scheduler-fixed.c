@@ -6,4 +6,4 @@ static uint32_t fixed_count(const SchedulerView *view, SchedulerState *state) {
         return view->settings->n_actors;
 }
 
-const Scheduler scheduler_fixed = { .decides = false, .count = fixed_count };
+const Scheduler scheduler_fixed = { .count = fixed_count };

@@ -14,4 +14,4 @@ static uint32_t hydrozoa_count(const SchedulerView *view, SchedulerState *state)
         return scheduler_lowest(view->settings) << doublings;
 }
 
-const Scheduler scheduler_hydrozoa = { .decides = true, .count = hydrozoa_count };
+const Scheduler scheduler_hydrozoa = { .count = hydrozoa_count };

@@ -30,4 +30,4 @@ static uint32_t kungfu_count(const SchedulerView *view, SchedulerState *state) {
         return (uint32_t) f.n_actors;
 }
 
-const Scheduler scheduler_kungfu = { .decides = true, .count = kungfu_count };
+const Scheduler scheduler_kungfu = { .count = kungfu_count };

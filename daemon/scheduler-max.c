@@ -7,4 +7,4 @@ static uint32_t max_count(const SchedulerView *view, SchedulerState *state) {
         return scheduler_highest(view->settings);
 }
 
-const Scheduler scheduler_max = { .decides = false, .count = max_count };
+const Scheduler scheduler_max = { .count = max_count };

@@ -79,7 +79,6 @@ static int minions_check_data(
 }
 
 const Scheduler scheduler_minions = {
-        .decides = true,
         .count = minions_count,
         .check = minions_check_data,
 };

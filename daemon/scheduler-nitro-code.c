@@ -33,4 +33,4 @@ static uint32_t nitro_code_count(const SchedulerView *view, SchedulerState *stat
         return (uint32_t) fmax(lowest, scheduler_clip(settings, highest * score));
 }
 
-const Scheduler scheduler_nitro_code = { .decides = true, .count = nitro_code_count };
+const Scheduler scheduler_nitro_code = { .count = nitro_code_count };

@@ -12,4 +12,4 @@ static uint32_t nitro_count(const SchedulerView *view, SchedulerState *state) {
         return window_count(view, state, view->statistics ? view->statistics->curvature_ratio : NAN);
 }
 
-const Scheduler scheduler_nitro = { .decides = true, .count = nitro_count };
+const Scheduler scheduler_nitro = { .count = nitro_count };

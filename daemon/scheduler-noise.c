@@ -11,4 +11,4 @@ static uint32_t noise_count(const SchedulerView *view, SchedulerState *state) {
         return window_count(view, state, actord_random_normal(&random));
 }
 
-const Scheduler scheduler_noise = { .decides = true, .count = noise_count };
+const Scheduler scheduler_noise = { .count = noise_count };

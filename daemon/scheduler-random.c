@@ -12,4 +12,4 @@ static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
         return lowest + random_below(&random, highest - lowest + 1);
 }
 
-const Scheduler scheduler_random = { .decides = true, .count = random_count };
+const Scheduler scheduler_random = { .count = random_count };

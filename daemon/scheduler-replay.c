@@ -120,5 +120,5 @@ static int replay_check(const JobSettings *settings, const void *data, size_t n_
         return taken_check(settings, data, n_data, ret_message);
 }
 
-const Scheduler scheduler_replay = { .decides = true, .count = replay_count, .check = replay_check },
-                scheduler_permuted = { .decides = true, .count = permuted_count, .check = counts_check };
+const Scheduler scheduler_replay = { .count = replay_count, .check = replay_check },
+                scheduler_permuted = { .count = permuted_count, .check = counts_check };

@@ -15,4 +15,4 @@ static uint32_t schedule_count(const SchedulerView *view, SchedulerState *state)
         return s->n > 0 ? s->runs[s->n - 1].n_actors : 0;
 }
 
-const Scheduler scheduler_schedule = { .decides = true, .count = schedule_count };
+const Scheduler scheduler_schedule = { .count = schedule_count };

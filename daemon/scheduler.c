@@ -77,12 +77,6 @@ int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, 
         return 0;
 }
 
-bool scheduler_decides(const SchedulerState *state) {
-        assert(state);
-
-        return schedulers[state->policy]->decides;
-}
-
 uint32_t scheduler_highest(const JobSettings *settings) {
         assert(settings);
 
@@ -119,18 +113,16 @@ double scheduler_return(const Statistics *statistics) {
 }
 
 int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
-        const Scheduler *scheduler;
-
         assert(view && view->settings);
         assert(view->round == 0 || (view->statistics && view->facts));
         assert(state);
 
-        scheduler = schedulers[state->policy];
-        if (state->n_decisions > 0 && (!scheduler->decides || state->decided_round > view->round))
+        if (state->n_decisions > 0 &&
+                        (!scheduler_decides(state->policy) || state->decided_round > view->round))
                 return 0;
 
         state->taken = 0;
-        state->n_actors = scheduler_clip(view->settings, scheduler->count(view, state));
+        state->n_actors = scheduler_clip(view->settings, schedulers[state->policy]->count(view, state));
         state->n_decisions++;
         state->decided_round = view->round + 1;
         return 1;

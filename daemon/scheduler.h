@@ -51,7 +51,6 @@ typedef struct SchedulerView { /* what it may see */
 } SchedulerView;
 
 typedef struct Scheduler {
-        bool decides; /* each round from the one before it: a lease is one round */
         /* Called once for each round, in order; for policies that do not decide, once. Limits are applied to what it returns. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence (g_free()). NULL: any can that brings no data. */
@@ -70,9 +69,6 @@ void scheduler_init(SchedulerState *state, uint32_t policy);
 
 /* From a checkpoint's row. -EBADMSG: it is no state of this policy. */
 int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, size_t n);
-
-/* Whether its leases are one round long. */
-bool scheduler_decides(const SchedulerState *state);
 
 /* Lowest and highest count that a job allows. */
 uint32_t scheduler_lowest(const JobSettings *settings);

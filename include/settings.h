@@ -332,6 +332,11 @@ static inline bool scheduler_takes_job(uint32_t kind) {
         return kind == SCHEDULER_REPLAY || kind == SCHEDULER_PERMUTED;
 }
 
+/* Each round's number from the round before it: a lease is one round. */
+static inline bool scheduler_decides(uint32_t kind) {
+        return kind != SCHEDULER_FIXED && kind != SCHEDULER_MAX;
+}
+
 /* What stands after a colon: that job, or the trained scheduler of minions:NAME. */
 static inline bool scheduler_takes_argument(uint32_t kind) {
         return scheduler_takes_job(kind) || kind == SCHEDULER_MINIONS;

@@ -197,6 +197,21 @@ uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) 
         return choice;
 }
 
+bool distribution_measures(const JobSettings *settings, const char **ret_why) {
+        const char *why = NULL;
+
+        assert(settings);
+        assert(ret_why);
+
+        *ret_why = NULL;
+        if (settings->distribution != DISTRIBUTION_AUTO || settings->n_learners > 1)
+                return false;
+        if (scheduler_decides(settings->scheduler.kind) && settings->clock == CLOCK_MODEL)
+                why = "its scheduler sees the times of rounds, which under Clock=model are to be the same wherever fragments run";
+        *ret_why = why;
+        return !why;
+}
+
 const Distribution *distribution_of(const JobSettings *settings) {
         return distribution_find(distribution_choose(settings, NULL));
 }

@@ -14,6 +14,9 @@ const Distribution *distribution_find(uint32_t distribution);
  * clause to follow "since", NULL where the settings say it; may be NULL. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why);
 const Distribution *distribution_of(const JobSettings *settings);
+/* Whether measuring its first rounds could come to another choice. *ret_why: if Policy=auto measures nothing, a clause to follow "since", or NULL where the one above
+ * says it. */
+bool distribution_measures(const JobSettings *settings, const char **ret_why);
 /* Why this job's environment must not run, or its limits would not hold, in the learner's process; NULL: it may. */
 const char *distribution_refuses_fused(const JobSettings *settings);
 

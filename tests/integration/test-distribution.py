@@ -112,6 +112,15 @@ def auto():
         equal(policy("cartpole", "auto", *sets).policy_sha256, coarse("cartpole").policy_sha256, f"policies under {word}")
 
 
+@story("graph says whether a job's first rounds are going to be measured, as the daemon decides it")
+def measured():
+    for sets, want in (((), "first rounds are measured"), (("Distribution.Learners=2",), None), (("Billing.Clock=model",), "first rounds are measured"),
+                       (("Billing.Clock=model", "Scaling.Policy=random", "Scaling.MaxActors=4"), "not measured, since its scheduler sees")):
+        r = ctl("graph", os.path.join(EXAMPLES, "cartpole.conf"), *(w for s in ("Distribution.Policy=auto", *sets) for w in ("--set", s)))
+        said = " ".join(r.out.split())
+        assert r.status == 0 and (want in said if want else "measured" not in said) and max(map(len, r.out.splitlines())) <= 80, (sets, r.out)
+
+
 @story("every algorithm of the examples gives the same policy when the learner acts, and when there are several")
 def algorithms():
     jobs = sorted(f.removesuffix(".conf") for f in os.listdir(EXAMPLES) if f.startswith("cartpole-") and f.endswith(".conf"))

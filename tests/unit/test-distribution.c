@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/distribution.h"
+#include "lib/fragment.h"
 #include "lib/settings.h"
 
 #define JOB                                                                                       \
@@ -151,17 +152,20 @@ static void test_measures(void) {
         JobSettings metered = settings_of(JOB), model = settings_of(JOB MODEL);
         const char *why;
 
-        g_assert_true(distribution_measures(&metered, false, &why));
-        g_assert_true(distribution_measures(&metered, true, &why));
-        g_assert_true(distribution_measures(&model, false, &why));
+        g_assert_true(distribution_measures(&metered, &why));
+        g_assert_true(distribution_measures(&model, &why));
         g_assert_null(why);
-        g_assert_false(distribution_measures(&model, true, &why));
+        metered.scheduler.kind = model.scheduler.kind = SCHEDULER_ADAPT;
+        g_assert_true(distribution_measures(&metered, &why));
+        g_assert_false(distribution_measures(&model, &why));
         g_assert_nonnull(strstr(why, "scheduler"));
+        model.scheduler.kind = SCHEDULER_MAX;
+        g_assert_true(distribution_measures(&model, &why));
         metered.n_learners = 2;
-        g_assert_false(distribution_measures(&metered, false, &why));
+        g_assert_false(distribution_measures(&metered, &why));
         g_assert_null(why);
         model.distribution = DISTRIBUTION_FUSED;
-        g_assert_false(distribution_measures(&model, false, &why));
+        g_assert_false(distribution_measures(&model, &why));
 }
 
 /* A round of two actors that begins at `start`: 3 and 5 ms of CPU, an update of 10 ms that lasts 12. */

@@ -101,7 +101,7 @@ static void test_state(void) {
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 0); /* one for the whole job */
         g_assert_cmpuint(scheduler_decision(&state).id, ==, 1);
         g_assert_cmpuint(state.decided_round, ==, 5);
-        g_assert_false(scheduler_decides(&state));
+        g_assert_false(scheduler_decides(state.policy));
 
         g_assert_cmpint(scheduler_restore(&copy, SCHEDULER_FIXED, &state, sizeof(state)), ==, 0);
         g_assert_cmpmem(&copy, sizeof(copy), &state, sizeof(state));
@@ -124,7 +124,7 @@ static void test_once(void) {
 
         settings.scheduler.kind = SCHEDULER_RANDOM;
         scheduler_init(&state, SCHEDULER_RANDOM);
-        g_assert_true(scheduler_decides(&state));
+        g_assert_true(scheduler_decides(state.policy));
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 1);
         first = scheduler_decision(&state);
 
