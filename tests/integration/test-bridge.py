@@ -6,7 +6,7 @@ from story import *
 
 VENV = os.path.join(BUILD, "venv")
 PYTHON = "/usr/bin/python3"
-PACKAGES = ("gymnasium>=1.0", "numpy")
+PACKAGES = ("gymnasium[mujoco]>=1.0", "numpy")
 
 # Environments of the tests' own: each is as awkward as one of somebody's may be.
 MODULE = '''
@@ -216,7 +216,7 @@ def refused(environment, *sets, python=None):
 @story("10,000 steps are those of the same environment in plain Python, bit for bit")
 def equal_to_python():
     for name, draws in (("CartPole-v1", ""), ("Pendulum-v1", ""), ("FrozenLake-v1", ""), ("actord_awkward:Counter-v0", "draws"),
-                        ("actord_awkward:Transposed-v0", "")):
+                        ("actord_awkward:Transposed-v0", ""), ("HalfCheetah-v5", "")):
         r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--seed", "12", "--steps", "10000")
         equal(r.status, 0, f"{r.err}: status")
         p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True)

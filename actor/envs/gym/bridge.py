@@ -2,7 +2,7 @@
 """The half of the bridge that may be slow: it makes an environment, reads its spaces, and finds out whether it can be saved.
 
 Part of env-gym.so, and run in an actor's sandbox; steps never come by here. What a user has to hear is a Refusal: one sentence."""
-import ast, difflib, importlib, importlib.util, io, os, pickle, random, sys, traceback
+import ast, difflib, importlib, importlib.util, io, os, pickle, random, sys, traceback, types
 
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
@@ -55,6 +55,41 @@ def tell(error):
     os.write(2, (text + "\n").encode("utf-8", "replace"))
 
 
+class Windows(types.ModuleType):
+    """In place of glfw, which Gymnasium's MuJoCo tasks import whether or not they open a window. The import of the real one starts a process and writes
+    code into memory; a sandbox allows neither, and has no screen."""
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Refusal(f"glfw.{name}: an actor has no screen to open a window on: use render_mode=rgb_array with MUJOCO_GL=egl or osmesa")
+
+
+class OneThread:
+    """MuJoCo as it is imported: newer compilers start threads unless a model forbids it, and an actor has one."""
+    def find_spec(self, name, path=None, target=None):
+        if name != "mujoco":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec:
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (execute(module), self.mend(module))
+        return spec
+
+    def mend(self, mujoco):
+        if not hasattr(mujoco, "MjSpec"):
+            return  # older than the threads
+
+        def one_thread(read):
+            def load(source, assets=None):
+                spec = read(source, assets=assets or {})
+                getattr(spec, "compiler", spec).usethread = False
+                return spec.compile()
+            return staticmethod(load)
+        mujoco.MjModel.from_xml_path = one_thread(mujoco.MjSpec.from_file)
+        mujoco.MjModel.from_xml_string = one_thread(mujoco.MjSpec.from_string)
+
+
 def prepare(python, root):
     """The packages of the virtual environment `python`, which lies at `root`; of the system where both are empty."""
     import site
@@ -81,6 +116,8 @@ def prepare(python, root):
         for path in (f"/usr/local/lib/{version}/dist-packages", "/usr/lib/python3/dist-packages"):
             if os.path.isdir(path):
                 site.addsitedir(path)
+    sys.modules["glfw"] = Windows("glfw")
+    sys.meta_path.insert(0, OneThread())
     import numpy as np
     import gymnasium as gym
 
