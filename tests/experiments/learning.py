@@ -10,13 +10,14 @@ at once, which is the only memory there is: a run whose settings are still the s
 (build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings."""
 import argparse, csv, fcntl, hashlib, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
-from cells import EVALUATION, TABLES
+from cells import BEST, EVALUATION, RETURN, TABLES
 from intervals import interquartile_mean, interval, mean
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
-COLUMNS = ["row", "seed", "steps", "return", "evaluation", "policy", "settings"]
-RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\nseed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
+COLUMNS = ["row", "seed", "steps", "return", "evaluation", "best", "policy", "settings"]
+RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\n(best (?P<best>\S+)\n)?seed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
+EPISODES = {RETURN: "last 100 in training", EVALUATION: "evaluation of {}", BEST: "best evaluation of {}"}
 
 
 def overrides(row):
@@ -103,7 +104,7 @@ def line(row, results, n_seeds):
         published = f"{number(row.score)} ± {number(row.deviation)}, {row.source}" + (", one run" if row.runs == 1 else "")
     return "| " + " | ".join([
         row.name, f"`{row.job}.conf`", f"{int(results[0]['steps']):,}",
-        f"evaluation of {row.episodes}" if row.metric == EVALUATION else "last 100 in training",
+        EPISODES[row.metric].format(row.episodes),
         str(len(values)), number(mean(values)), number(interquartile_mean(values)), f"{number(low)} to {number(high)}" if len(values) > 2 else "",
         f"{number(min(values))} to {number(max(values))}", published, verdict(row, low, len(values), n_seeds)]) + " |"
 
