@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "include/sandbox.h"
+#include "lib/cleanup.h"
 
 /* Debian's cblas.h of the serial flavour does not declare it in every version. */
 extern char *openblas_get_corename(void);
@@ -89,27 +91,6 @@ bool blas_prefers_transposed(uint32_t n_out, uint32_t n_in, uint32_t rows) {
         return n_in % 16 == 0 && n_out > 2 && (uint64_t) n_out * n_in * rows <= 1000000;
 }
 
-void blas_convolve(const float *weight, const float *squares, uint32_t n_units, uint32_t n_reads,
-                uint32_t columns, size_t stride, float *ret_y) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint) n_units, (blasint) columns,
-                        (blasint) n_reads, 1.0f, weight, (blasint) n_reads, squares, (blasint) columns, 0.0f,
-                        ret_y, (blasint) stride);
-}
-
-void blas_convolve_backward_input(const float *weight, const float *dy, uint32_t n_units, uint32_t n_reads,
-                uint32_t columns, size_t stride, float *ret_dsquares) {
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (blasint) n_reads, (blasint) columns,
-                        (blasint) n_units, 1.0f, weight, (blasint) n_reads, dy, (blasint) stride, 0.0f,
-                        ret_dsquares, (blasint) columns);
-}
-
-void blas_convolve_backward_weight(const float *dy, const float *squares, uint32_t n_units, uint32_t n_reads,
-                uint32_t columns, size_t stride, bool accumulate, float *ret_dweight) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint) n_units, (blasint) n_reads,
-                        (blasint) columns, 1.0f, dy, (blasint) stride, squares, (blasint) columns,
-                        accumulate ? 1.0f : 0.0f, ret_dweight, (blasint) n_reads);
-}
-
 void blas_product(const double *a, bool transpose_a, const double *b, bool transpose_b, bool accumulate,
                 uint32_t m, uint32_t n, uint32_t k, double *c) {
         cblas_dgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
@@ -137,4 +118,13 @@ int blas_tridiagonal(double *diagonal, double *beside, uint32_t n) {
 
 const char *blas_kernel_name(void) {
         return openblas_get_corename();
+}
+
+bool blas_kernels_fuse(void) {
+        static const char *const names[] = { "Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids" };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (strcmp(blas_kernel_name(), names[i]) == 0)
+                        return true;
+        return false;
 }

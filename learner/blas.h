@@ -21,15 +21,6 @@ void blas_backward_weight_transposed(const float *dy, const float *xt, uint32_t 
                 uint32_t rows, bool accumulate, float *ret_dweight);
 bool blas_prefers_transposed(uint32_t n_out, uint32_t n_in, uint32_t rows);
 
-/* A convolution's: the same, of some columns of a matrix whose rows are `stride` apart. columns of y [n_units][stride] = weight x
- * squares [n_reads][columns]; dsquares = weight' dy; dweight (+)= dy squares' */
-void blas_convolve(const float *weight, const float *squares, uint32_t n_units, uint32_t n_reads,
-                uint32_t columns, size_t stride, float *ret_y);
-void blas_convolve_backward_input(const float *weight, const float *dy, uint32_t n_units, uint32_t n_reads,
-                uint32_t columns, size_t stride, float *ret_dsquares);
-void blas_convolve_backward_weight(const float *dy, const float *squares, uint32_t n_units, uint32_t n_reads,
-                uint32_t columns, size_t stride, bool accumulate, float *ret_dweight);
-
 /* c [m][n] (+)= a b in double precision; each of a and b may be stored transposed. */
 void blas_product(const double *a, bool transpose_a, const double *b, bool transpose_b, bool accumulate,
                 uint32_t m, uint32_t n, uint32_t k, double *c);
@@ -43,3 +34,5 @@ int blas_tridiagonal(double *diagonal, double *beside, uint32_t n);
 
 /* The kernels that the library chose when it was loaded, as "SkylakeX": equal names, equal bits. */
 const char *blas_kernel_name(void);
+/* Whether they fuse products with additions, which rounds only the sum: the same for equal names. */
+bool blas_kernels_fuse(void);

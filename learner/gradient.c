@@ -22,9 +22,19 @@ Pass *pass_free(Pass *pass) {
         return NULL;
 }
 
+/* Dense, or a convolution whose one square is all that it reads, in order. */
+static bool is_product(const Layer *l) {
+        const Convolution *c = &l->convolution;
+
+        return l->kind == LAYER_DENSE ||
+               (l->kind == LAYER_CONVOLUTION && l->n_out == l->n_units && c->padding == 0 &&
+                               c->kernel == c->height && c->kernel == c->width && c->column_step == 1 &&
+                               c->row_step == c->width && c->channel_step == c->width * c->height);
+}
+
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
-        size_t columns = network->n_observation, n_in = 0, squares = 0, n;
+        size_t columns = network->n_observation, n_in = 0, scratch = 0, n;
         float *at;
 
         assert(network);
@@ -34,14 +44,15 @@ int pass_new(const Network *network, Pass **ret) {
                 const Layer *l = &network->layers[i];
 
                 columns += 2 * (size_t) l->n_out;
-                if (l->kind == LAYER_CONVOLUTION) {
-                        n = convolution_scratch(l, SHARD_ROWS_MAX);
-                        squares = n > squares ? n : squares;
-                } else
+                if (is_product(l))
                         n_in = l->n_in > n_in ? l->n_in : n_in;
+                else if (l->kind == LAYER_CONVOLUTION) {
+                        n = convolution_scratch(l);
+                        scratch = n > scratch ? n : scratch;
+                }
         }
         columns += n_in;
-        n = (columns * SHARD_ROWS_MAX + squares) * sizeof(float);
+        n = (columns * SHARD_ROWS_MAX + scratch) * sizeof(float);
 
         pass = calloc(1, sizeof(*pass));
         if (!pass)
@@ -62,7 +73,7 @@ int pass_new(const Network *network, Pass **ret) {
                 pass->d_output[i] = at + (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
                 at += 2 * (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
         }
-        pass->squares = at;
+        pass->scratch = at;
 
         *ret = TAKE_PTR(pass);
         return 0;
@@ -79,15 +90,12 @@ void pass_forward(Pass *pass, const float *parameters) {
                 const float *x = l->input == i ? pass->input : pass->output[l->input];
                 float *y = pass->output[i];
 
-                switch ((LayerKind) l->kind) {
-                case LAYER_DENSE:
+                if (l->kind == LAYER_PARAMETER)
+                        memset(y, 0, (size_t) l->n_out * pass->stride * sizeof(float));
+                else if (is_product(l))
                         blas_forward(parameters + l->weight_at, x, l->n_out, l->n_in, pass->stride, y);
-                        break;
-                case LAYER_CONVOLUTION:
-                        convolution_forward(l, parameters + l->weight_at, x, pass->stride, pass->squares, y);
-                        break;
-                case LAYER_PARAMETER: memset(y, 0, (size_t) l->n_out * pass->stride * sizeof(float)); break;
-                }
+                else
+                        convolution_forward(l, parameters + l->weight_at, x, pass->stride, pass->scratch, y);
                 kernel_bias_activate(
                                 y, parameters + l->bias_at, l->n_units, unit_rows(pass, l), l->activation);
         }
@@ -95,9 +103,8 @@ void pass_forward(Pass *pass, const float *parameters) {
 
 static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, const float *x,
                 bool accumulate, float *gradient) {
-        if (l->kind == LAYER_CONVOLUTION) {
-                convolution_backward_weight(
-                                l, dy, x, pass->stride, accumulate, pass->squares, gradient + l->weight_at);
+        if (!is_product(l)) {
+                convolution_backward_weight(l, dy, x, pass->stride, accumulate, gradient + l->weight_at);
                 return;
         }
         if (!blas_prefers_transposed(l->n_out, l->n_in, pass->stride)) {
@@ -127,12 +134,12 @@ void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *
                                 accumulate, gradient);
                 if (l->input == i)
                         continue;
-                if (l->kind == LAYER_CONVOLUTION)
-                        convolution_backward_input(l, parameters + l->weight_at, dy, pass->stride,
-                                        collected[l->input], pass->squares, pass->d_output[l->input]);
-                else
+                if (is_product(l))
                         blas_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
                                         collected[l->input], pass->d_output[l->input]);
+                else
+                        convolution_backward_input(l, parameters + l->weight_at, dy, pass->stride,
+                                        collected[l->input], pass->scratch, pass->d_output[l->input]);
                 collected[l->input] = true;
         }
 }

@@ -13,7 +13,7 @@ typedef struct Pass {
         float *input; /* [n_observation][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
         float *transposed;                                /* [stride][n_in] of one layer */
-        float *squares;                                   /* of one row of a convolution */
+        float *scratch;                                   /* of one convolution */
         void *memory;
 } Pass;
 
