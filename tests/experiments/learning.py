@@ -7,10 +7,11 @@ learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--ch
 --seeds: so many of each row. --only: rows whose name matches. --table: run nothing. --check: run and write nothing, but fail if the page's
 table is not that of the results. Each finished run is a line of docs/experiments/TABLE.csv
 at once, which is the only memory there is: a run whose settings are still the same is never repeated. A run is a whole job in one process
-(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings."""
-import argparse, csv, fcntl, hashlib, os, re, subprocess, sys
+(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings; environments in Python have their sandbox, and
+examples/venv."""
+import argparse, csv, fcntl, hashlib, json, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
-from cells import BEST, EVALUATION, RETURN, TABLES
+from cells import BEST, EVALUATION, NO_TARGET, RETURN, TABLES
 from intervals import interquartile_mean, interval, mean
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -61,14 +62,28 @@ def enter(path, rows, result):
         os.rename(path + ".new", path)
 
 
-def run(row, seed):
+def run_in_process(row, seed):
     command = [os.path.join(BUILD, "bench", "train-inprocess"), job_file(row), *overrides(row), f"Job.Seed={seed}"]
     r = subprocess.run(command, env=dict(os.environ, ACTORD_MODULES=BUILD), capture_output=True, text=True)
     found = RESULT.search(r.stdout)
     if r.returncode != 0 or not found:
         raise RuntimeError(f"{row.name}, seed {seed}: {r.stderr.strip() or r.stdout.strip()}")
     print(f"{row.name}: {' '.join(r.stdout.split())}", file=sys.stderr, flush=True)
-    return dict({name: found[name] for name in COLUMNS if name in found.groupdict()}, row=row.name, settings=fingerprint(row))
+    return found.groupdict()
+
+
+def run_in_sandbox(row, seed):
+    sets = [word for setting in overrides(row) for word in ("--set", setting)]
+    r = subprocess.run([os.path.join(BUILD, "actorctl"), "run", "--json=short", f"--seed={seed}", *sets, job_file(row)], stdout=subprocess.PIPE, text=True)
+    if r.returncode != 0:
+        raise RuntimeError(f"{row.name}, seed {seed}: actorctl run ended with status {r.returncode}")
+    job = json.loads(r.stdout)
+    return {"seed": seed, "steps": job["env_steps"], "return": f"{job['return_mean']:.4f}", "policy": job["policy_sha256"][:16]}
+
+
+def run(row, seed):
+    result = (run_in_sandbox if any("=gym:" in setting for setting in row.sets) else run_in_process)(row, seed)
+    return dict({name: result[name] for name in COLUMNS if name in result}, row=row.name, settings=fingerprint(row))
 
 
 def run_missing(path, rows, n_seeds, n_jobs, pattern):
@@ -77,7 +92,7 @@ def run_missing(path, rows, n_seeds, n_jobs, pattern):
             enter(path, rows, run(row, seed))
 
     with ThreadPoolExecutor(n_jobs) as pool:
-        cells = [pool.submit(cell, row, seed) for row in rows if re.search(pattern, row.name) for seed in range(1, n_seeds + 1)]
+        cells = [pool.submit(cell, row, seed) for row in rows if re.search(pattern, row.name) for seed in range(1, min(n_seeds, row.seeds or n_seeds) + 1)]
         for future in cells:
             future.result()
 
@@ -88,25 +103,25 @@ def number(value):
 
 def verdict(row, low, n, n_seeds):
     """A deviation between seeds makes a target; that of one run's episodes does not."""
-    if row.runs < 2:
-        return "no target"
-    target = row.score - row.deviation
+    if row.target == NO_TARGET or row.target is None and row.runs < 2:
+        return NO_TARGET
+    target = row.score - row.deviation if row.target is None else row.target
     if n < n_seeds:
         return f"{number(target)}: {n} of {n_seeds} seeds yet"
     return f"{number(target)}: " + ("met" if low >= target else "**missed**")
 
 
 def line(row, results, n_seeds):
-    values = [float(r[row.metric]) for r in results]
+    values, steps = [float(r[row.metric]) for r in results], [int(r["steps"]) for r in results]
     low, high = interval(values)
     published = "none"
     if row.score is not None:
         published = f"{number(row.score)} ± {number(row.deviation)}, {row.source}" + (", one run" if row.runs == 1 else "")
     return "| " + " | ".join([
-        row.name, f"`{row.job}.conf`", f"{int(results[0]['steps']):,}",
+        row.name, f"`{row.job}.conf`", " to ".join(f"{n:,}" for n in sorted({min(steps), max(steps)})),
         EPISODES[row.metric].format(row.episodes),
         str(len(values)), number(mean(values)), number(interquartile_mean(values)), f"{number(low)} to {number(high)}" if len(values) > 2 else "",
-        f"{number(min(values))} to {number(max(values))}", published, verdict(row, low, len(values), n_seeds)]) + " |"
+        f"{number(min(values))} to {number(max(values))}", published, verdict(row, low, len(values), row.seeds or n_seeds)]) + " |"
 
 
 def table(results, rows, n_seeds):

@@ -219,7 +219,8 @@ def equal_to_python():
                         ("actord_awkward:Transposed-v0", ""), ("HalfCheetah-v5", "")):
         r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--seed", "12", "--steps", "10000")
         equal(r.status, 0, f"{r.err}: status")
-        p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True)
+        # MuJoCo writes a log where it runs
+        p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True, cwd=STATE)
         equal((p.returncode, p.stdout), (0, "10000\n"), f"{name}: {p.stderr[-1500:]}: what plain Python does")
 
 
