@@ -97,37 +97,43 @@ static inline int env_option_apply(
         return -EINVAL;
 }
 
+/* What a value may be, in words; a longer list is cut. */
+static inline void env_option_wanted(const EnvOption *row, char *text, size_t size) {
+        size_t n = 0;
+
+        switch (row->kind) {
+        case ENV_OPTION_NUMBER:
+                (void) snprintf(text, size, "a number from %.10g to %.10g", row->low, row->high);
+                break;
+        case ENV_OPTION_WHOLE:
+                (void) snprintf(text, size, "a whole number from %.10g to %.10g", row->low, row->high);
+                break;
+        case ENV_OPTION_BOOL: (void) snprintf(text, size, "yes or no"); break;
+        case ENV_OPTION_WORD:
+                for (size_t i = 0; row->words[i] && n < size; i++)
+                        n += (size_t) snprintf(text + n, size - n, "%s%s",
+                                        i == 0              ? ""
+                                        : row->words[i + 1] ? ", "
+                                                            : " or ",
+                                        row->words[i]);
+                break;
+        }
+}
+
 /* What the value of a key that there is should have been, as a sentence on stderr: a number alone does not tell the user which
- * of the keys was meant. A key that there is not is found before, where the job file is read. */
+ * of the keys was meant. A key that there is not is found before, where the job file is read. Said at once: others write there, too. */
 static inline void env_option_explain(const EnvOption *rows, size_t n_rows, const ActordOption *option) {
+        char wanted[256] = "";
+
         if (!env_option_valid(option))
                 return;
 
-        for (size_t i = 0; i < n_rows; i++) {
-                const EnvOption *row = &rows[i];
-
-                if (strcmp(row->key, option->key) != 0)
-                        continue;
-                (void) fprintf(stderr, "[Environment] %s=%s: it must be ", row->key, option->value);
-                switch (row->kind) {
-                case ENV_OPTION_NUMBER:
-                        (void) fprintf(stderr, "a number from %.10g to %.10g\n", row->low, row->high);
-                        break;
-                case ENV_OPTION_WHOLE:
-                        (void) fprintf(stderr, "a whole number from %.10g to %.10g\n", row->low, row->high);
-                        break;
-                case ENV_OPTION_BOOL: (void) fprintf(stderr, "yes or no\n"); break;
-                case ENV_OPTION_WORD:
-                        for (size_t j = 0; row->words[j]; j++)
-                                (void) fprintf(stderr, "%s%s",
-                                                j == 0              ? ""
-                                                : row->words[j + 1] ? ", "
-                                                                    : " or ",
-                                                row->words[j]);
-                        (void) fprintf(stderr, "\n");
-                        break;
+        for (size_t i = 0; i < n_rows; i++)
+                if (strcmp(rows[i].key, option->key) == 0) {
+                        env_option_wanted(&rows[i], wanted, sizeof(wanted));
+                        (void) fprintf(stderr, "[Environment] %s=%s: it must be %s\n", option->key,
+                                        option->value, wanted);
                 }
-        }
 }
 
 static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const ActordOption *options,
