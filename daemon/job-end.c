@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
@@ -106,10 +105,8 @@ static void say_end(const Job *job, uint32_t end, const char *sentence) {
 
 static void finish(Job *job, uint32_t end, const char *sentence) {
         Manager *manager = job->manager;
-        struct timespec now;
 
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        job->row.ended_usec = (uint64_t) now.tv_sec * 1000000u + (uint64_t) now.tv_nsec / 1000u;
+        job->row.ended_usec = (uint64_t) g_get_real_time();
         free(job->row.result);
         job->row.result = strdup(plan_end_to_string(end));
         if (sentence)

@@ -26,10 +26,10 @@
 
 enum { UID_RANGES = (UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX };
 
-static uint64_t now_nsec(clockid_t clock) {
+static uint64_t boottime_nsec(void) {
         struct timespec t;
 
-        (void) clock_gettime(clock, &t);
+        (void) clock_gettime(CLOCK_BOOTTIME, &t);
         return (uint64_t) t.tv_sec * 1000000000ull + (uint64_t) t.tv_nsec;
 }
 
@@ -382,7 +382,7 @@ static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
 
 /* Counted from the job's first start, so that lives and restarts do not prolong it. */
 static void arm_runtime(Job *job) {
-        uint64_t gone = now_nsec(CLOCK_REALTIME) / 1000 - job->row.started_usec;
+        uint64_t gone = (uint64_t) g_get_real_time() - job->row.started_usec;
         uint64_t most = job->settings.runtime_max_usec;
 
         if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer)
@@ -461,7 +461,7 @@ void job_start(Job *job) {
 
         job->row.life++;
         if (job->row.started_usec == 0)
-                job->row.started_usec = now_nsec(CLOCK_REALTIME) / 1000;
+                job->row.started_usec = (uint64_t) g_get_real_time();
         job_set_state(job, JOB_STARTING);
         (void) job_save(job);
         job_schedule_anew(job);
@@ -537,7 +537,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 job_life_check(job);
                 return 0;
         }
-        job->stop_deadline_nsec = now_nsec(CLOCK_BOOTTIME) + STOP_TIMEOUT_USEC * 1000;
+        job->stop_deadline_nsec = boottime_nsec() + STOP_TIMEOUT_USEC * 1000;
         if (job->state == JOB_RUNNING)
                 job_set_state(job, JOB_ENDING);
         job_send_plan(job);

@@ -194,41 +194,48 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
 }
 
-int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
+/* The first row of a query by a job's number. -ENOENT: it has none. */
+static int job_query(Ledger *ledger, const char *sql, uint64_t job, sqlite3_stmt **ret) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r, rc;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
+        *ret = statement;
+        statement = NULL;
+        return 0;
+}
+
+int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
 
         assert(ledger);
         assert(ret);
 
-        r = ledger_prepare(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, id);
-        rc = sqlite3_step(statement);
-        if (rc != SQLITE_ROW)
-                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
-        return job_read(statement, ret);
+        r = job_query(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", id, &statement);
+        return r < 0 ? r : job_read(statement, ret);
 }
 
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r, rc;
+        int r;
 
         assert(ledger);
         assert(ret_uid);
         assert(ret_ended_usec);
 
         /* One that no start of the daemon could read has no time of its end. */
-        r = ledger_prepare(ledger,
+        r = job_query(ledger,
                         "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs WHERE id = ?",
-                        &statement);
+                        id, &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, id);
-        rc = sqlite3_step(statement);
-        if (rc != SQLITE_ROW)
-                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
         *ret_uid = (uint32_t) sqlite3_column_int64(statement, 0);
         *ret_ended_usec = (uint64_t) sqlite3_column_int64(statement, 1);
         return 0;
@@ -302,21 +309,17 @@ int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         LedgerCheckpoint checkpoint = { .job = job };
         const char *name;
-        int r, rc;
+        int r;
 
         assert(ledger);
         assert(ret);
 
-        r = ledger_prepare(ledger,
+        r = job_query(ledger,
                         "SELECT life, seq, round, name, sha256, scheduler FROM checkpoints WHERE job = ? "
                         "ORDER BY life DESC, seq DESC LIMIT 1",
-                        &statement);
+                        job, &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, job);
-        rc = sqlite3_step(statement);
-        if (rc != SQLITE_ROW)
-                return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
 
         checkpoint.life = (uint64_t) sqlite3_column_int64(statement, 0);
         checkpoint.seq = (uint64_t) sqlite3_column_int64(statement, 1);

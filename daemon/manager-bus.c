@@ -80,6 +80,10 @@ static int method_submit_job_file(sd_bus_message *m, void *userdata, sd_bus_erro
         return submit(m, userdata, true, method_submit_job_file, error);
 }
 
+static int no_such_job(sd_bus_error *error, uint64_t id) {
+        return sd_bus_error_setf(error, BUS_ERROR(NoSuchJob), "There is no job %" PRIu64 ".", id);
+}
+
 static int find_job(sd_bus_message *m, Manager *manager, Job **ret, sd_bus_error *error) {
         uint64_t id;
         int r;
@@ -89,7 +93,7 @@ static int find_job(sd_bus_message *m, Manager *manager, Job **ret, sd_bus_error
                 return r;
         *ret = manager_job(manager, id);
         if (!*ret)
-                return sd_bus_error_setf(error, BUS_ERROR(NoSuchJob), "There is no job %" PRIu64 ".", id);
+                return no_such_job(error, id);
         return 0;
 }
 
@@ -122,7 +126,7 @@ static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_err
                 return r;
         r = ledger_job_ended(manager->ledger, id, &owner, &ended_usec);
         if (r == -ENOENT)
-                return sd_bus_error_setf(error, BUS_ERROR(NoSuchJob), "There is no job %" PRIu64 ".", id);
+                return no_such_job(error, id);
         if (r < 0)
                 return r;
         r = access_check(manager, m, ACTION_MANAGE, owner, method_remove_job_files, error);

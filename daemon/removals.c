@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <time.h>
 #include "daemon/files.h"
 #include "daemon/log.h"
 #include "lib/tree.h"
@@ -107,11 +106,7 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
  * another ledger's, and is left. */
 static void remove_old(Manager *manager) {
         g_autoptr(GArray) jobs = job_directories_list(manager->jobs_fd);
-        struct timespec t;
-        uint64_t now_usec;
-
-        (void) clock_gettime(CLOCK_REALTIME, &t);
-        now_usec = (uint64_t) t.tv_sec * 1000000u + (uint64_t) t.tv_nsec / 1000u;
+        uint64_t now_usec = (uint64_t) g_get_real_time();
 
         for (guint i = 0; i < jobs->len; i++) {
                 uint64_t job = g_array_index(jobs, uint64_t, i), ended_usec;

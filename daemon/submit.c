@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "daemon/copies.h"
 #include "daemon/descriptors.h"
@@ -184,9 +183,6 @@ static int check_limits(Manager *manager, uint32_t uid, sd_bus_error *error) {
 }
 
 static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         *ret = (LedgerJob){
                 .uid = uid,
                 .purpose = s->purpose,
@@ -194,7 +190,7 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
                 .scheduler_data = s->n_scheduler_data > 0 ? g_memdup2(s->scheduler_data, s->n_scheduler_data)
                                                           : NULL,
                 .n_scheduler_data = s->n_scheduler_data,
-                .submitted_usec = (uint64_t) now.tv_sec * 1000000u + (uint64_t) now.tv_nsec / 1000u,
+                .submitted_usec = (uint64_t) g_get_real_time(),
                 .state = strdup("queued"),
                 .result = strdup("running"),
                 .text = strdup(s->text),
