@@ -16,7 +16,7 @@ typedef const ActordEnv *(*EnvironmentFind)(const char *name);
 typedef const char *(*EnvironmentEngine)(void);
 typedef const ActordEnv *(*EnvironmentOfGym)(const JobSettings *settings, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfModel)(const JobSettings *settings, int model_fd);
-typedef void (*EnvironmentPackages)(int python_fd);
+typedef void (*EnvironmentPackages)(const char *python, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
 /* The module's entrance; NULL: there is no such module, or it has no such entrance. */
@@ -93,8 +93,11 @@ static int choose_module(const JobSettings *settings, const EnvironmentRow *row,
         if (!engine)
                 return 0;
         /* Becomes part of a path. */
-        if (!environment_engine_valid(engine))
+        if (!environment_engine_valid(engine)) {
+                (void) fprintf(stderr, "Engine=%s is no release of MuJoCo: write one such as 4.0.0.\n",
+                                engine);
                 return -EINVAL;
+        }
         (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s-%.*s", row->module, ENGINE_MAX - 1, engine);
         if (module_entrance(ret, directory, "actord_env_find"))
                 return 0;
@@ -187,7 +190,7 @@ int environment_load_packages(
                 return -ENOEXEC;
         r = module_find(settings->environment, row->module, directory, ret);
         if (r >= 0)
-                packages(python_fd);
+                packages(settings->python, python_fd);
         return r;
 }
 

@@ -33,10 +33,16 @@ int plugin_load(const char *path, const ActordEnv **ret) {
                 return -ENOEXEC;
         }
         if (environment_check(env) < 0) {
-                (void) fprintf(stderr,
-                                "%s is an environment for ABI %u, or lacks a function; this actord has ABI %u: "
-                                "compile it with the installed actord/env.h.\n",
-                                path, env->abi, ACTORD_ENV_ABI);
+                if (env->abi != ACTORD_ENV_ABI)
+                        (void) fprintf(stderr,
+                                        "%s is an environment for ABI %u, and this actord has ABI %u: compile it with "
+                                        "the installed actord/env.h.\n",
+                                        path, env->abi, ACTORD_ENV_ABI);
+                else
+                        (void) fprintf(stderr,
+                                        "%s lacks a function in its table, or its struct_bytes is too small: "
+                                        "actord/env.h has the seven that each environment needs.\n",
+                                        path);
                 return -ENOEXEC;
         }
 

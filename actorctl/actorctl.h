@@ -79,6 +79,9 @@ extern const Verb verbs[];
 /* "actorctl: …" on stderr, with a newline. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether a new file may get this name: nothing has it, or an ordinary file, and no device, pipe or link; false after having said so. */
+bool may_replace(const char *path);
+
 /* Parses argv, options before and after the verb. STATUS_OK; or STATUS_USAGE after having said why. *ret_arguments: the verb and what
  * follows, g_strfreev(). */
 ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments);

@@ -97,7 +97,11 @@ static int connect_private(int fd, sd_bus **ret) {
 static int start_private(Connection *connection) {
         int fd, r;
 
-        fd = private_daemon_start(connection->state_directory, &connection->pid);
+        connection->relay = relay_new();
+        if (!connection->relay)
+                return -EMFILE;
+        fd = private_daemon_start(
+                        connection->state_directory, relay_fd(connection->relay), &connection->pid);
         if (fd < 0)
                 return fd;
         r = connect_private(fd, &connection->bus);
@@ -154,6 +158,7 @@ Connection *connection_close(Connection *connection) {
                 sd_bus_flush_close_unref(connection->bus);
         if (connection->pid > 0)
                 (void) private_daemon_wait(connection->pid);
+        (void) relay_free(connection->relay);
         if (connection->temporary)
                 run_directory_remove(connection->state_directory);
         (void) close_fd(connection->lock_fd);
@@ -168,6 +173,7 @@ static bool connection_lost(int r) {
 
 static void complain_error(
                 const Connection *connection, const char *path, const sd_bus_error *error, int r) {
+        relay_flush(connection->relay);
         /* What a bus knows of a job that is not there is only that its object is not. */
         if (sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
                         g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/"))

@@ -5,6 +5,7 @@
 #include <systemd/sd-bus.h>
 
 #include "actorctl/actorctl.h"
+#include "actorctl/relay.h"
 
 typedef struct Connection {
         sd_bus *bus;
@@ -12,6 +13,7 @@ typedef struct Connection {
         /* private: */
         pid_t pid;
         int lock_fd;
+        Relay *relay; /* of what it and all that it starts write to standard error */
         char *state_directory;
         bool temporary; /* the state directory goes with the connection */
 } Connection;

@@ -3,12 +3,12 @@
  * log files. */
 #include "actorctl/display.h"
 
-#include <langinfo.h>
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "actorctl/harmless.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -39,7 +39,7 @@ Display *display_new(FILE *to, bool curve, Connection *connection, const char *p
         display->to = to;
         display->live = isatty(fileno(to)) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
         display->curve = curve && display->live;
-        display->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+        display->utf8 = letters_are_utf8();
         display->connection = connection;
         display->path = path;
         display->rate = NAN;

@@ -220,6 +220,8 @@ static int gif_frame(void *encoder, const Canvas *canvas) {
 
         memcpy(gif->before, gif->now, (size_t) gif->width * gif->height);
         gif->has_before = true;
+        if (fflush(gif->file) != 0)
+                return -errno;
         return ferror(gif->file) ? -EIO : 0;
 }
 

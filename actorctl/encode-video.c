@@ -15,9 +15,9 @@ typedef struct Video {
 static int video_begin(const char *path, const Canvas *canvas, double seconds, void **ret) {
         g_autofree char *size = g_strdup_printf("%ux%u", canvas->width, canvas->height);
         g_autofree char *rate = g_strdup_printf("1000000/%.0f", round(seconds * 1e6));
-        const char *argv[] = { "ffmpeg", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
-                "-video_size", size, "-framerate", rate, "-i", "pipe:0", "-an", "-pix_fmt", "yuv420p",
-                "-movflags", "+faststart", "-f", "mp4", "-y", path, NULL };
+        const char *argv[] = { "ffmpeg", "-loglevel", "error", "-xerror", "-f", "rawvideo", "-pix_fmt",
+                "rgb24", "-video_size", size, "-framerate", rate, "-i", "pipe:0", "-an", "-pix_fmt",
+                "yuv420p", "-movflags", "+faststart", "-f", "mp4", "-y", path, NULL };
         g_autoptr(GError) error = NULL;
         Video *video;
 

@@ -75,7 +75,9 @@ static void print_progress(Runner *r, bool last) {
         (void) fflush(stderr);
 }
 
+/* What is printed next begins a line, below the words of those whom it is about. */
 static void clear_line(const Runner *r) {
+        relay_flush(r->connection->relay);
         if (r->live)
                 fputs("\r\033[K", stderr);
 }
@@ -379,6 +381,7 @@ static ExitStatus run_all(Runner *r) {
                 k = add_sources(r);
         if (k >= 0)
                 k = loop(r);
+        relay_flush(r->connection->relay);
         print_progress(r, true);
         stop_runs(r);
         (void) sd_bus_detach_event(r->connection->bus);

@@ -98,6 +98,7 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Follower *f = userdata;
 
+        relay_flush(f->connection->relay);
         if (f->display)
                 display_end(f->display, f->status);
         complain(f->connection->pid > 0 ? "the private daemon ended unexpectedly, and the job with it"
@@ -221,6 +222,7 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
         f.event = event;
         if (r >= 0)
                 r = follow(&f);
+        relay_flush(connection->relay);
         if (r < 0) {
                 complain("the job cannot be followed: %s", g_strerror(-r));
                 return STATUS_FAILED;

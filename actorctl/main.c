@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* actorctl: a table of verbs. Each verb is a file; this one finds it, or the one that was meant. */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/actorctl.h"
+#include "lib/cleanup.h"
 #include "lib/settings.h"
 
 static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
@@ -16,12 +18,14 @@ const Verb verbs[] = {
         { VERB_RUN, "run", "FILE", "train a job here and now, without a daemon", 1, 1, verb_run,
                         "Starts a private daemon for one job, shows its progress and ends with its bill.\n"
                         "Nothing needs to be installed or running. Ctrl-C ends the job cleanly: ledger\n"
-                        "and checkpoint are written. A second Ctrl-C ends it at once.\n\n"
+                        "and checkpoint are written. A second Ctrl-C ends it at once. With --from it goes\n"
+                        "on from that checkpoint, to the policy that it would have had.\n\n"
                         "Exit status: 0 finished or target reached, 1 failed, 2 wrong usage or job file,\n"
                         "3 budget exhausted before the target, 130 interrupted.\n" },
         { VERB_SUBMIT, "submit", "FILE", "give a job to the daemon and print its number", 1, 1, verb_submit,
                         "The file, and a plugin that it names, are opened here and now: later changes to\n"
-                        "them do not change the job. With --wait, ends with the job, as `run` does.\n" },
+                        "them do not change the job. With --wait, ends with the job, as `run` does. With\n"
+                        "--from it goes on from a checkpoint: of another job, or a file.\n" },
         { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
         { VERB_STATUS, "status", "[JOB...]", "how a job, or the daemon, is doing", 0, 64, verb_status, "" },
         { VERB_SHOW, "show", "JOB", "every setting of a job, defaults included", 1, 1, verb_show,
@@ -75,7 +79,10 @@ const Verb verbs[] = {
                         "Two short runs of the job with a private daemon; then the medians as lines of\n"
                         "[Billing], of CPU time as metered. The file is not changed: copy what you want.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
-                        "NAME is one that `env list` shows, or ./FILE.so. Plugins run in a sandbox.\n\n"
+                        "NAME is one that `env list` shows, ./FILE.so (a plugin, as actord/env.h has it),\n"
+                        "gym:ID (any of Gymnasium's, with --set Actor.Python=DIRECTORY), or\n"
+                        "mujoco:FILE.xml (a model, with --set Reward=TERMS). What a user brings runs in a\n"
+                        "sandbox.\n\n"
                         "  list           all that have a name: size of observation and action,\n"
                         "                 registered threshold (\"of 2\": one of two choices)\n"
                         "  show NAME      what it says of itself\n"
@@ -198,11 +205,22 @@ static ExitStatus dispatch(const Options *options, char **arguments) {
         return run_verb(options, verb, arguments[0] ? arguments + 1 : arguments);
 }
 
+/* One that was closed stays one that nothing can be written to, and does not become that of a file. */
+static void keep_standard_descriptors(void) {
+        int fd;
+
+        do
+                fd = open("/dev/null", O_RDONLY);
+        while (fd >= 0 && fd <= STDERR_FILENO);
+        (void) close_fd(fd);
+}
+
 int main(int argc, char **argv) {
         Options options = {};
         g_auto(GStrv) arguments = NULL;
         ExitStatus status;
 
+        keep_standard_descriptors();
         /* Letters are the user's; numbers keep their point. */
         (void) setlocale(LC_CTYPE, "");
         /* A reader that went away ends the printing, not the job. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "actorctl/actorctl.h"
 #include "include/environments.h"
@@ -181,7 +182,7 @@ static const OptionRow rows[] = {
         { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100; 1 to record)", take_episodes },
         { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", take_rounds },
         { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", take_target },
-        { "from", 0, "NAME", VERB_SCHEDULER, "go on with what this one has learned", take_from },
+        { "from", 0, "JOB|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER, "go on from a checkpoint; from a scheduler", take_from },
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
         { "steps", 0, "N", VERB_ENV, "of a rollout (default 1000), of a bench's run", take_steps },
         { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", take_actions },
@@ -219,6 +220,15 @@ void complain(const char *format, ...) {
         va_end(arguments);
         (void) fflush(stdout);
         fprintf(stderr, "actorctl: %s\n", sentence);
+}
+
+bool may_replace(const char *path) {
+        struct stat st;
+
+        if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
+                return true;
+        complain("%s is no ordinary file, and is not replaced; name another one", path);
+        return false;
 }
 
 static size_t find_row(const char *name, size_t length) {

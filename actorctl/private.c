@@ -146,7 +146,7 @@ static char *daemon_path(void) {
         return g_build_filename(ACTORD_LIBEXECDIR, "actord", NULL);
 }
 
-static int spawn(const char *path, char **argv, int fd, pid_t *ret) {
+static int spawn(const char *path, char **argv, int fd, int stderr_fd, pid_t *ret) {
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
         sigset_t none, all;
@@ -155,9 +155,10 @@ static int spawn(const char *path, char **argv, int fd, pid_t *ret) {
         (void) sigemptyset(&none);
         (void) sigfillset(&all);
         (void) posix_spawn_file_actions_init(&actions);
-        (void) posix_spawn_file_actions_adddup2(&actions, fd, DAEMON_FD);
-        (void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        (void) posix_spawn_file_actions_adddup2(&actions, stderr_fd, STDERR_FILENO);
         (void) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        (void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        (void) posix_spawn_file_actions_adddup2(&actions, fd, DAEMON_FD);
         (void) posix_spawnattr_init(&attributes);
         (void) posix_spawnattr_setsigmask(&attributes, &none);
         (void) posix_spawnattr_setsigdefault(&attributes, &all);
@@ -169,7 +170,7 @@ static int spawn(const char *path, char **argv, int fd, pid_t *ret) {
         return r;
 }
 
-int private_daemon_start(const char *state_directory, pid_t *ret_pid) {
+int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid) {
         g_autofree char *path = daemon_path(), *state = g_strconcat("--state=", state_directory, NULL);
         char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, NULL };
         int pair[2], r;
@@ -178,7 +179,7 @@ int private_daemon_start(const char *state_directory, pid_t *ret_pid) {
                 complain("no socket can be made for the private daemon: %s", g_strerror(errno));
                 return -errno;
         }
-        r = spawn(path, argv, pair[1], ret_pid);
+        r = spawn(path, argv, pair[1], stderr_fd, ret_pid);
         (void) close_fd(pair[1]);
         if (r < 0) {
                 (void) close_fd(pair[0]);

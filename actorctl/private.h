@@ -10,7 +10,7 @@
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
 
-/* Starts the actord beside this program; the descriptor returned is our end of its socket. */
-int private_daemon_start(const char *state_directory, pid_t *ret_pid);
+/* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is our end of its socket. */
+int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid);
 /* Waits until it has ended, after its socket was closed; kills it when it does not. Returns the wait status. */
 int private_daemon_wait(pid_t pid);

@@ -71,7 +71,7 @@ static ExitStatus check(const Options *options, const char *path) {
                                 path);
                 return STATUS_USAGE;
         }
-        return STATUS_OK;
+        return options->frames || may_replace(path) ? STATUS_OK : STATUS_USAGE;
 }
 
 ExitStatus recording_new(const Options *options, Recording **ret) {

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "actorctl/checkpoint-open.h"
+#include "actorctl/checkpoint.h"
 #include "actorctl/decisions.h"
 #include "actorctl/trained.h"
 #include "include/bus.h"
@@ -119,7 +122,10 @@ static ExitStatus open_environment(Submission *submission) {
                 return STATUS_OK;
         path = path_of(submission, "Job.Environment", submission->settings.environment);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0)
+        if (fd < 0 && g_str_has_prefix(submission->settings.environment, "ALE/"))
+                reason = g_strdup_printf("an Atari game of Gymnasium's is gym:ale_py:%s",
+                                submission->settings.environment);
+        else if (fd < 0)
                 reason = missing(submission, "the plugin cannot be opened", path, "Job.Environment",
                                 "./FILE.so");
         else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -315,7 +321,7 @@ ExitStatus submission_add_file(Submission *submission) {
         return decisions_of_file(path, &submission->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
 }
 
-ExitStatus submission_add_data(Submission *submission, const Options *options) {
+static ExitStatus add_scheduler_data(Submission *submission, const Options *options) {
         const char *job = submission->settings.scheduler.argument;
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
@@ -334,6 +340,47 @@ ExitStatus submission_add_data(Submission *submission, const Options *options) {
                 return STATUS_USAGE;
         }
         return r < 0 ? status_of_error(r) : STATUS_OK;
+}
+
+/* What begins at its own end would end without a round. */
+static ExitStatus check_start(const Submission *submission, const NamedCheckpoint *from) {
+        g_autofree char *message = NULL;
+        uint64_t n_steps;
+
+        if (checkpoint_integer(from->fd, from->name, "n_env_steps", &n_steps, &message) < 0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        if (n_steps < submission->settings.stop_steps)
+                return STATUS_OK;
+        complain("%s: it has taken %" PRIu64 " steps, and the job ends after %" PRIu64
+                 "; go further with --set Job.StopSteps=",
+                        from->name, n_steps, submission->settings.stop_steps);
+        return STATUS_USAGE;
+}
+
+/* The daemon that has it need not be the one that goes on with it. */
+static ExitStatus add_start(Submission *submission, const Options *options) {
+        NamedCheckpoint from;
+        ExitStatus status;
+
+        if (!options->from)
+                return STATUS_OK;
+        status = named_checkpoint_open(&from, options, options->from);
+        if (status == STATUS_OK)
+                status = check_start(submission, &from);
+        if (status == STATUS_OK) {
+                submission->checkpoint_fd = from.fd;
+                from.fd = -EBADF;
+        }
+        named_checkpoint_done(&from);
+        return status;
+}
+
+ExitStatus submission_add_data(Submission *submission, const Options *options) {
+        ExitStatus status = add_start(submission, options);
+
+        return status == STATUS_OK ? add_scheduler_data(submission, options) : status;
 }
 
 void submission_want_pictures(Submission *submission) {
@@ -363,7 +410,7 @@ static int append_file(sd_bus_message *m, const char *key, int fd) {
         return fd < 0 ? 0 : sd_bus_message_append(m, "{sh}", key, fd);
 }
 
-static int append_files(const Submission *submission, sd_bus_message *m) {
+static int append_files(const Submission *submission, const Connection *connection, sd_bus_message *m) {
         int r;
 
         r = sd_bus_message_open_container(m, 'a', "{sh}");
@@ -377,7 +424,7 @@ static int append_files(const Submission *submission, sd_bus_message *m) {
         if (r >= 0)
                 r = append_file(m, BUS_FILE_CHECKPOINT, submission->checkpoint_fd);
         if (r >= 0 && submission->with_stderr)
-                r = append_file(m, BUS_FILE_STDERR, STDERR_FILENO);
+                r = append_file(m, BUS_FILE_STDERR, relay_fd(connection->relay));
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -411,14 +458,14 @@ static int append_options(const Submission *submission, sd_bus_message *m) {
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-static int fill(const Submission *submission, sd_bus_message *m) {
+static int fill(const Submission *submission, const Connection *connection, sd_bus_message *m) {
         int r;
 
         r = sd_bus_message_append(m, "ss", submission->text, submission->file_name);
         if (r >= 0)
                 r = append_overrides(submission, m);
         if (r >= 0)
-                r = append_files(submission, m);
+                r = append_files(submission, connection, m);
         return r < 0 ? r : append_options(submission, m);
 }
 
@@ -431,7 +478,7 @@ ExitStatus submission_send(
         r = sd_bus_message_new_method_call(connection->bus, &message, connection->destination, BUS_PATH,
                         BUS_INTERFACE_MANAGER, "SubmitJob");
         if (r >= 0)
-                r = fill(submission, message);
+                r = fill(submission, connection, message);
         if (r < 0) {
                 complain("%s cannot be sent to the daemon: %s", submission->file_name, g_strerror(-r));
                 return STATUS_FAILED;

@@ -31,7 +31,7 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
                 const GPtrArray *sets, char **ret_message);
 void submission_done(Submission *submission);
 
-/* What Policy=replay:JOB and permuted:JOB need, from JOB: a number of the daemon's, or a file; and minions:NAME, from a name or a file. Does nothing for other policies. STATUS_OK; else after having said why. */
+/* The checkpoint of --from=. What Policy=replay:JOB and permuted:JOB need, from JOB: a number of the daemon's, or a file; and minions:NAME, from a name or a file. Does nothing for other policies. STATUS_OK; else after having said why. */
 ExitStatus submission_add_data(Submission *submission, const Options *options);
 /* The same as far as it is a file's: what a daemon has to be asked for is left out. */
 ExitStatus submission_add_file(Submission *submission);

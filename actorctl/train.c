@@ -6,6 +6,7 @@
  *
  * With --from it goes on with another training's network, actor and critic, as the paper does when it fine-tunes another task's scheduler: Adam begins
  * anew, and all that was paid before stands on the new one's bill. */
+#include "actorctl/checkpoint-open.h"
 #include "actorctl/train.h"
 
 #include <inttypes.h>
@@ -86,21 +87,29 @@ static void put_start(const Trained *from, MinionsModel *model) {
         model->start_full = from->model.start_full + from->model.cost_full;
 }
 
-static void *make_file(const Options *options, const char *file, const JobSettings *inner,
-                const Trained *from, const JobStatus *status, const JobBill *bill, int checkpoint_fd,
+/* What is asked for: a scheduler of this name, for this job, from that other one or from nothing. */
+typedef struct Training {
+        const Options *options;
+        const char *file, *name;
+        const JobSettings *inner;
+        const Trained *from;
+} Training;
+
+static void *make_file(const Training *t, const JobStatus *status, const JobBill *bill, int checkpoint_fd,
                 size_t *ret_n, char **ret_message) {
-        uint32_t n_choices = settings_actors_max(inner);
+        uint32_t n_choices = settings_actors_max(t->inner);
         size_t n = sizeof(MinionsModel) + MINIONS_PARAMETERS(n_choices) * sizeof(float);
         g_autofree MinionsModel *model = g_malloc0(n);
-        g_autofree char *base = g_path_get_basename(file);
+        g_autofree char *base = g_path_get_basename(t->file);
 
         *model = (MinionsModel){
                 .magic = MINIONS_MAGIC,
                 .abi = MINIONS_ABI,
                 .struct_bytes = sizeof(MinionsModel),
                 .n_choices = n_choices,
-                .target = options->target ? g_ascii_strtod(options->target, NULL) : minions_target(inner),
-                .seed = inner->seed,
+                .target = t->options->target ? g_ascii_strtod(t->options->target, NULL)
+                                             : minions_target(t->inner),
+                .seed = t->inner->seed,
                 .n_episodes = status->n_episodes,
                 .n_rounds = status->n_env_steps,
                 .wall_nsec = status->wall_nsec,
@@ -111,11 +120,11 @@ static void *make_file(const Options *options, const char *file, const JobSettin
                 .cost_full = bill->full,
         };
         put_words(model->job, sizeof(model->job), base);
-        put_words(model->environment, sizeof(model->environment), inner->environment);
+        put_words(model->environment, sizeof(model->environment), t->inner->environment);
         put_words(model->currency, sizeof(model->currency), bill->currency);
         put_words(model->price_sheet, sizeof(model->price_sheet), bill->price_sheet);
-        if (from)
-                put_start(from, model);
+        if (t->from)
+                put_start(t->from, model);
         if (trained_network_read(checkpoint_fd, n_choices, (float *) (model + 1), ret_message) < 0)
                 return NULL;
         *ret_n = n;
@@ -141,32 +150,29 @@ static ExitStatus store(const Options *options, const char *name, const void *da
         return STATUS_OK;
 }
 
-static ExitStatus keep(const Options *options, Connection *connection, const char *path, const char *file,
-                const char *name, const JobSettings *inner, const Trained *from, const JobStatus *status) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+static ExitStatus keep(
+                const Training *t, Connection *connection, const char *path, const JobStatus *status) {
         g_autofree char *message = NULL;
         g_autofree void *data = NULL;
         g_autoptr(JobBill) bill = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        ExitStatus received;
         size_t n;
-        int fd;
 
         job_result_complain(status);
         if (job_exit_status(status) != STATUS_OK)
                 return job_exit_status(status);
-        if (job_bill_fetch(connection, path, &bill) < 0 ||
-                        connection_call(connection, path, BUS_INTERFACE_JOB, "OpenCheckpoint", &reply,
-                                        NULL) < 0)
+        if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
-        if (sd_bus_message_read(reply, "h", &fd) < 0) {
-                complain("the training's checkpoint cannot be received");
-                return STATUS_FAILED;
-        }
-        data = make_file(options, file, inner, from, status, bill, fd, &n, &message);
+        received = job_checkpoint_receive(connection, path, "training's checkpoint", &fd);
+        if (received != STATUS_OK)
+                return received;
+        data = make_file(t, status, bill, fd, &n, &message);
         if (!data) {
                 complain("%s", message);
                 return STATUS_FAILED;
         }
-        return store(options, name, data, n);
+        return store(t->options, t->name, data, n);
 }
 
 /* Two bills add up in one currency only, and what is paid for afterwards was paid for in vain. */
@@ -193,8 +199,7 @@ static ExitStatus check_currency(Connection *connection, const char *price_sheet
         return r < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
-static ExitStatus run(const Options *options, const char *file, const char *name, const Submission *outer,
-                const JobSettings *inner, const Trained *from) {
+static ExitStatus run(const Training *t, const Submission *outer) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         JobStatus job;
@@ -203,11 +208,11 @@ static ExitStatus run(const Options *options, const char *file, const char *name
         if (connection_open_private(true, &connection) < 0)
                 return STATUS_FAILED;
         job_status_init(&job);
-        status = from ? check_currency(connection, inner->price_sheet, from) : STATUS_OK;
+        status = t->from ? check_currency(connection, t->inner->price_sheet, t->from) : STATUS_OK;
         if (status == STATUS_OK)
-                status = submission_follow(connection, options, outer, &path, &job);
+                status = submission_follow(connection, t->options, outer, &path, &job);
         if (status == STATUS_OK)
-                status = keep(options, connection, path, file, name, inner, from, &job);
+                status = keep(t, connection, path, &job);
         job_status_done(&job);
         return status;
 }
@@ -270,7 +275,7 @@ ExitStatus train(const Options *options, const char *file) {
                 status = begin_with(options, &inner.settings, &from, &outer.checkpoint_fd);
         outer.with_stderr = true;
         if (status == STATUS_OK)
-                status = run(options, file, name, &outer, &inner.settings, from);
+                status = run(&(Training){ options, file, name, &inner.settings, from }, &outer);
         submission_done(&outer);
         submission_done(&inner);
         return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "actorctl/relay.h"
 #include "include/record.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
@@ -164,13 +165,14 @@ static char *trial_path(void) {
 }
 
 /* fds: {ours, TrialFd} pairs; ours may be below FD_ABOVE and is moved out of the way. */
-static int spawn(const char *path, const int fds[][2], size_t n, pid_t *ret) {
+static int spawn(const char *path, int stderr_fd, const int fds[][2], size_t n, pid_t *ret) {
         char *argv[] = { (char *) "actord-trial", NULL };
         posix_spawn_file_actions_t actions;
         int moved[8], r = 0;
 
         (void) posix_spawn_file_actions_init(&actions);
         (void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        (void) posix_spawn_file_actions_adddup2(&actions, stderr_fd, STDERR_FILENO);
         (void) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
         for (size_t i = 0; i < n; i++) {
                 moved[i] = fds[i][0] < 0 ? -EBADF : fcntl(fds[i][0], F_DUPFD_CLOEXEC, FD_ABOVE);
@@ -188,7 +190,7 @@ static int spawn(const char *path, const int fds[][2], size_t n, pid_t *ret) {
 }
 
 static int start(const TrialRequest *request, const Submission *submission, const GArray *numbers,
-                int verdict_fd, int *ret_rows, pid_t *ret_pid) {
+                int verdict_fd, int stderr_fd, int *ret_rows, pid_t *ret_pid) {
         static const JobSettings none = { .abi = SETTINGS_ABI, .struct_bytes = sizeof(JobSettings) };
         static const double zero;
         int brought_fd = !submission                       ? -EBADF
@@ -218,7 +220,7 @@ static int start(const TrialRequest *request, const Submission *submission, cons
                 { verdict_fd, TRIAL_FD_VERDICT },
                 { brought_fd, TRIAL_FD_PLUGIN },
         };
-        r = spawn(path, fds, G_N_ELEMENTS(fds), ret_pid);
+        r = spawn(path, stderr_fd, fds, G_N_ELEMENTS(fds), ret_pid);
         if (r < 0) {
                 complain("%s cannot be started: %s", path, g_strerror(-r));
                 return r;
@@ -230,6 +232,7 @@ static int start(const TrialRequest *request, const Submission *submission, cons
 ExitStatus trial_call(const TrialRequest *request, const Submission *submission, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret) {
         _cleanup_close_ int rows = -EBADF, verdict_fd = memfd_make("verdict", sizeof(TrialVerdict));
+        g_autoptr(Relay) relay = relay_new();
         TrialRequest filled = *request;
         TrialVerdict verdict;
         int r, status = 0;
@@ -237,12 +240,13 @@ ExitStatus trial_call(const TrialRequest *request, const Submission *submission,
 
         filled.abi = TRIAL_ABI;
         filled.struct_bytes = sizeof(filled);
-        if (start(&filled, submission, numbers, verdict_fd, &rows, &pid) < 0)
+        if (!relay || start(&filled, submission, numbers, verdict_fd, relay_fd(relay), &rows, &pid) < 0)
                 return STATUS_FAILED;
         r = read_rows(rows, &filled, take, userdata);
         rows = close_fd(rows);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
+        g_clear_pointer(&relay, relay_free);
         if (r < 0) {
                 complain("%s answered nonsense: its process may have written over its own memory",
                                 submission ? submission->settings.environment : "actord-trial");

@@ -91,9 +91,20 @@ static void take_listed(const TrialRow *row, void *userdata) {
                                 g_memdup2(row->spec, sizeof(TrialSpec)));
 }
 
+/* Separated by blanks. */
+static char *option_keys(const EnvironmentRow *row) {
+        GString *text = g_string_new(NULL);
+        ActordOption option;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? " " : "", option.key);
+        return g_string_free(text, FALSE);
+}
+
 static void list_row(Table *table, const EnvironmentRow *row, const TrialSpec *said) {
         g_autofree char *observation = said ? space_short(&said->spec.observation) : g_strdup("-");
         g_autofree char *action = said ? space_short(&said->spec.action) : g_strdup("-");
+        g_autofree char *keys = option_keys(row);
 
         table_string(table, row->name);
         table_string(table, observation);
@@ -104,7 +115,7 @@ static void list_row(Table *table, const EnvironmentRow *row, const TrialSpec *s
         table_bool(table, said != NULL);
         table_real(table, said && said->spec.horizon_steps > 0 ? said->spec.horizon_steps : NAN, "%g");
         table_bool(table, said && !(said->spec.flags & ACTORD_ENV_STICKY));
-        table_string(table, row->options);
+        table_string(table, keys);
 }
 
 ExitStatus env_list(const Options *options, const char *environment) {
@@ -135,6 +146,8 @@ ExitStatus env_list(const Options *options, const char *environment) {
         }
         pager_open(options);
         table_print(table, options, "environment");
+        if (options->json == JSON_OFF && !options->no_legend)
+                puts("gym:ID is any of Gymnasium's, mujoco:FILE.xml a model, ./FILE.so a plugin.");
         pager_close();
         return STATUS_OK;
 }
@@ -151,9 +164,12 @@ static bool is_known(const char *name) {
         g_ptr_array_add(names, NULL);
         nearest = nearest_word(name, (const char *const *) names->pdata);
         if (nearest)
-                complain("no environment has the name %s; did you mean %s?", name, nearest);
+                complain("no environment has the name %s; did you mean %s? Any of Gymnasium's is gym:ID",
+                                name, nearest);
         else
-                complain("no environment has the name %s; `actorctl env list` shows them", name);
+                complain("no environment has the name %s; `actorctl env list` shows them, and any of Gymnasium's is "
+                         "gym:ID",
+                                name);
         return false;
 }
 
@@ -192,15 +208,32 @@ static char **engines_of(const EnvironmentRow *row) {
         return g_strv_builder_end(builder);
 }
 
+/* The keys in order, and by key what holds where none is given and what it does. */
+static void add_options(JsonObject *object, const EnvironmentRow *row) {
+        JsonObject *defaults = json_object_new(), *helps = json_object_new();
+        JsonArray *keys = json_array_new();
+        ActordOption option;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++) {
+                json_array_add_string_element(keys, option.key);
+                if (option.value[0])
+                        json_object_set_string_member(defaults, option.key, option.value);
+                else
+                        json_object_set_null_member(defaults, option.key);
+                json_object_set_string_member(helps, option.key, environment_option_help(option.key));
+        }
+        json_object_set_array_member(object, "options", keys);
+        json_object_set_object_member(object, "option_defaults", defaults);
+        json_object_set_object_member(object, "option_helps", helps);
+}
+
 static void show_json(const Options *options, const EnvironmentRow *row, const TrialSpec *said) {
-        g_auto(GStrv) keys = g_strsplit(row ? row->options : "", " ", -1), engines = engines_of(row);
+        g_auto(GStrv) engines = engines_of(row);
         JsonObject *object = json_object_new(), *state = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         const ActordEnvSpec *spec = &said->spec;
-        JsonArray *array = json_array_new(), *installed = json_array_new();
+        JsonArray *installed = json_array_new();
 
-        for (char **key = keys; *key; key++)
-                json_array_add_string_element(array, *key);
         for (char **engine = engines; *engine; engine++)
                 json_array_add_string_element(installed, *engine);
         for (uint32_t i = 0; i < said->n_parts; i++)
@@ -221,27 +254,25 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_set_object_member(object, "state", state);
         json_object_set_array_member(object, "engines", installed);
         if (row)
-                json_object_set_array_member(object, "options", array);
-        else
-                json_array_unref(array);
+                add_options(object, row);
         json_print(node, options->json);
         json_object_unref(object);
 }
 
-/* Keys within 80 columns. */
-static void print_keys(const EnvironmentRow *row) {
-        g_auto(GStrv) keys = g_strsplit(row->options, " ", -1);
-        size_t column = 0;
+/* A line for each: what it is called, its default, what it does. The helps are short enough for 80 columns. */
+static void print_options(const EnvironmentRow *row) {
+        int key_width = 0, value_width = 1;
+        ActordOption option;
+        size_t n;
 
-        printf("options:      %s", keys[0] ? "" : "none");
-        for (char **key = keys; *key; key++) {
-                if (column + strlen(*key) > 64) {
-                        printf("\n              ");
-                        column = 0;
-                }
-                column += (size_t) printf("%s ", *key);
+        for (n = 0; environment_option(row, n, &option); n++) {
+                key_width = MAX(key_width, (int) strlen(option.key));
+                value_width = MAX(value_width, (int) strlen(option.value));
         }
-        putchar('\n');
+        printf("options:      %s\n", n > 0 ? "each with its default" : "none");
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                printf("  %-*s  %-*s  %s\n", key_width, option.key, value_width,
+                                option.value[0] ? option.value : "-", environment_option_help(option.key));
 }
 
 static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
@@ -272,7 +303,7 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         if (list[0])
                 printf("engines:      %s\n", list);
         if (row)
-                print_keys(row);
+                print_options(row);
 }
 
 static void take_spec(const TrialRow *row, void *userdata) {
@@ -348,6 +379,7 @@ ExitStatus verb_env(const Options *options, char **arguments, size_t n) {
                 }
                 return !name || is_known(name) ? words[i].run(options, name) : STATUS_USAGE;
         }
-        complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may be ./FILE.so");
+        complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may also be ./FILE.so, "
+                 "gym:ID or mujoco:FILE.xml");
         return STATUS_USAGE;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "actorctl/checkpoint.h"
+#include "actorctl/checkpoint-open.h"
 #include "actorctl/follow.h"
 #include "actorctl/play.h"
 #include "actorctl/recording.h"
@@ -70,55 +70,19 @@ static ExitStatus play_text(Connection *connection, const Options *options, cons
         return status;
 }
 
-static ExitStatus eval_file(const Options *options, const char *file) {
-        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        g_autoptr(Connection) connection = NULL;
-        g_autofree char *text = NULL, *message = NULL;
-
-        if (fd < 0) {
-                complain("%s cannot be opened: %s", file, g_strerror(errno));
-                return STATUS_USAGE;
-        }
-        if (checkpoint_job_text(fd, file, &text, &message) < 0) {
-                complain("%s", message);
-                return STATUS_USAGE;
-        }
-        if (recording_wanted(options))
-                return play_record(options, file, text, fd);
-        if (connection_open_any(options, &connection) < 0)
-                return STATUS_FAILED;
-        return play_text(connection, options, file, text, fd);
-}
-
-/* A job of the daemon: its newest checkpoint says all that a file says. */
-static ExitStatus eval_job(const Options *options, const char *number) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        g_autoptr(Connection) connection = NULL;
-        g_autofree char *path = NULL, *text = NULL, *message = NULL, *name = NULL;
-        int fd;
-
-        if (job_path(number, NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "OpenCheckpoint", &reply, NULL) < 0)
-                return STATUS_FAILED;
-        if (sd_bus_message_read(reply, "h", &fd) < 0) {
-                complain("the checkpoint of job %s cannot be received", number);
-                return STATUS_FAILED;
-        }
-        name = g_strdup_printf("checkpoint of job %s", number);
-        if (checkpoint_job_text(fd, name, &text, &message) < 0) {
-                complain("%s", message);
-                return STATUS_FAILED;
-        }
-        return recording_wanted(options) ? play_record(options, name, text, fd)
-                                         : play_text(connection, options, name, text, fd);
-}
-
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
-        bool number = strspn(arguments[0], "0123456789") == strlen(arguments[0]) && arguments[0][0];
+        NamedCheckpoint from;
+        ExitStatus status;
 
         follow_prepare();
-        return number ? eval_job(options, arguments[0]) : eval_file(options, arguments[0]);
+        status = named_checkpoint_open(&from, options, arguments[0]);
+        if (status == STATUS_OK && recording_wanted(options))
+                status = play_record(options, from.name, from.text, from.fd);
+        else if (status == STATUS_OK && !from.connection &&
+                        connection_open_any(options, &from.connection) < 0)
+                status = STATUS_FAILED;
+        else if (status == STATUS_OK)
+                status = play_text(from.connection, options, from.name, from.text, from.fd);
+        named_checkpoint_done(&from);
+        return status;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "actorctl/bus.h"
-#include "include/bus.h"
+#include "actorctl/checkpoint-open.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -56,8 +56,11 @@ static ExitStatus write_out(const Options *options, const char *number, int fd) 
                         return STATUS_USAGE;
                 }
                 r = copy(fd, STDOUT_FILENO);
-        } else
+        } else {
+                if (!may_replace(path))
+                        return STATUS_USAGE;
                 r = copy_to_file(fd, path);
+        }
         if (r < 0) {
                 complain("the checkpoint cannot be written to %s: %s", path, g_strerror(-r));
                 return STATUS_FAILED;
@@ -68,10 +71,10 @@ static ExitStatus write_out(const Options *options, const char *number, int fd) 
 }
 
 ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autofree char *path = NULL, *name = g_strdup_printf("checkpoint of job %s", arguments[0]);
         g_autoptr(Connection) connection = NULL;
-        g_autofree char *path = NULL;
-        int fd;
+        _cleanup_close_ int fd = -EBADF;
+        ExitStatus status;
 
         if (options->format && strcmp(options->format, "safetensors") != 0) {
                 complain("--format=%s: it must be safetensors", options->format);
@@ -81,11 +84,6 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
                 return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "OpenCheckpoint", &reply, NULL) < 0)
-                return STATUS_FAILED;
-        if (sd_bus_message_read(reply, "h", &fd) < 0) {
-                complain("the checkpoint of job %s cannot be received", arguments[0]);
-                return STATUS_FAILED;
-        }
-        return write_out(options, arguments[0], fd);
+        status = job_checkpoint_receive(connection, path, name, &fd);
+        return status == STATUS_OK ? write_out(options, arguments[0], fd) : status;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "actorctl/bus.h"
+#include "actorctl/harmless.h"
 #include "actorctl/pager.h"
 #include "lib/cleanup.h"
 
@@ -25,19 +26,13 @@ static int add_matches(sd_journal *journal, uint64_t id) {
 
 /* A field's value without anything that moves a terminal's cursor: actors write what they like. */
 static char *field(sd_journal *journal, const char *name) {
-        g_autofree char *text = NULL;
-        const void *data;
+        GString *text = g_string_new(NULL);
         size_t n, skip = strlen(name) + 1;
-        char *valid;
+        const void *data;
 
-        if (sd_journal_get_data(journal, name, &data, &n) < 0 || n < skip)
-                return g_strdup("");
-        text = g_strndup((const char *) data + skip, n - skip);
-        valid = g_utf8_make_valid(text, -1);
-        for (char *p = valid; *p; p++)
-                if (g_ascii_iscntrl(*p) && *p != '\t')
-                        *p = '?';
-        return valid;
+        if (sd_journal_get_data(journal, name, &data, &n) >= 0 && n >= skip)
+                harmless_append(text, (const char *) data + skip, n - skip, letters_are_utf8());
+        return g_string_free(text, FALSE);
 }
 
 static void print_entry(sd_journal *journal) {

@@ -129,6 +129,8 @@ static ExitStatus show_or_export(const Options *options, const char *name, const
                 trained_print(trained, options);
                 return STATUS_OK;
         }
+        if (!may_replace(to))
+                return STATUS_USAGE;
         r = trained_write(to, trained->data, trained->n);
         if (r < 0)
                 complain("scheduler %s cannot be written to %s: %s", name, to, g_strerror(-r));

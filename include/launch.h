@@ -41,7 +41,7 @@
 /* Order of the descriptors sent along with Launch. */
 typedef enum LaunchFd {
         LAUNCH_FD_SETTINGS,     /* sealed memfd: JobSettings; of Environment=job:FILE, the inner job's behind it */
-        LAUNCH_FD_STDERR,       /* journal stream, or actorctl's stderr: hostile text never passes through our programs */
+        LAUNCH_FD_STDERR,       /* journal stream, or actorctl's relay: hostile text never passes through the daemon's programs */
         LAUNCH_FD_STATE,        /* the job's state directory: checkpoints */
         LAUNCH_FD_SOCKET,       /* listening SEQPACKET, for include/plan.h */
         LAUNCH_FD_CHECKPOINT,   /* file to restore from; /dev/null when has_checkpoint is 0 */

@@ -45,7 +45,7 @@ typedef enum RecordKind {
         X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                     \
         X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
         X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")              \
-        X(REWARD, "reward", "wrote a reward that is not finite (row %d)")                               \
+        X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")               \
         X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                 \
         X(ANSWER, "answer", "answered nonsense (%d)")                                                   \
         X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint (error %d)")                \

@@ -334,6 +334,8 @@ static void verdict(Invoker *i, uint32_t actor, const Answer *answer) {
 }
 
 static void restored(Invoker *i, const Answer *answer) {
+        uint64_t resumed = i->invoked->launch.resume_round;
+
         if (answer->fault != FAULT_NONE) {
                 finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
                                 answer->detail, ACTOR_LEARNER);
@@ -350,15 +352,15 @@ static void restored(Invoker *i, const Answer *answer) {
                 return;
         }
 
-        /* A job that begins with what another one learned has none of its rounds. */
-        if (training(i) && answer->round != i->invoked->launch.resume_round) {
+        /* Rounds are counted by the job: one that goes on from another one's checkpoint has none yet. */
+        if (training(i) && resumed > 0 && answer->round != resumed) {
                 finish_begin(i, PLAN_END_FAILED, FAULT_CHECKPOINT, EINVAL, ACTOR_LEARNER);
                 return;
         }
         if (i->invoked->launch.has_checkpoint) {
-                i->number = answer->round;
-                i->has_checkpoint = training(i) && answer->round > 0;
-                i->checkpoint_round = answer->round;
+                i->number = training(i) ? resumed : answer->round;
+                i->has_checkpoint = training(i) && resumed > 0;
+                i->checkpoint_round = i->number;
                 for (uint32_t a = 0; a < i->n_actors; a++)
                         i->round->seats[a].ordinal = i->learner.page->ordinals[a];
         }

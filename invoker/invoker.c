@@ -126,7 +126,7 @@ static void begin(Invoker *i) {
 
         if (prepare_job(i, &fault, &detail) < 0) {
                 /* The one process there was is the actor that was asked for its environment's spec. */
-                bool asked = i->plugin_path && !i->page && fault != FAULT_INTERNAL;
+                bool asked = i->asked && !i->page && fault != FAULT_INTERNAL;
 
                 finish_begin(i, PLAN_END_FAILED, fault, detail, asked ? 0 : ACTOR_NONE);
                 return;

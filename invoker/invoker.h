@@ -107,6 +107,7 @@ typedef struct Invoker {
 
         const ActordEnv *env;    /* NULL: a plugin, loaded inside the sandbox */
         const char *plugin_path; /* inside the root */
+        bool asked;              /* an actor says what the environment is, since what it loads is a user's */
         Sandbox *actor_sandbox, *learner_sandbox;
         int page_fd, policy_fd;
         int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */

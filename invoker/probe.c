@@ -157,8 +157,10 @@ int probe_environment(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
         if (!invoker_runs_foreign_code(i)) {
                 r = i->env->spec(i->settings->options, i->settings->n_options, &spec);
                 *ret_detail = -r;
-        } else
+        } else {
+                i->asked = true;
                 r = probe_plugin(i, &spec, ret_fault, ret_detail);
+        }
         if (r < 0)
                 return r;
 

@@ -13,6 +13,10 @@
 
 static const EnvironmentRow rows[] = { ENVIRONMENTS(ROW) };
 
+#define HELP(key, help) { key, help },
+
+static const struct { const char *key, *help; } helps[] = { ENVIRONMENT_OPTIONS(HELP) };
+
 static const EnvironmentRow job_row = { ENVIRONMENT_JOB_PREFIX "FILE", "job",
         "decide over another job's actors, round by round", NAN, JOB_OPTIONS };
 
@@ -102,24 +106,46 @@ const EnvironmentRow *environment_at(size_t i) {
         return &rows[i];
 }
 
+bool environment_option(const EnvironmentRow *row, size_t i, ActordOption *ret) {
+        const char *p;
+        size_t n_key, n;
+
+        assert(row);
+        assert(ret);
+
+        p = row->options;
+        for (; i > 0 && *p; i--)
+                p += strcspn(p, " ") + (strchr(p, ' ') != NULL);
+        if (!*p)
+                return false;
+
+        n = strcspn(p, " ");
+        n_key = strcspn(p, "=");
+        assert(n_key < n && n_key < sizeof(ret->key) && n - n_key <= sizeof(ret->value));
+        *ret = (ActordOption){};
+        memcpy(ret->key, p, n_key);
+        memcpy(ret->value, p + n_key + 1, n - n_key - 1);
+        return true;
+}
+
+const char *environment_option_help(const char *key) {
+        assert(key);
+
+        for (size_t i = 0; i < sizeof(helps) / sizeof(helps[0]); i++)
+                if (strcmp(helps[i].key, key) == 0)
+                        return helps[i].help;
+        return NULL;
+}
+
 bool environment_takes(const EnvironmentRow *row, const char *key) {
-        size_t length;
+        ActordOption option;
 
         assert(row);
         assert(key);
 
-        length = strlen(key);
-        if (length == 0)
-                return false;
-
-        /* Whole words only: a key is followed by a space or the end. */
-        for (const char *p = row->options; *p;) {
-                size_t n = strcspn(p, " ");
-
-                if (n == length && memcmp(p, key, n) == 0)
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                if (strcmp(option.key, key) == 0)
                         return true;
-                p += n + strspn(p + n, " ");
-        }
         return false;
 }
 

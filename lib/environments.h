@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "include/actord/env.h"
 #include "include/environments.h"
 #include "include/settings.h"
 
@@ -34,6 +35,13 @@ size_t environment_count(void);
 
 /* i < environment_count(), in the order of the catalogue. */
 const EnvironmentRow *environment_at(size_t i);
+
+/* The i-th key that may stand in the environment's [Environment] section and its default, "" where it has none of its own; false: there
+ * are no more. */
+bool environment_option(const EnvironmentRow *row, size_t i, ActordOption *ret);
+
+/* What a key does, in a few words; NULL: no environment of the catalogue takes it. */
+const char *environment_option_help(const char *key);
 
 /* Whether this key may stand in the environment's [Environment] section. */
 bool environment_takes(const EnvironmentRow *row, const char *key);

@@ -20,9 +20,19 @@ static GPtrArray *environment_names(void) {
         return names;
 }
 
+/* NULL-terminated. */
+static char **option_keys(const EnvironmentRow *row) {
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        ActordOption option;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                g_strv_builder_add(builder, option.key);
+        return g_strv_builder_end(builder);
+}
+
 /* Keys of [Environment]: a built-in environment's are known; a plugin says itself, when it is loaded, which it takes. */
 static void check_options(SettingsReader *reader, const JobSettings *settings, const EnvironmentRow *row) {
-        g_auto(GStrv) known = g_strsplit(row->options, " ", -1);
+        g_auto(GStrv) known = option_keys(row);
 
         for (uint32_t i = 0; i < settings->n_options; i++) {
                 const ActordOption *option = &settings->options[i];

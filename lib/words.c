@@ -134,6 +134,15 @@ const char *launch_step_to_string(uint32_t step) {
         return LOOKUP(launch_steps, step);
 }
 
+/* Errors of loading: what was wrong stands among the words before. */
+static const char *load_word(int error) {
+        switch (error) {
+        case EINVAL: return "it cannot be made as the job file says";
+        case ENOEXEC: return "what it is made of does not load";
+        }
+        return strerrordesc_np(error);
+}
+
 /* What a number means to people: the signal's name, the step's word, the error's description. */
 static const char *detail_word(uint32_t fault, int detail) {
         switch (fault) {
@@ -141,7 +150,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         case FAULT_SYSCALL: return sigabbrev_np(detail);
         case FAULT_SANDBOX: return detail >= 0 ? sandbox_step_to_string((uint32_t) detail) : NULL;
         case FAULT_SPEC: return spec_field_to_string(detail);
-        case FAULT_LOAD:
+        case FAULT_LOAD: return load_word(detail < 0 && detail > -4096 ? -detail : detail);
         case FAULT_ENVIRONMENT:
         case FAULT_CHECKPOINT:
         case FAULT_INTERNAL: return strerrordesc_np(detail < 0 && detail > -4096 ? -detail : detail);

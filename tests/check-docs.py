@@ -157,6 +157,17 @@ def metrics_are_described():
         assert re.search(rf"(?m)^\.BR? .*\b{word}\b", text), f"metric {word} is missing"
 
 
+def environments_are_introduced():
+    """Each family by name; options are told by `actorctl env show`, from the catalogue itself."""
+    text = read("docs/environments.md")
+    names = re.findall(r'(?m)^ +X\("([^"]+)", (?:"\w*"|[A-Z_]+), "', read("include/environments.h"))
+    assert len(names) >= 40, names
+    for name in names:
+        assert re.search(rf"`{re.escape(re.sub('-v[0-9]+$', '', name))}[-`]", text), f"{name} is missing"
+    for prefix in re.findall(r'(?m)^#define ENVIRONMENT_\w+_PREFIX +"(\w+:)"', read("include/environments.h")):
+        assert f"`Environment={prefix}" in text, f"{prefix} is missing"
+
+
 def learning_tables_are_current():
     for table in ("ppo", "algorithms"):
         r = subprocess.run(["tests/experiments/learning.py", table, "--check"], capture_output=True, text=True)
@@ -167,7 +178,7 @@ def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
-              learning_tables_are_current]
+              environments_are_introduced, learning_tables_are_current]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):

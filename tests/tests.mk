@@ -47,7 +47,7 @@ check-vm-installed: all $(PLUGINS)
 .PHONY: check-parity
 check-parity: all
 	@$(RUN) --jobs=1 --deadline=3600 tests/parity/run.sh tests/parity/run-newest.sh tests/parity/box2d.sh \
-                tests/parity/stormwater.sh
+                tests/parity/stormwater.sh tests/parity/atari.sh
 
 # Environments that misbehave, for the machine, which has no compiler.
 $(B)/tests/%.so: tests/vm/%.c

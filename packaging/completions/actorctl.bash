@@ -45,7 +45,11 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -W 'single-learner-coarse single-learner-fine environments multi-learner central fused async auto' -- "$word")
             return ;;
         --from)
-            mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_schedulers)" -- "$word"; compgen -f -X '!*.minions' -- "$word")
+            if [[ $verb == scheduler ]]; then
+                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_schedulers)" -- "$word"; compgen -f -X '!*.minions' -- "$word")
+            else
+                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
+            fi
             return ;;
         --format)
             mapfile -t COMPREPLY < <(compgen -W safetensors -- "$word")
@@ -58,8 +62,8 @@ _actorctl() {
             return ;;
         -*)
             case $verb in
-                run) words='--set --seed --json' ;;
-                submit) words='--set --seed --wait --json' ;;
+                run) words='--set --seed --from --json' ;;
+                submit) words='--set --seed --from --wait --json' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;
                 eval) words='--set --seed --episodes --gif --video --frames --json' ;;

@@ -69,7 +69,7 @@ class Bus:
         self.daemon = None
 
     def __enter__(self):
-        until(lambda: os.path.exists(self.dir + "/bus"), "the bus is there")
+        wait_for("the bus is there", lambda: os.path.exists(self.dir + "/bus"))
         self.start()
         return self
 
@@ -83,7 +83,7 @@ class Bus:
             for row in self.jobs():
                 if row[2] != "ended":
                     self.call("/org/actord1", MANAGER, "StopJob", "t", row[0])
-            until(lambda: all(row[2] == "ended" for row in self.jobs()), "jobs end")
+            wait_for("jobs end", lambda: all(row[2] == "ended" for row in self.jobs()))
         status = self.stop()
         found = [line for line in open(self.dir + "/log") if line.startswith("==")] if status == WRAP_FAILED else []
         self.broker.kill()
@@ -96,7 +96,7 @@ class Bus:
         start = self.keeper.start if self.keeper else subprocess.Popen
         self.daemon = start([*WRAP, os.path.join(BUILD, "actord"), "--user"], env=self.env, stderr=self.log)
         if wait:
-            until(lambda: self.has_name(), "the daemon has its name", 60 if WRAP else 20)
+            wait_for("the daemon has its name", lambda: self.has_name(), 60 if WRAP else 20)
 
     def stop(self, how=signal.SIGTERM):
         self.daemon.send_signal(how)
@@ -138,7 +138,7 @@ class Bus:
         return next(row[2] for row in self.jobs() if row[0] == job)
 
     def ended(self, job, deadline=60):
-        until(lambda: self.state(job) == "ended", f"job {job} ends", deadline)
+        wait_for(f"job {job} ends", lambda: self.state(job) == "ended", deadline)
         return self.get(job, "Result")
 
     def ledger(self):
@@ -165,14 +165,6 @@ class Bus:
             ours |= more
             grew = bool(more)
         return sorted(p for p in ours if names[p] in comms)
-
-
-def until(true, what, deadline=20):
-    end = time.monotonic() + deadline
-    while not true():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {deadline} s: {what}")
-        time.sleep(0.02)
 
 
 def refused(bus, *args, **kinds):

@@ -4,14 +4,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "actord/env.h"
 
+#ifndef TABLE_BYTES
+#define TABLE_BYTES sizeof(ActordEnv)
+#endif
+
 typedef struct Hostile {
         char how[16];
         uint32_t steps;
+        uint32_t kept; /* over the episodes */
 } Hostile;
 
 static const char *option_how(const ActordOption *options, uint32_t n) {
@@ -67,6 +73,18 @@ static int hostile_reset(void *instance, ActordRandom *random, void *ret_observa
 static unsigned n_steps_ever;
 static char *volatile kept;
 
+static char megabyte[1 << 20];
+
+/* A new title, an empty screen, a line of a megabyte, and eight megabytes of lines. */
+static void talk(void) {
+        (void) dprintf(STDERR_FILENO, "\033]0;taken over\007\033[2J\n");
+        memset(megabyte, 'x', sizeof(megabyte));
+        (void) !write(STDERR_FILENO, megabyte, sizeof(megabyte));
+        for (int i = 0; i < 80000; i++)
+                (void) dprintf(STDERR_FILENO, "\n%0100d", i);
+        (void) dprintf(STDERR_FILENO, "\nactord-learner: a sentence that counts\nthe last word");
+}
+
 static int misbehave(const Hostile *h, float *o) {
         if (strcmp(h->how, "crash") == 0)
                 *(volatile int *) 8 = 1;
@@ -81,12 +99,18 @@ static int misbehave(const Hostile *h, float *o) {
         if (strcmp(h->how, "hang") == 0)
                 for (volatile int forever = 1; forever;)
                         ;
+        if (strcmp(h->how, "talk") == 0 && n_steps_ever++ == 0)
+                talk();
+        if (strcmp(h->how, "chat") == 0)
+                (void) !write(STDERR_FILENO, megabyte, sizeof(megabyte) / 8);
         if (strcmp(h->how, "nan") == 0)
                 o[0] = NAN;
         if (strcmp(h->how, "range") == 0)
                 o[0] = 1e9f;
         if (strcmp(h->how, "beyond") == 0)
                 o[2] = 1;
+        if (strcmp(h->how, "before") == 0)
+                o[-1] = 1;
         if (strcmp(h->how, "static") == 0)
                 o[1] = (float) (n_steps_ever++ % 7);
         if (strcmp(h->how, "rows") == 0)
@@ -108,16 +132,36 @@ static int hostile_step(void *instance, const void *action, ActordRandom *random
         float *o = ret_observation;
 
         h->steps++;
+        h->kept++;
         o[0] = (float) h->steps / 50;
-        o[1] = (float) actord_random_normal(random) > 0;
+        if (strcmp(h->how, "part") != 0)
+                o[1] = (float) actord_random_normal(random) > 0;
+        if (strcmp(h->how, "remember") == 0)
+                o[1] = (float) (h->kept % 7);
+        if (strcmp(h->how, "result") == 0) {
+                ret->reward = 0;
+                return 0;
+        }
         *ret = (ActordStep){ .reward = *(const int32_t *) action ? 1 : 0 };
         if (h->steps == 20 && strcmp(h->how, "reward") == 0)
                 ret->reward = NAN;
+        if (h->steps == 20 && strcmp(h->how, "paid") == 0)
+                ret->reward = 77;
+        if (h->steps == 20 && strcmp(h->how, "flag") == 0)
+                ret->terminated = 7;
+        if (h->steps == 20 && strcmp(h->how, "cut") == 0)
+                ret->truncated = 1;
         return h->steps == 20 ? misbehave(h, o) : 0;
 }
 
 static int hostile_snapshot(const void *instance, void *ret_snapshot) {
-        memcpy(ret_snapshot, instance, sizeof(Hostile));
+        Hostile h = *(const Hostile *) instance;
+
+        if (strcmp(h.how, "lose") == 0)
+                h.steps = 0;
+        memcpy(ret_snapshot, &h, sizeof(h));
+        if (strcmp(h.how, "longer") == 0)
+                ((char *) ret_snapshot)[sizeof(h)] = 1;
         return 0;
 }
 
@@ -144,7 +188,7 @@ static int hostile_draw(const void *instance, ActordView *ret_view, ActordShape 
 extern const ActordEnv actord_env;
 const ActordEnv actord_env = {
         ACTORD_ENV_ABI,
-        sizeof(ActordEnv),
+        TABLE_BYTES,
         hostile_spec,
         hostile_init,
         hostile_reset,

@@ -136,7 +136,7 @@ def descendants(pid, comm=None):
     return [p for p in found - {pid} if comm is None or all_[p][1] == comm]
 
 
-def wait_for(what, condition, seconds=10):
+def wait_for(what, condition, seconds=20):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()

@@ -170,6 +170,38 @@ def live():
     assert "100%" in lines[-1], lines[-1]
 
 
+@story("what an environment writes changes no title, clears no screen and ends before it fills it, and the job goes on")
+def hostile_words():
+    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "hostile.conf")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
+                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
+    with open(conf, "w") as f:
+        f.write(f"[Job]\nEnvironment={so}\nStopSteps=2000\n[Scaling]\nActors=1\n[Actor]\nRolloutSteps=64\n[Environment]\nHow=talk\n")
+    t = Terminal("run", conf)
+    equal(t.status(), 0, "status: " + t.seen.decode(errors="replace")[-800:])
+    text = t.seen.decode()
+    assert r"\x1b]0;taken over\x07\x1b[2J" in text and "the last word" in text and "lines of the environment's are left out" in text, text[-3000:]
+    assert "\033]" not in text and "\033[2J" not in text and len(text) < 200000, len(text)
+    assert text.index("the last word") < text.rindex("100%") < text.index("full total"), text[-3000:]
+
+    # Stopped, it reads nothing; who writes goes on, and so does the job.
+    words = ["run", conf, "--json", "--set=Environment.How=chat", "--set=Job.StopSteps=4000"]
+    whole = ctl(*words)
+    last, = glob.glob(os.path.join(whole.state_directory, "jobs/1/state/*.safetensors"))
+    runs, number = os.path.split(whole.state_directory)
+    job = os.path.join(runs, str(int(number) + 1), "jobs/1")
+    p = subprocess.Popen([CTL, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    end = time.monotonic() + 60
+    while not os.path.exists(job) and time.monotonic() < end:
+        time.sleep(0.01)
+    p.send_signal(signal.SIGSTOP)
+    while not os.path.exists(os.path.join(job, "state", os.path.basename(last))) and time.monotonic() < end:
+        time.sleep(0.1)
+    ended = time.monotonic() < end
+    p.send_signal(signal.SIGCONT)
+    equal((p.wait(60), ended), (0, True), "status, and whether the job ended while actorctl was stopped")
+
+
 @story("Ctrl-C stops cleanly with the bill and 130; a second one leaves at once")
 def control_c():
     t = Terminal("run", os.path.join(EXAMPLES, "hopper.conf"), "--set", "Job.StopSteps=100000000")
@@ -189,6 +221,27 @@ def control_c():
     os.write(t.fd, b"\x03")
     equal(t.status(), 130, "status of the second")
     assert time.monotonic() - start < 12, time.monotonic() - start
+
+
+@story("a run goes on from a checkpoint as if it had not ended; what cannot be gone on with is said")
+def goes_on():
+    def words(n_steps, *more):
+        sets = ("Job.StopReturn=", f"Job.StopSteps={n_steps}", "Learner.LearningRateSchedule=constant", "Learner.ClipSchedule=constant", *more)
+        return ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", *(f"--set={s}" for s in sets)]
+
+    whole, part = ctl(*words(32768)), ctl(*words(16384))
+    checkpoint, = glob.glob(os.path.join(part.state_directory, "jobs/1/state/*.safetensors"))
+    rest = ctl(*words(32768), f"--from={checkpoint}")
+    for name in "policy_sha256", "env_steps", "episodes", "return_mean":
+        equal(getattr(rest, name), getattr(whole, name), name)
+    equal(part.rounds + rest.rounds, whole.rounds, "rounds")
+    assert rest.cost["full"] < whole.cost["full"], (rest.cost, whole.cost)
+
+    for start, sentence, more in ((checkpoint, "has taken 16384 steps, and the job ends after 256; go further with", ["Job.StopSteps=256"]),
+                                  (checkpoint, "EnvsPerActor= was 8 and is 16", ["Actor.EnvsPerActor=16"]),
+                                  (os.path.join(EXAMPLES, "cartpole.conf"), "not a safetensors file", []), (os.path.join(STATE, "none"), "cannot be opened", [])):
+        r = ctl(*words(32768, *more), f"--from={start}")
+        assert r.status in (1, 2) and sentence in r.err, (start, r.status, r.err[-600:])
 
 
 @story("a reader that goes away does not take the run with it")

@@ -92,7 +92,7 @@ def lives():
     with Bus() as bus:
         text = open(os.path.join(EXAMPLES, "cartpole-impala.conf")).read()
         job = bus.submit(text, overrides=[s.split("=", 1) for s in (*MODEL, *LONG, "Job.Seed=7")])
-        until(lambda: bus.get(job, "Round") > 5, "some rounds")
+        wait_for("some rounds", lambda: bus.get(job, "Round") > 5)
         bus.stop(signal.SIGKILL)
         bus.start()
         equal((bus.ended(job), bus.get(job, "PolicySHA256")), ("finished", want.policy_sha256), "result and policy")

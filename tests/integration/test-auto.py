@@ -94,7 +94,7 @@ def daemon_killed():
         want = bus.get(plain, "PolicySHA256")
         for after in 0.0, 0.1, 0.3:
             job = bus.submit(overrides=[*sets, ("Distribution.Policy", "auto")])
-            until(lambda: bus.get(job, "Round") >= 4, "the job is about to be moved")
+            wait_for("the job is about to be moved", lambda: bus.get(job, "Round") >= 4)
             time.sleep(after)
             bus.stop(signal.SIGKILL)
             bus.start()
@@ -117,7 +117,7 @@ def stopped():
     with Bus() as bus:
         for _ in range(3):
             job = bus.submit(overrides=sets)
-            until(lambda: bus.get(job, "Round") >= 5, "the job moves")
+            wait_for("the job moves", lambda: bus.get(job, "Round") >= 5)
             bus.call(f"/org/actord1/job/{job}", JOB, "Stop")
             equal(bus.ended(job), "interrupted", "result")
             assert bus.call(f"/org/actord1/job/{job}", JOB, "GetRounds", "tu", 0, 100)[0], job

@@ -107,6 +107,24 @@ class Hostile(Counter):
         threading.Thread(target=print).start()
 
 
+class Dying(Counter):
+    def __init__(self):
+        os.abort()
+
+
+class Older(Counter):
+    """As environments of gym were."""
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        return observation, reward, False, {}
+
+
+class Unpaid(Counter):
+    def step(self, action):
+        observation, reward, *ends = super().step(action)
+        return observation, None, *ends
+
+
 class Strange(Counter):
     action_space = gymnasium.spaces.MultiDiscrete([2, 3])
 
@@ -115,8 +133,8 @@ class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Transposed, Held, Painted, Practised, Failing, Hostile, Strange):
-    gymnasium.register(f"{kind.__name__}-v0", kind)
+for kind in (Hollow, Counter, Transposed, Held, Painted, Practised, Failing, Hostile, Strange, Dying, Older, Unpaid):
+    gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
 
@@ -124,17 +142,7 @@ gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 REFERENCE = '''
 import json, random, sys
 import gymnasium, numpy as np
-
-
-def first(seed, purpose, ordinal, step):
-    """The first word of a stream of slot 0: Philox4x32-10."""
-    c = [0, purpose << 24 | step, (ordinal & 255) << 24, ordinal >> 8]
-    k = [seed & 0xffffffff, seed >> 32]
-    for _ in range(10):
-        p, q = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [q >> 32 ^ c[1] ^ k[0], q & 0xffffffff, p >> 32 ^ c[3] ^ k[1], p & 0xffffffff]
-        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
-    return c[0]
+from streams import first
 
 
 def seed_globals(n):
@@ -195,8 +203,9 @@ def venv():
         if r.returncode != 0:
             raise Skip("pip cannot install gymnasium: " + (r.stderr.strip().splitlines() or ["no reason"])[-1])
         open(os.path.join(VENV, "ready"), "w").close()
-    with open(glob.glob(VENV + "/lib/python3*/site-packages")[0] + "/actord_awkward.py", "w") as f:
-        f.write(MODULE)
+    for name, text in ("awkward", MODULE), ("asleep", "import time\ntime.sleep(11)\n"):
+        with open(glob.glob(VENV + "/lib/python3*/site-packages")[0] + f"/actord_{name}.py", "w") as f:
+            f.write(text)
     return VENV
 
 
@@ -220,7 +229,8 @@ def equal_to_python():
         r = ctl("env", "rollout", "gym:" + name, "--set", "Actor.Python=" + venv(), "--seed", "12", "--steps", "10000")
         equal(r.status, 0, f"{r.err}: status")
         # MuJoCo writes a log where it runs
-        p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True, cwd=STATE)
+        p = subprocess.run([VENV + "/bin/python", "-c", REFERENCE, name, "12", draws], input=r.out, capture_output=True, text=True, cwd=STATE,
+                           env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tests", "parity")))
         equal((p.returncode, p.stdout), (0, "10000\n"), f"{name}: {p.stderr[-1500:]}: what plain Python does")
 
 
@@ -231,6 +241,7 @@ def snapshots():
     assert "snapshots:    yes" in shown.out, (shown.out, shown.err)
     checked = ctl("env", "check", "gym:CartPole-v1", *sets, "--set", "Wrappers=FlattenObservation TimeLimit(30)")
     assert checked.status == 0 and "ok 8 - what is restored from a snapshot goes on" in checked.out, checked.out
+    assert "Nonsense" not in checked.err, checked.err
     assert "not ok" not in checked.out and "ok 8 - what is restored from a snapshot goes on as the original does #" not in checked.out
     shown = ctl("env", "show", "gym:actord_awkward:Held-v0", *sets)
     assert "snapshots:    none" in shown.out and "episodes cannot be saved: it cannot be pickled" in shown.err, (shown.out, shown.err)
@@ -277,6 +288,11 @@ def wrappers():
     assert r.status == 0 and '"truncated": true' not in r.out, (r.out, r.err)
     assert "did you mean TimeLimit?" in refused("gym:CartPole-v1", "Environment.Wrappers=TimeLimits(3)")
     assert "a bracket or a quote is not closed" in refused("gym:CartPole-v1", "Environment.Wrappers=TimeLimit(3")
+    for wrapper, want in (("TimeLimit", "missing 1 required positional argument"), ("TimeLimit(-1)", "to be positive, actually: -1"),
+                          ("TimeLimit(most=3)", "unexpected keyword argument 'most'"), ("math.sqrt", "must be real number"),
+                          ("builtins.repr", "this makes no environment of one")):
+        text = refused("gym:CartPole-v1", "Environment.Wrappers=" + wrapper)
+        assert f"Wrappers={wrapper}: " in text and want in text and "Traceback" not in text, text
     assert "unexpected keyword argument 'gravity'" in refused("gym:CartPole-v1", "Environment.gravity=3")
 
 
@@ -286,6 +302,22 @@ def exception():
     assert r.status not in (0, 2) and r.state == "failed", (r.status, r.out)
     assert "RuntimeError: the valve?[31m is stuck" in r.err and "in step" in r.err, r.err
     assert "environment" in r.fault, r.fault
+
+
+@story("one that ends or never answers before the job begins is an actor's fault, and is not tried again and again")
+def dying():
+    for name, want, *sets in (("Dying", "actor 0 was killed by signal 6"), ("Asleep", "actor 0 did not answer", "Actor.TimeoutSec=2")):
+        r = run(job(f"gym:actord_{'asleep' if name == 'Asleep' else 'awkward'}:{name}-v0"), *sets, ok=False)
+        equal((r.status, r.state), (1, "failed"), f"{name}: {r.err}")
+        assert r.fault.startswith(want), r.fault
+        equal(r.invocations["retried"], 0, "retries")
+        assert r.seconds < 20, r.seconds
+
+
+@story("imports may take as long as a job lets them")
+def slow():
+    r = ctl("env", "show", "gym:actord_asleep:Counter-v0", "--set", "Actor.Python=" + venv())
+    assert r.status == 2 and "`Counter` doesn't exist" in r.err and r.seconds > 11, (r.status, r.err, r.seconds)
 
 
 @story("what is missing is named: a package and where it was looked for, Gymnasium itself, a virtual environment")
@@ -316,6 +348,13 @@ def missing():
     assert "is of python3.1, and this actord has python3." in text, text
     assert "MultiDiscrete([2 3]), and there must be a Box or a Discrete" in refused("gym:actord_awkward:Strange-v0")
     assert "which holds no number" in refused("gym:actord_awkward:Hollow-v0")
+    assert "step() returned no (observation, reward, terminated" in refused("gym:actord_awkward:Older-v0")
+    assert "the reward None, which is no number" in refused("gym:actord_awkward:Unpaid-v0")
+    hollow = os.path.join(STATE, "hollow")
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", hollow], check=True)
+    for package in "numpy", "gymnasium":
+        os.mkdir(glob.glob(hollow + "/lib/python3*/site-packages")[0] + "/" + package)
+    assert f"Python={hollow}: this virtual environment has no package numpy" in refused("gym:CartPole-v1", python=hollow)
 
 
 def first_pixel(path):

@@ -77,7 +77,7 @@ def signals():
         job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "60000")])
         path, manager = f"/org/actord1/job/{job}", "/org/actord1"
         assert bus.ended(job) == "finished"
-        until(lambda: monitor.said("JobRemoved", manager), "the end is said")
+        wait_for("the end is said", lambda: monitor.said("JobRemoved", manager))
         equal(monitor.said("JobNew", manager), [[job, path]], "new jobs")
         equal(monitor.said("JobRemoved", manager), [[job, path, "finished"]], "ends")
         added = monitor.said("InterfacesAdded", manager)
@@ -94,7 +94,7 @@ def signals():
         assert any("NRunning" in names for _, names, _ in monitor.said("PropertiesChanged", manager))
         second = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "1")])
         bus.ended(second)
-        until(lambda: monitor.said("InterfacesRemoved", manager), "the first job leaves")
+        wait_for("the first job leaves", lambda: monitor.said("InterfacesRemoved", manager))
         equal(monitor.said("InterfacesRemoved", manager)[0][0], path, "objects that left")
         assert [row[0] for row in bus.jobs()] == [second]
 
@@ -142,20 +142,21 @@ def queue():
         first, second, third = (bus.submit(overrides=ENDLESS) for _ in range(3))
         e = refused(bus)
         assert "limit" in e, e
-        until(lambda: bus.state(first) == "running", "the first one runs")
+        wait_for("the first one runs", lambda: bus.state(first) == "running")
         assert [bus.state(j) for j in (second, third)] == ["queued", "queued"]
         bus.call("/org/actord1", MANAGER, "StopJob", "t", second)
         assert bus.ended(second, 2) == "interrupted"
         bus.call(f"/org/actord1/job/{first}", JOB, "Stop")
         assert bus.ended(first) == "interrupted"
-        until(lambda: bus.state(third) == "running", "the third one runs")
+        wait_for("the third one runs", lambda: bus.state(third) == "running")
 
 
-@story("a stopped job leaves a checkpoint that can be had")
+@story("a stopped job leaves a checkpoint that can be had, and gone on from")
 def stopping():
+    constant = [("Learner.LearningRateSchedule", "constant"), ("Learner.ClipSchedule", "constant")]
     with Bus() as bus:
-        job = bus.submit(overrides=ENDLESS)
-        until(lambda: bus.get(job, "Round") > 5, "some rounds")
+        job = bus.submit(overrides=ENDLESS + constant)
+        wait_for("some rounds", lambda: bus.get(job, "Round") > 5)
         bus.call(f"/org/actord1/job/{job}", JOB, "Stop")
         assert bus.ended(job) == "interrupted"
         row = bus.ledger().execute("SELECT name, round, hex(sha256) FROM checkpoints WHERE job = ? ORDER BY round DESC", (job,)).fetchone()
@@ -164,6 +165,14 @@ def stopping():
         assert hashlib.sha256(open(path, "rb").read()).hexdigest() == row[2].lower()
         assert re.fullmatch("[0-9a-f]{64}", bus.get(job, "PolicySHA256"))
         assert bus.call(f"/org/actord1/job/{job}", JOB, "OpenCheckpoint") is not None
+
+        with open(bus.dir + "/job.conf", "w") as f:
+            f.write(JOB_TEXT)
+        words = ["submit", f.name, f"--set=Job.StopSteps={bus.get(job, 'EnvSteps') + 1024}", "--set=Job.StopReturn=", *(f"--set={key}={value}" for key, value in constant)]
+        whole, rest = int(bus.ctl(*words).out), int(bus.ctl(*words, f"--from={job}").out)
+        assert bus.ended(whole) == bus.ended(rest) == "finished"
+        equal(bus.get(rest, "PolicySHA256"), bus.get(whole, "PolicySHA256"), "the policy that goes on, and that of a job that was not stopped")
+        assert 0 < bus.get(rest, "Round") < bus.get(whole, "Round")
 
 
 @story("each round with everything that is known of it: on the bus, as a table that fits a screen, as CSV and as JSON")
@@ -212,12 +221,12 @@ def daemon_killed():
     with Bus() as bus:
         job = bus.submit(overrides=LONG)
         for _ in range(3):
-            until(lambda: bus.get(job, "Round") > 0, "a round")
+            wait_for("a round", lambda: bus.get(job, "Round") > 0)
             before = bus.get(job, "Round")
             bus.stop(signal.SIGKILL)
             time.sleep(0.2)
             bus.start()
-            until(lambda: bus.get(job, "Round") >= before, "what was read before is read again")
+            wait_for("what was read before is read again", lambda: bus.get(job, "Round") >= before)
         assert bus.ended(job) == "finished"
         assert bus.get(job, "Life") == 1
         assert bus.get(job, "PolicySHA256") == policy
@@ -233,7 +242,7 @@ def killed_at_the_end():
     with Bus() as bus:
         jobs = bus.submit(overrides=LONG), bus.submit(overrides=ENDLESS)
         assert bus.ended(jobs[0]) == "finished"
-        until(lambda: bus.get(jobs[1], "Round") > 0, "a round")
+        wait_for("a round", lambda: bus.get(jobs[1], "Round") > 0)
         bus.call("/org/actord1", MANAGER, "StopJob", "t", jobs[1])
         assert bus.ended(jobs[1]) == "interrupted"
         bus.stop()
@@ -253,7 +262,7 @@ def evaluated_killed():
     with Bus() as bus:
         calm, job = bus.submit(overrides=evaluated), bus.submit(overrides=evaluated)
         for victim in "actord", "actord-learner", "actord-invoker", "actord":
-            until(lambda: 0 < bus.get(job, "EvaluationEpisodes") < 30 and bus.get(job, "Round") > 3, "an evaluation")
+            wait_for("an evaluation", lambda: 0 < bus.get(job, "EvaluationEpisodes") < 30 and bus.get(job, "Round") > 3)
             if victim == "actord":
                 bus.stop(signal.SIGKILL)
                 time.sleep(0.1)
@@ -287,12 +296,12 @@ def die(*deaths):
         for comm, life in deaths:
             # Some rounds beyond a checkpoint of this life: there is something to repeat, and somewhere to begin.
             newest = lambda: bus.ledger().execute("SELECT max(round) FROM checkpoints WHERE job = ? AND life = ?", (job, life)).fetchone()[0]
-            until(lambda: bus.get(job, "Life") == life and newest() and bus.get(job, "Round") > newest() + 3, "rounds beyond a checkpoint")
+            wait_for("rounds beyond a checkpoint", lambda: bus.get(job, "Life") == life and newest() and bus.get(job, "Round") > newest() + 3)
             victims = bus.processes(comm)
             others = bus.processes("actord-invoker", "actord-learner", "actord-actor")
             assert victims, comm
             os.kill(victims[0], signal.SIGKILL)
-            until(lambda: not any(os.path.exists(f"/proc/{p}") for p in others), "all of the old life is gone")
+            wait_for("all of the old life is gone", lambda: not any(os.path.exists(f"/proc/{p}") for p in others))
         assert bus.ended(job) == "finished", bus.get(job, "Fault")
         assert bus.get(job, "Life") == 1 + len(deaths)
         assert bus.get(job, "PolicySHA256") == policy
@@ -314,7 +323,7 @@ def hopeless():
                 except OSError:
                     pass
             return bus.state(job) == "ended"
-        until(kill, "the job gives up", 60)
+        wait_for("the job gives up", kill, 60)
         assert bus.get(job, "Result") == "failed"
         assert bus.get(job, "Life") == 5
         assert "gone" in bus.get(job, "Fault"), bus.get(job, "Fault")
@@ -325,7 +334,7 @@ def restart():
     with Bus("MaxJobs=1\n") as bus:
         first = bus.submit(overrides=LONG)
         second = bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")])
-        until(lambda: bus.state(first) == "running", "the first one runs")
+        wait_for("the first one runs", lambda: bus.state(first) == "running")
         assert bus.stop() == 0
         assert bus.processes("actord-invoker"), "the job ended with its daemon"
         bus.start()
@@ -349,7 +358,7 @@ def removing():
     with Bus("KeepJobs=1\nMaxJobs=1\n") as bus:
         first, second, third = (bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")]), bus.submit(overrides=ENDLESS),
                                 bus.submit(overrides=ENDLESS))
-        until(lambda: bus.state(second) == "running", "the second one runs")
+        wait_for("the second one runs", lambda: bus.state(second) == "running")
         for job in second, third:
             r = bus.ctl("remove", job, ok=False)
             assert r.status == 1 and f"Job {job} has not ended" in r.err and "stop it first" in r.err, r.err
@@ -358,7 +367,7 @@ def removing():
         before, bill = told(bus, first), bus.call(f"/org/actord1/job/{first}", JOB, "GetBill")
         equal(files_of(bus), [str(first), str(second), str(third)], "directories")
         equal(bus.ctl("remove", first, first).err, "", "remove, twice")
-        until(lambda: files_of(bus) == [str(second), str(third)], "the directory goes")
+        wait_for("the directory goes", lambda: files_of(bus) == [str(second), str(third)])
         r = bus.ctl("export", first, "-o", bus.dir + "/policy", ok=False)
         assert r.status == 1 and f"The files of job {first} have been removed" in r.err, r.err
         equal(told(bus, first), before, "the ledger")
@@ -368,17 +377,17 @@ def removing():
         # One that KeepJobs= has forgotten has files, too.
         for job in second, third:
             bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
-            until(lambda: not any(row[0] == job and row[2] != "ended" for row in bus.jobs()), "it ends")
-        until(lambda: [row[0] for row in bus.jobs()] == [third], "the others are forgotten")
+            wait_for("it ends", lambda: not any(row[0] == job and row[2] != "ended" for row in bus.jobs()))
+        wait_for("the others are forgotten", lambda: [row[0] for row in bus.jobs()] == [third])
         equal(bus.ctl("remove", second).err, "", "remove")
-        until(lambda: files_of(bus) == [str(third)], "the directory goes")
+        wait_for("the directory goes", lambda: files_of(bus) == [str(third)])
 
 
 @story("files that are older than KeepFilesSec= go by themselves, whatever a killed daemon was at; those of other ledgers stay")
 def old_files():
     with Bus("KeepJobs=1\n") as bus:
         jobs = [bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")]) for _ in range(2)]
-        until(lambda: bus.state(jobs[1]) == "ended" and all(row[2] == "ended" for row in bus.jobs()), "they end")
+        wait_for("they end", lambda: bus.state(jobs[1]) == "ended" and all(row[2] == "ended" for row in bus.jobs()))
         before = told(bus, jobs[0])
         equal(files_of(bus), list(map(str, jobs)), "nothing goes unless it is asked for")
         bus.stop(signal.SIGKILL)
@@ -391,19 +400,19 @@ def old_files():
         for i in range(50):
             open(f"{place}removed-9-0badcafe/state/{i}", "w").close()
         bus.start()
-        until(lambda: files_of(bus) == sorted([*map(str, jobs), "77", "9.before-0badcafe"]), "the next daemon goes on")
+        wait_for("the next daemon goes on", lambda: files_of(bus) == sorted([*map(str, jobs), "77", "9.before-0badcafe"]))
 
         bus.stop()
         open(bus.dir + "/config/actord/actord.conf", "a").write("KeepFilesSec=1s\n")
         bus.start()
         young = bus.submit(overrides=ENDLESS)
-        until(lambda: files_of(bus) == sorted([str(young), "77", "9.before-0badcafe"]), "old files go")
+        wait_for("old files go", lambda: files_of(bus) == sorted([str(young), "77", "9.before-0badcafe"]))
         equal(told(bus, jobs[0]), before, "the ledger")
         time.sleep(2.2)
         assert str(young) in files_of(bus) and bus.state(young) == "running"
         bus.call("/org/actord1", MANAGER, "StopJob", "t", young)
         assert bus.ended(young) == "interrupted"
-        until(lambda: files_of(bus) == ["77", "9.before-0badcafe"], "also while the daemon runs")
+        wait_for("also while the daemon runs", lambda: files_of(bus) == ["77", "9.before-0badcafe"])
 
 
 @story("a second daemon ends at once and disturbs nothing")
@@ -431,7 +440,7 @@ def idle():
 def lost_bus():
     with Bus() as bus:
         job = bus.submit(overrides=ENDLESS)
-        until(lambda: bus.get(job, "Round") > 0, "a round")
+        wait_for("a round", lambda: bus.get(job, "Round") > 0)
         bus.broker.kill()
         assert bus.daemon.wait(timeout=10) != 0
         assert "bus is lost" in open(bus.dir + "/log").read()
@@ -439,11 +448,11 @@ def lost_bus():
         bus.broker.wait()
         bus.broker = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--nosyslog",
                                        "--address=" + bus.env["DBUS_SESSION_BUS_ADDRESS"]], stderr=subprocess.DEVNULL)
-        until(lambda: os.path.exists(bus.dir + "/bus"), "the bus is there")
+        wait_for("the bus is there", lambda: os.path.exists(bus.dir + "/bus"))
         bus.start()
         assert bus.get(job, "Life") == 1
         before = bus.get(job, "Round")
-        until(lambda: bus.get(job, "Round") > before, "rounds go on")
+        wait_for("rounds go on", lambda: bus.get(job, "Round") > before)
 
 
 @story("a full disk: the daemon says so, the job pauses, nothing is lost, and it goes on when there is room")
@@ -458,14 +467,14 @@ def full_disk():
     try:
         with bus:
             job = bus.submit(overrides=LONG + [("Checkpoint.IntervalSec", "1000")])
-            until(lambda: bus.get(job, "Round") > 0, "a round")
+            wait_for("a round", lambda: bus.get(job, "Round") > 0)
             with open(bus.dir + "/state/filler", "wb", buffering=0) as filler:
                 try:
                     while True:
                         filler.write(bytes(4096))
                 except OSError:
                     pass
-            until(lambda: "cannot be written" in open(bus.dir + "/log").read(), "the daemon says that its disk is full")
+            wait_for("the daemon says that its disk is full", lambda: "cannot be written" in open(bus.dir + "/log").read())
             time.sleep(1)
             assert bus.state(job) != "ended"
             os.unlink(bus.dir + "/state/filler")

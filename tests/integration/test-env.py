@@ -44,6 +44,15 @@ def good():
 @story("each misbehaviour is found at its point and named, and the other points are still tried")
 def misbehaviour():
     for how, point, finding in [("beyond", "outside its memory", r"outside the observation of 8 bytes"),
+                                ("before", "outside its memory", r"outside the observation of 8 bytes"),
+                                ("longer", "outside its memory", r"outside the snapshot of 24 bytes"),
+                                ("part", "a whole observation", r"step\(\) left byte 4 of the observation"),
+                                ("result", "a whole result", r"step\(\) left byte 8 of its result"),
+                                ("paid", "as its spec says", r"the reward of step 19 is .* outside the range"),
+                                ("flag", "as its spec says", r"neither 0 nor 1 after step 19"),
+                                ("cut", "as its spec says", r"step 19 is truncated, which the spec does not announce"),
+                                ("remember", "begins afresh", r"a used instance and a new one part at step \d+"),
+                                ("lose", "from a snapshot", r"parts from the original \d+ steps after restore"),
                                 ("static", "equal seeds", r"two runs with one seed part at step \d+"),
                                 ("leak", "leave its memory", r"grew by \d+ bytes"),
                                 ("range", "as its spec says", r"number 0 of an observation is outside"),
@@ -80,7 +89,8 @@ def unusable():
     other = build("tests/integration/hostile-env.c", "other.so", "-I", os.path.dirname(older))
     empty = os.path.join(STATE, "empty.so")
     subprocess.run(["gcc", "-shared", "-o", empty, "-x", "c", "/dev/null"], check=True)
-    for words, want in [([hostile(), "--set", "How=spec"], "impossible"), ([hostile(), "--set", "How=load"], "could not load"),
+    cut = build("tests/integration/hostile-env.c", "cut.so", "-DTABLE_BYTES=8")
+    for words, want in [([cut], "lacks a function"), ([hostile(), "--set", "How=spec"], "impossible"), ([hostile(), "--set", "How=load"], "could not load"),
                         ([hostile(), "--set", "How=loader"], "signal 6"), ([empty], "actord_env"), ([other], "ABI 99")]:
         r = ctl("env", "check", *words)
         assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)
@@ -139,12 +149,14 @@ def wrong_input():
     for words, want in [(["rollout", "CartPole-v1", "--state", EXAMPLE], "4 numbers"),
                         (["rollout", "CartPole-v1", "--actions", "/no/such"], "/no/such"), (["rollout", "CartPole-v1", "--steps", "0"], "steps"),
                         (["rollout", "CartPole-v1", "--set", "Gravity=3"], "Gravity"), (["rollout", "cartpol-v1"], "CartPole-v1"),
+                        (["show", "Nothing-v5"], "gym:ID"), (["show", "ALE/Pong-v5"], "gym:ale_py:ALE/Pong-v5"),
                         (["list", "--steps", "3"], "--steps"), (["show", "CartPole-v1", "--actions", "zero"], "--actions"), (["bench"], "env takes")]:
         r = ctl("env", *words)
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.out, r.err)
     for name, option, want in [("faas", "Neighbours=2.5", "Neighbours=2.5: it must be a whole number from 0 to 15"),
                                ("Pendulum-v1", "Gravity=x", "Gravity=x: it must be a number from -1000 to 1000"),
                                ("LunarLander-v3", "EnableWind=maybe", "EnableWind=maybe: it must be yes or no"),
+                               ("Hopper-v4", "Engine=../other", "Engine=../other is no release of MuJoCo"),
                                ("Catch-v0", "ImageSize=5", "ImageSize=5: it must be 0, or at least 10")]:
         r = ctl("env", "show", name, "--set", option)
         assert r.status == 2 and want in r.err and not r.out, (name, option, r.status, r.out, r.err)
@@ -165,6 +177,22 @@ def dies():
     rows = [json.loads(line) for line in r.out.splitlines()]
     equal((r.status, rows[-1]["step"]), (1, 18), r.err)
     assert "signal 11" in r.err, r.err
+
+
+@story("what an environment writes arrives as letters, its first and last lines and ours; a file gets all of it")
+def talks():
+    r = ctl("env", "rollout", hostile(), "--set", "How=talk")
+    lines = r.err.splitlines()
+    equal((r.status, lines[0]), (0, r"\x1b]0;taken over\x07\x1b[2J"), "status and first line")
+    equal(lines[1], "x" * 1024 + " [and 1047552 bytes]", "the line of a megabyte")
+    assert len(lines) < 430 and "79583 lines of the environment's are left out" in r.err, (len(lines), lines[-22:])
+    equal((lines[-1], "actord-learner: a sentence that counts" in lines), ("the last word", True), "the end")
+    path = os.path.join(STATE, "words")
+    r = ctl("env", "rollout", hostile(), "--set", "How=talk", before=("sh", "-c", f'exec "$@" 2>{path}', "sh"))
+    written = open(path).read()
+    equal((r.status, len(written.splitlines()), "\033" in written), (0, 80004, False), "a file: status, lines, escape sequences")
+    r = ctl("env", "rollout", hostile(), "--set", "How=talk", before=("sh", "-c", 'exec "$@" 2>&-', "sh"))
+    equal((r.status, len(r.out.splitlines()) > 20), (0, True), "a closed descriptor")
 
 
 @story("records that a plugin forges are nonsense to their reader, and no harm")
@@ -191,9 +219,14 @@ def shown():
         if row["installed"]:
             text, json_ = ctl("env", "show", row["environment"]), ctl("env", "show", row["environment"], "--json")
             assert max(map(len, text.out.splitlines())) <= 80, text.out
-            assert row["description"] in text.out and all(key in text.out for key in row["options"].split()), text.out
+            assert row["description"] in text.out, text.out
+            equal(json_.options, row["options"].split(), "keys")
+            for key in json_.options:
+                words = [key, json_.option_defaults[key], *json_.option_helps[key].split()]
+                assert words in [line.split() for line in text.out.splitlines()], (words, text.out)
             equal(json_.snapshots, row["snapshots"], "snapshots")
     equal(ctl("env", "show", "Hopper-v4", "--json").state, {"qpos": 6, "qvel": 6}, "state")
+    equal(ctl("env", "show", "HalfCheetah-v5", "--json").option_defaults["CtrlCostWeight"], "0.1", "a default")
     equal(ctl("env", "show", "CartPole-v1", "--json").action["choices"], 2, "choices")
 
 

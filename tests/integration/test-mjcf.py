@@ -20,6 +20,8 @@ int actord_mujoco_judge(const ActordMujocoStep *s, double *reward, uint8_t *term
         return 0;
 }
 """
+BACKWARDS = """<mujoco><option timestep="-1"/><worldbody><body><joint name="j"/><geom size="1"/></body></worldbody>
+<actuator><motor joint="j" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>"""
 
 
 def write(name, text):
@@ -64,6 +66,7 @@ def wrong():
              (write("cut.xml", "<mujoco"), "Reward=alive 1", "MuJoCo 2"),
              (write("steal.xml", '<mujoco><include file="/etc/passwd"/></mujoco>'), "Reward=alive 1", "Include error"),
              (write("still.xml", "<mujoco/>"), "Reward=alive 1", "no actuators"),
+             (write("back.xml", BACKWARDS), "Reward=alive 1", "timestep is -1; it must be above 0"),
              (hopper(), "Reward=alive 1, velocity rootq 1", "term 2 (velocity): the model has no joint rootq"),
              (hopper(), "Reward=alive 1, velocty rootx 1", 'term 2 ("velocty rootx 1"): velocty is no quantity'),
              (hopper(), "FrameSkip=2", "does not say what a step pays"),
@@ -119,7 +122,7 @@ def changed():
 
 @story("a queued job on a model survives its daemon when somebody keeps the directory meanwhile, and says so where nobody does")
 def restarted():
-    from bus import ENDLESS, Bus, signal, until
+    from bus import ENDLESS, Bus, signal, wait_for
     few = ["--set", "Job.StopSteps=4096", "--set", "Actor.RolloutSteps=128", "--set", "Learner.Epochs=2"]
     model = os.path.join(ROOT, "examples/balance.conf")
     want = run("balance", *few[1::2]).policy_sha256
@@ -128,7 +131,7 @@ def restarted():
             first = bus.submit(overrides=ENDLESS)
             job = int(bus.ctl("submit", model, *few).out)
             if kept:
-                until(lambda: bus.keeper.read() == [f"job-{job}-directory"], "the directory is given away")
+                wait_for("the directory is given away", lambda: bus.keeper.read() == [f"job-{job}-directory"])
                 stranger = os.open("/", os.O_RDONLY)
                 bus.keeper.kept.append((f"job-{first}-directory", stranger))
             # Twice: the second daemon has it from the first one's hands alone.
@@ -140,7 +143,7 @@ def restarted():
             if kept:
                 equal(bus.ended(job), "finished", "result")
                 equal(bus.get(job, "PolicySHA256"), want, "policy")
-                until(lambda: bus.keeper.read() == [], "nothing is kept for jobs that have ended, or brought no directory")
+                wait_for("nothing is kept for jobs that have ended, or brought no directory", lambda: bus.keeper.read() == [])
             else:
                 equal(bus.ended(job), "failed", "result")
                 fault = bus.get(job, "Fault")

@@ -118,4 +118,28 @@ def refusals():
     nothing_but(before | {"there", "broken.safetensors"})
 
 
+@story("what is no ordinary file stays what it is, and a disk that is full is told and leaves nothing")
+def places():
+    checkpoint = trained("cartpole")
+    os.mkfifo(at("pipe.gif"))
+    os.mkfifo(at("pipe.mp4"))
+    os.symlink("nowhere", at("link.gif"))
+    before = set(os.listdir(STATE))
+    for option, name in ("--gif", "pipe.gif"), ("--gif", "link.gif"), ("--video", "pipe.mp4"):
+        if option == "--video" and not shutil.which("ffmpeg"):
+            continue
+        kind = os.lstat(at(name)).st_mode
+        r = ctl("eval", checkpoint, option, at(name))
+        assert r.status == 2 and "is no ordinary file" in r.err, (name, r.status, r.err)
+        equal(os.lstat(at(name)).st_mode, kind, name)
+    # A limit that is told as an error stands for a disk without room.
+    small = ["/bin/sh", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "sh"]
+    for option, name in ("--gif", "full.gif"), ("--video", "full.mp4"):
+        if option == "--video" and not shutil.which("ffmpeg"):
+            continue
+        r = ctl("env", "rollout", "LunarLander-v3", "--steps=400", option, at(name), before=small)
+        assert r.status == 1 and "full" in r.err and "cannot be written" in r.err, (name, r.status, r.err)
+    nothing_but(before)
+
+
 tell()

@@ -252,7 +252,7 @@ def hostile_environments():
     ok = run(conf)
     equal(ok.state, "finished", "states")
     for how, word in [("crash", "signal"), ("hang", "TimeoutSec"), ("nan", "not finite"), ("range", "range"), ("fork", "forbids"),
-                      ("file", "environment"), ("exit", "status"), ("abort", "SIGABRT"), ("error", "environment")]:
+                      ("file", "environment"), ("paid", "reward that is not finite or out of range"), ("exit", "status"), ("abort", "SIGABRT"), ("error", "environment")]:
         r = run(conf, f"Environment.How={how}", ok=False)
         equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
         assert word in r.json["fault"], (how, r.json["fault"])

@@ -48,7 +48,7 @@ def elastic():
         sets = [*ELASTIC, ("Job.StopSteps", "60000"), ("Checkpoint.IntervalSec", "0.3")]
         first, second = (bus.submit(overrides=sets) for _ in range(2))
         assert bus.ended(first) == "finished"
-        until(lambda: bus.get(second, "Round") > 0, "a round")
+        wait_for("a round", lambda: bus.get(second, "Round") > 0)
         for _ in range(3):
             bus.stop(signal.SIGKILL)
             time.sleep(0.1)
@@ -69,14 +69,14 @@ def damaged():
         first = bus.submit(overrides=sets)
         assert bus.ended(first) == "finished"
         second = bus.submit(overrides=sets)
-        until(lambda: bus.ledger().execute("SELECT count(*) FROM checkpoints WHERE job = ?", (second,)).fetchone()[0], "a checkpoint")
+        wait_for("a checkpoint", lambda: bus.ledger().execute("SELECT count(*) FROM checkpoints WHERE job = ?", (second,)).fetchone()[0])
         bus.stop(signal.SIGKILL)
         for path in glob.glob(f"{bus.dir}/state/actord/jobs/{second}/state/*.safetensors"):
             os.truncate(path, 100)
         for p in bus.processes("actord-invoker"):
             os.kill(p, signal.SIGKILL)
         bus.start()
-        until(lambda: bus.get(second, "Life") == 2 and bus.get(second, "Round") > 3, "rounds of a second life")
+        wait_for("rounds of a second life", lambda: bus.get(second, "Life") == 2 and bus.get(second, "Round") > 3)
         bus.stop(signal.SIGKILL)
         bus.start()
         assert bus.ended(second) == "finished", bus.get(second, "Fault")

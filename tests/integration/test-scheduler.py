@@ -43,6 +43,9 @@ def training():
     equal(ctl("scheduler", "show", "small", "--json").json, one.json, "what show says")
     file = os.path.join(STATE, "copy.minions")
     equal(ctl("scheduler", "export", "small", file).status, 0, "export")
+    os.mkfifo(file + ".pipe")
+    r = ctl("scheduler", "export", "small", file + ".pipe")
+    assert r.status == 2 and "no ordinary file" in r.err and not os.path.isfile(file + ".pipe"), r.err
     equal(open(file, "rb").read(), open(os.path.join(OWN, "small.minions"), "rb").read(), "files")
     equal(ctl("scheduler", "show", file, "--json").json["training"], t, "training of the copy")
 

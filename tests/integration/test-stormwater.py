@@ -61,13 +61,13 @@ def missing():
     r = ctl("env", "rollout", "stormwater:theta", "--steps", "1")
     assert r.status != 0 and "pip install swmm-toolkit" in r.err and "Python=DIRECTORY" in r.err, r.err
     python = empty()
-    assert "has no package swmm-toolkit" in refused(python)
+    assert f"Python={python}: this virtual environment has no package swmm-toolkit" in refused(python)
     package = glob.glob(python + "/lib/python3*/site-packages")[0] + "/swmm/toolkit"
     os.makedirs(package)
     with open(package + "/libswmm5.so", "wb") as f:
         f.write(b"\x7fELF" + bytes(60))
     text = refused(python)
-    assert "EPA SWMM does not load" in text and "--force-reinstall swmm-toolkit" in text, text
+    assert f"Python={python}: EPA SWMM does not load" in text and f"{python}/bin/pip install --force-reinstall swmm-toolkit" in text, text
     assert "it has no pyvenv.cfg" in refused(STATE)
 
 

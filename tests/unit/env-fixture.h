@@ -168,6 +168,29 @@ static inline void env_free(Env *env) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Env, env_free)
 
+/* Whether an option says what holds without it, beside `others`: then it leaves an instance as it is, but for pointers, of which two
+ * that live at one time are never equal. */
+static inline bool env_is_default(const ActordEnv *abi, const ActordOption *option,
+                const ActordOption *others, uint32_t n_others) {
+        g_autofree ActordOption *all = g_new0(ActordOption, n_others + 1);
+        Env *envs[3];
+        bool same = true;
+
+        for (uint32_t i = 0; i < n_others; i++)
+                all[i] = others[i];
+        all[n_others] = *option;
+        for (uint32_t i = 0; i < 3; i++)
+                envs[i] = env_new_of(abi, all, n_others + (i == 2));
+
+        for (size_t i = 0; i + sizeof(uint64_t) <= envs[0]->spec.instance_bytes; i += sizeof(uint64_t))
+                if (memcmp(envs[0]->instance + i, envs[1]->instance + i, sizeof(uint64_t)) == 0)
+                        same = same &&
+                               memcmp(envs[0]->instance + i, envs[2]->instance + i, sizeof(uint64_t)) == 0;
+        for (uint32_t i = 0; i < 3; i++)
+                env_free(envs[i]);
+        return same;
+}
+
 static inline const float *env_observation(const Env *env) {
         return (const float *) env->observation;
 }

@@ -6,6 +6,7 @@
 
 #include "actorctl/checkpoint.h"
 #include "actorctl/display.h"
+#include "actorctl/harmless.h"
 #include "actorctl/job-status.h"
 #include "include/plan.h"
 #include "lib/cleanup.h"
@@ -141,6 +142,83 @@ static void test_checkpoint(void) {
         }
 }
 
+/* What a stream comes to, in pieces of any size; the flush at its end included. */
+static char *harmless(const char *bytes, size_t n, size_t piece, bool utf8, bool limited) {
+        g_autoptr(Harmless) harmless = harmless_new(utf8, limited);
+        GString *text = g_string_new(NULL);
+
+        for (size_t i = 0; i < n; i += piece)
+                harmless_put(harmless, bytes + i, MIN(piece, n - i), text);
+        harmless_flush(harmless, text);
+        return g_string_free(text, FALSE);
+}
+
+static void test_harmless_letters(void) {
+        static const struct {
+                const char *bytes;
+                bool utf8;
+                const char *want;
+        } cases[] = {
+                { "tab\there\n", true, "tab\there\n" },
+                { "\033]0;title\007\033[2J\n", true, "\\x1b]0;title\\x07\\x1b[2J\n" },
+                { "gr\u00f6\u00dfer \u2588\n", true, "gr\u00f6\u00dfer \u2588\n" },
+                { "\u00f6\n", false, "\\xc3\\xb6\n" },
+                { "\xc2\x9b"
+                  "31m\n",
+                                true, "\\xc2\\x9b31m\n" }, /* CSI in one letter */
+                { "\u202e"
+                  "turned\n",
+                                true, "\\xe2\\x80\\xaeturned\n" },
+                { "\xc0\x9b\xff\xe2\x96\n", true, "\\xc0\\x9b\\xff\\xe2\\x96\n" },
+                { "no end", true, "no end\n" },
+                { "10%\r\r20%\r30%\n", true, "10%\n20%\n30%\n" },
+                { "dos\r\nlines\r\n\r\nend\n", true, "dos\nlines\n\nend\n" },
+                { "a\na\na\nb\n\n\n\nb\nb\n", true,
+                                "a\n(the same 2 more times)\nb\n\nb\n(the same 1 more time)\n" },
+                { "", true, "" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+                for (size_t piece = 1; piece < 8; piece++) {
+                        g_autofree char *got = harmless(
+                                        cases[i].bytes, strlen(cases[i].bytes), piece, cases[i].utf8, true);
+
+                        g_assert_cmpstr(got, ==, cases[i].want);
+                }
+
+        g_autofree char *zero = harmless("a\0b\n", 4, 4, true, true);
+        g_assert_cmpstr(zero, ==, "a\\x00b\n");
+}
+
+static void test_harmless_amount(void) {
+        g_autoptr(GString) words = g_string_new(NULL);
+        g_autofree char *all = NULL, *some = NULL, *cut = NULL;
+        g_auto(GStrv) lines = NULL;
+        guint n;
+
+        for (unsigned i = 0; i < 5000; i++)
+                g_string_append_printf(words, i == 2500 ? "actord-learner: refused\n" : "line %u\n", i);
+        all = harmless(words->str, words->len, 1000, true, false);
+        g_assert_cmpstr(all, ==, words->str);
+
+        some = harmless(words->str, words->len, 1000, true, true);
+        lines = g_strsplit(some, "\n", -1);
+        n = g_strv_length(lines) - 1;
+        /* One sentence where it begins, ours, one with the number. */
+        g_assert_cmpuint(n, ==, HARMLESS_FIRST_LINES + HARMLESS_LAST_LINES + 3);
+        g_assert_cmpstr(lines[HARMLESS_FIRST_LINES - 1], ==, "line 399");
+        g_assert_cmpstr(lines[HARMLESS_FIRST_LINES + 1], ==, "actord-learner: refused");
+        g_assert_true(g_str_has_prefix(lines[HARMLESS_FIRST_LINES + 2], "actorctl: 4579 lines "));
+        g_assert_cmpstr(lines[n - 1], ==, "line 4999");
+
+        g_string_truncate(words, 0);
+        for (unsigned i = 0; i < 3000; i++)
+                g_string_append_c(words, 'x');
+        cut = harmless(words->str, words->len, 1000, true, false);
+        g_assert_cmpuint(strlen(cut), ==, HARMLESS_LINE_BYTES + strlen(" [and 1976 bytes]\n"));
+        g_assert_true(g_str_has_suffix(cut, "x [and 1976 bytes]\n"));
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/actorctl/bar", test_bar);
@@ -148,5 +226,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/actorctl/numbers", test_numbers);
         g_test_add_func("/actorctl/exit-statuses", test_exit_statuses);
         g_test_add_func("/actorctl/checkpoint", test_checkpoint);
+        g_test_add_func("/actorctl/harmless/letters", test_harmless_letters);
+        g_test_add_func("/actorctl/harmless/amount", test_harmless_amount);
         return g_test_run();
 }

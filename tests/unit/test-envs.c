@@ -73,22 +73,23 @@ static int spec_with(const ActordEnv *abi, const char *key, const char *value) {
 static void test_options(gconstpointer data) {
         const EnvironmentRow *row = data;
         const ActordEnv *abi = env_of(row);
-        g_auto(GStrv) keys = g_strsplit(row->options, " ", -1);
-        ActordOption endless;
+        ActordOption option, endless;
         ActordEnvSpec spec;
 
         if (!abi)
                 return;
 
-        for (char **key = keys; *key && **key; key++) {
-                g_assert_true(environment_takes(row, *key));
-                g_assert_cmpint(spec_with(abi, *key, ""), ==, 0);
-                g_assert_true(spec_with(abi, *key, "0") == 0 || spec_with(abi, *key, "default") == 0 ||
-                                spec_with(abi, *key, "random") == 0 || spec_with(abi, *key, "agent") == 0 ||
-                                spec_with(abi, *key, "openings") == 0);
-                g_assert_cmpint(spec_with(abi, *key, "nan"), ==, -EINVAL);
-                g_assert_cmpint(spec_with(abi, *key, "1x"), ==, -EINVAL);
-                g_assert_cmpint(spec_with(abi, *key, "perhaps"), ==, -EINVAL);
+        for (size_t i = 0; environment_option(row, i, &option); i++) {
+                g_assert_true(environment_takes(row, option.key));
+                g_assert_cmpint(spec_with(abi, option.key, ""), ==, 0);
+                g_assert_true(spec_with(abi, option.key, "0") == 0 ||
+                                spec_with(abi, option.key, "default") == 0 ||
+                                spec_with(abi, option.key, "random") == 0 ||
+                                spec_with(abi, option.key, "agent") == 0 ||
+                                spec_with(abi, option.key, "openings") == 0);
+                g_assert_cmpint(spec_with(abi, option.key, "nan"), ==, -EINVAL);
+                g_assert_cmpint(spec_with(abi, option.key, "1x"), ==, -EINVAL);
+                g_assert_cmpint(spec_with(abi, option.key, "perhaps"), ==, -EINVAL);
         }
 
         g_assert_false(environment_takes(row, "Nonsense"));
@@ -98,6 +99,60 @@ static void test_options(gconstpointer data) {
 
         memset(&endless, 'x', sizeof(endless));
         g_assert_cmpint(abi->spec(&endless, 1, &spec), ==, -EINVAL);
+}
+
+/* Another value that the option takes. */
+static ActordOption other_value(const ActordEnv *abi, const ActordOption *option) {
+        static const char *const values[] = { "no", "yes", "-1", "1", "12", "0.01", "held-out", "passive",
+                "fine" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(values); i++)
+                if (strcmp(values[i], option->value) != 0 && spec_with(abi, option->key, values[i]) == 0)
+                        return env_option(option->key, values[i]);
+        g_error("%s", option->key);
+}
+
+/* Defaults are those of the environment, and so not those of the line above. */
+static void test_defaults(gconstpointer data) {
+        const EnvironmentRow *row = data;
+        const ActordEnv *abi = env_of(row);
+        ActordOption option, other;
+
+        if (!abi)
+                return;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++) {
+                g_test_message("%s=%s", option.key, option.value);
+                g_assert_true(env_is_default(abi, &option, NULL, 0));
+                if (strcmp(option.key, ENGINE_KEY) == 0) /* who loads the module has used it up */
+                        continue;
+                other = other_value(abi, &option);
+                g_assert_false(env_is_default(abi, &other, NULL, 0));
+        }
+}
+
+/* What a key does is said once, of each that somebody takes and of no other. */
+static void test_helps(void) {
+#define KEY(key, help) key,
+        static const char *const keys[] = { ENVIRONMENT_OPTIONS(KEY) };
+        static const char *const prefixed[] = { ENVIRONMENT_JOB_PREFIX, ENVIRONMENT_GYM_PREFIX,
+                ENVIRONMENT_MJCF_PREFIX };
+        g_autoptr(GHashTable) taken = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        size_t n = environment_count();
+        ActordOption option;
+
+        for (size_t i = 0; i < n + G_N_ELEMENTS(prefixed); i++) {
+                const EnvironmentRow *row = i < n ? environment_at(i) : environment_find(prefixed[i - n]);
+
+                for (size_t k = 0; environment_option(row, k, &option); k++) {
+                        g_assert_nonnull(environment_option_help(option.key));
+                        g_hash_table_add(taken, g_strdup(option.key));
+                }
+        }
+        g_assert_cmpuint(g_hash_table_size(taken), ==, G_N_ELEMENTS(keys));
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                g_assert_true(g_hash_table_contains(taken, keys[i]));
+        g_assert_null(environment_option_help("Nonsense"));
 }
 
 static void assert_same(const Env *a, const Env *b) {
@@ -411,7 +466,9 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/envs/no-such-environment", test_no_such_environment);
         g_test_add_func("/envs/older-table", test_older_table);
         add_for_each("catalogue", test_catalogue);
+        g_test_add_func("/envs/helps", test_helps);
         add_for_each("options", test_options);
+        add_for_each("defaults", test_defaults);
         add_for_each("deterministic", test_deterministic);
         add_for_each("snapshot", test_snapshot);
         add_for_each("snapshot-round-trip", test_snapshot_round_trip);

@@ -93,6 +93,20 @@ static void test_hopper(gconstpointer version) {
         g_assert_cmpint(n_ends, >, 10);
 }
 
+static void test_defaults(void) {
+        const ActordOption reward = env_option("Reward", "alive 1"), other = env_option("Horizon", "999");
+        g_autofree char *directory = source("actor/envs/mujoco");
+        const ActordEnv *abi = model_open(directory, "hopper.xml");
+        ActordOption option;
+
+        if (!abi)
+                return;
+        for (size_t i = 0; environment_option(environment_find("mujoco:"), i, &option); i++)
+                if (option.value[0])
+                        g_assert_true(env_is_default(abi, &option, &reward, 1));
+        g_assert_false(env_is_default(abi, &other, &reward, 1));
+}
+
 /* Velocities of bodies are the one thing that the next reward reads and that positions do not give back. */
 static void test_snapshot(void) {
         const ActordOption options[] = { HOPPER_OPTIONS("alive"),
@@ -205,6 +219,7 @@ int main(int argc, char **argv) {
         scratch = g_dir_make_tmp("actord-test-XXXXXX", NULL);
         g_test_add_data_func("/mjcf/hopper/v4", "Hopper-v4", test_hopper);
         g_test_add_data_func("/mjcf/hopper/v5", "Hopper-v5", test_hopper);
+        g_test_add_func("/mjcf/defaults", test_defaults);
         g_test_add_func("/mjcf/snapshot", test_snapshot);
         g_test_add_func("/mjcf/scaled", test_scaled);
         g_test_add_func("/mjcf/digest", test_digest);

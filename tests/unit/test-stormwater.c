@@ -167,7 +167,7 @@ static void refuse_reset(const char *directory, int expected) {
         ActordRandom random;
 
         g_assert_cmpint(fd, >=, 0);
-        engine_packages(fd);
+        engine_packages(directory, fd);
         for (int i = 0; i < 2; i++) {
                 random_begin(&random, SEED, RANDOM_RESET, 0, 1, 0);
                 g_assert_cmpint(env->abi->reset(env->instance, &random, env->observation), ==, expected);
@@ -229,7 +229,7 @@ static void test_published(void) {
                 g_test_skip("EPA SWMM is not there: tests/parity/stormwater.sh fetches it");
                 return;
         }
-        engine_packages(packages_open());
+        engine_packages("the package", packages_open());
         env = env_new_of(&theta_env, options, 2);
         assert_near(play(env), -1630.34, 0.01);
         g_assert_cmpuint(env->n_steps, ==, 312);

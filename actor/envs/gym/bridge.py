@@ -33,6 +33,8 @@ def missing(name):
 
 def explain(error):
     """One sentence for whoever lacks a package, wherever that was found out; any other error as it is."""
+    if isinstance(error, Refusal):
+        return error
     dependency = "gym" in globals() and isinstance(error, gym.error.DependencyNotInstalled)
     if not dependency and not isinstance(error, ModuleNotFoundError):
         return error
@@ -120,6 +122,9 @@ def prepare(python, root):
     sys.meta_path.insert(0, OneThread())
     import numpy as np
     import gymnasium as gym
+    for package in np, gym:
+        if not getattr(package, "__file__", None):  # a directory whose files are not there, or are links to where nothing is seen
+            raise missing(package.__name__)
 
 
 def literal(text):
@@ -175,8 +180,23 @@ def wrap(env, text):
             keywords = {k.arg: argument(k.value) for k in call.keywords}
         except (SyntaxError, ValueError):
             raise Refusal(f"Wrappers={word}: this is no Name or Name(arguments), where arguments are literals")
-        env = wrapper_of(call.func, word)(env, *arguments, **keywords)
+        env = wrapped(wrapper_of(call.func, word), env, arguments, keywords, word)
     return env
+
+
+def wrapped(wrapper, env, arguments, keywords, word):
+    """One sentence for arguments that a wrapper does not take; what somebody's own one has to say is told with its traceback."""
+    try:
+        new = wrapper(env, *arguments, **keywords)
+    except (Refusal, ImportError, gym.error.DependencyNotInstalled):
+        raise
+    except Exception as e:
+        if e.__traceback__.tb_next and not getattr(wrapper, "__module__", "").startswith("gymnasium."):
+            raise
+        raise Refusal(f"Wrappers={word}: {str(e) or type(e).__name__}")
+    if not isinstance(new, gym.Env):
+        raise Refusal(f"Wrappers={word}: this makes no environment of one")
+    return new
 
 
 def make(name, options):
@@ -189,7 +209,7 @@ def make(name, options):
     except gym.error.DependencyNotInstalled:
         raise
     except TypeError as e:
-        if "unexpected keyword argument" not in str(e):
+        if "unexpected keyword argument" not in str(e) and "takes no arguments" not in str(e):
             raise
         raise Refusal(f"gym:{name}: [Environment]: {str(e.__cause__ or e)}")
     except gym.error.NamespaceNotFound as e:
@@ -263,7 +283,7 @@ def as_array(env):
 
     def convert(observation):
         array = np.ascontiguousarray(observation, dtype=s.dtype)
-        if array.shape != s.shape and s.shape != ():
+        if array.shape != (s.shape or (1,)):
             raise Refusal(f"an observation has the shape {array.shape}, and the observation space is {s}")
         return array
     return convert
@@ -373,6 +393,27 @@ def thaw(env, data):
     return new
 
 
+def reset(env, seed):
+    """The first observation."""
+    result = env.reset(seed=seed)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise Refusal("reset() returned no (observation, info), as Gymnasium's environments do; those of the older gym need a wrapper")
+    return np.asarray(result[0]).tobytes()
+
+
+def step(env, action):
+    result = env.step(action)
+    if not isinstance(result, tuple) or len(result) != 5:
+        raise Refusal("step() returned no (observation, reward, terminated, truncated, info), as Gymnasium's environments do; those of the "
+                      "older gym need a wrapper")
+    observation, reward, terminated, truncated, _ = result
+    try:
+        number = np.float64(float(reward)).tobytes()  # one that is not finite is found later, and equals itself here
+    except (TypeError, ValueError):
+        raise Refusal(f"step() returned the reward {reward!r}, which is no number")
+    return np.asarray(observation).tobytes(), number, bool(terminated), bool(truncated)
+
+
 def trace(env, actions, seeded):
     """What an environment shows under these actions, and whether its steps draw from shared streams. seeded: these are set before each
     step, as the bridge does it then."""
@@ -381,19 +422,17 @@ def trace(env, actions, seeded):
         if seeded:
             seed_globals(k)
         before = globals_state()
-        observation, reward, terminated, truncated, _ = env.step(a)
+        seen.append(step(env, a))
         draws = draws or globals_state() != before
-        seen.append((np.asarray(observation).tobytes(), float(reward), bool(terminated), bool(truncated)))
-        if terminated or truncated:
+        if seen[-1][2] or seen[-1][3]:
             seed_globals(k)
-            seen.append(np.asarray(env.reset(seed=k)[0]).tobytes())
+            seen.append(reset(env, k))
     return seen, draws
 
 
 def episode(env, actions, draws):
     seed_globals(SEED_CHECKED)
-    begin = np.asarray(env.reset(seed=SEED_CHECKED)[0]).tobytes()
-    return begin, trace(env, actions, draws)
+    return reset(env, SEED_CHECKED), trace(env, actions, draws)
 
 
 def check(env):

@@ -186,6 +186,8 @@ static int check_model(void) {
         if (model->nq + model->nv > MUJOCO_OBSERVATION_MAX)
                 return tell("the model has %d positions and velocities; %d are the most",
                                 (int) (model->nq + model->nv), MUJOCO_OBSERVATION_MAX);
+        if (!(model->opt.timestep > 0))
+                return tell("the model's timestep is %g; it must be above 0", model->opt.timestep);
         if (release_keeps_more(model))
                 return tell("the model has parts with a state that a snapshot does not hold: delays, sleeping, or plugins");
         for (int i = 0; i < model->nu; i++)

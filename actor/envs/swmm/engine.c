@@ -19,6 +19,7 @@
 enum { ALIGNMENT = 16, ERROR_MAX = 256, MSEC_PER_DAY = 24 * 60 * 60 * 1000 };
 
 static struct {
+        const char *python;
         int packages_fd;
         bool loaded;
         SwmmLibrary library;
@@ -111,8 +112,8 @@ static int load(void) {
 
         if (engine.loaded)
                 return 0;
-        r = library_load(engine.packages_fd, imports, ELEMENTSOF(imports), &engine.library, engine.ranges,
-                        &engine.n_ranges);
+        r = library_load(engine.python, engine.packages_fd, imports, ELEMENTSOF(imports), &engine.library,
+                        engine.ranges, &engine.n_ranges);
         if (r < 0)
                 return r;
 
@@ -183,7 +184,8 @@ static int find_parts(EngineImage *image, const EngineNames *names) {
         return 0;
 }
 
-void engine_packages(int fd) {
+void engine_packages(const char *python, int fd) {
+        engine.python = python;
         engine.packages_fd = fd;
 }
 

@@ -25,8 +25,8 @@ typedef struct EngineNames {
         const char *nodes[ENGINE_NAMES_MAX], *links[ENGINE_NAMES_MAX];
 } EngineNames;
 
-/* The directory of Python=, as a descriptor; -1: the job names none. */
-void engine_packages(int fd);
+/* The directory of Python=, as the job calls it and as a descriptor; -1: the job names none. The name is not copied. */
+void engine_packages(const char *python, int fd);
 
 /* A new simulation of the text, which is only read now. 0, or -ENOENT, -ENOEXEC, -EIO after a sentence on stderr. */
 int engine_begin(EngineImage *image, const char *text, size_t n_text, const EngineNames *names);

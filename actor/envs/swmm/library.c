@@ -39,14 +39,15 @@ static int find(int packages_fd, char *ret, size_t n) {
         return r;
 }
 
-static int find_and_open(int packages_fd, void **ret) {
+static int find_and_open(const char *python, int packages_fd, void **ret) {
         char path[512] = LIBRARY_NAME;
         const char *why;
 
         if (packages_fd >= 0 && find(packages_fd, path, sizeof(path)) < 0) {
                 (void) fprintf(stderr,
-                                "The virtual environment of Python= has no package swmm-toolkit, which carries "
-                                "EPA SWMM: install it with `DIRECTORY/bin/pip install swmm-toolkit`.\n");
+                                "Python=%s: this virtual environment has no package swmm-toolkit, which carries "
+                                "EPA SWMM: install it with `%s/bin/pip install swmm-toolkit`.\n",
+                                python, python);
                 return -ENOENT;
         }
         *ret = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -56,9 +57,9 @@ static int find_and_open(int packages_fd, void **ret) {
         why = dlerror();
         if (packages_fd >= 0)
                 (void) fprintf(stderr,
-                                "EPA SWMM does not load: %s; install the package anew with "
-                                "`DIRECTORY/bin/pip install --force-reinstall swmm-toolkit`.\n",
-                                why);
+                                "Python=%s: EPA SWMM does not load: %s; install the package anew with "
+                                "`%s/bin/pip install --force-reinstall swmm-toolkit`.\n",
+                                python, why, python);
         else
                 (void) fprintf(stderr,
                                 "EPA SWMM is not installed: %s; make a virtual environment with `python3 -m venv "
@@ -188,15 +189,15 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *userdata
         return 1;
 }
 
-int library_load(int packages_fd, const SwmmImport *imports, size_t n_imports, SwmmLibrary *ret,
-                SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges) {
+int library_load(const char *python, int packages_fd, const SwmmImport *imports, size_t n_imports,
+                SwmmLibrary *ret, SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges) {
         RangeSearch search = { .ranges = ret_ranges };
         SwmmLibrary library = {};
         struct link_map *map;
         void *handle;
         int r;
 
-        r = find_and_open(packages_fd, &handle);
+        r = find_and_open(python, packages_fd, &handle);
         if (r >= 0)
                 r = find_functions(handle, &library);
         if (r < 0)

@@ -6,7 +6,7 @@
 #include "actor/envs/swmm/tasks.h"
 
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);
-__attribute__((visibility("default"))) void actord_env_packages(int fd);
+__attribute__((visibility("default"))) void actord_env_packages(const char *python, int fd);
 
 const ActordEnv *actord_env_find(const char *name) {
         if (strcmp(name, theta_task.name) == 0)
@@ -15,6 +15,6 @@ const ActordEnv *actord_env_find(const char *name) {
 }
 
 /* Nothing is loaded: who calls it is outside of the sandbox. */
-void actord_env_packages(int fd) {
-        engine_packages(fd);
+void actord_env_packages(const char *python, int fd) {
+        engine_packages(python, fd);
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A file is opened here, since the daemon opens no path of a user; a job's newest checkpoint comes as a descriptor. */
+#include "actorctl/checkpoint-open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "actorctl/checkpoint.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int fd;
+
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "OpenCheckpoint", &reply, NULL) < 0)
+                return STATUS_FAILED;
+        if (sd_bus_message_read(reply, "h", &fd) < 0 || (fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) {
+                complain("the %s cannot be received", name);
+                return STATUS_FAILED;
+        }
+        *ret_fd = fd;
+        return STATUS_OK;
+}
+
+static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *options, const char *number) {
+        g_autofree char *path = NULL;
+
+        if (job_path(number, NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &checkpoint->connection) < 0)
+                return STATUS_FAILED;
+        checkpoint->name = g_strdup_printf("checkpoint of job %s", number);
+        return job_checkpoint_receive(checkpoint->connection, path, checkpoint->name, &checkpoint->fd);
+}
+
+static ExitStatus open_file(NamedCheckpoint *checkpoint, const char *file) {
+        checkpoint->name = g_strdup(file);
+        checkpoint->fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (checkpoint->fd >= 0)
+                return STATUS_OK;
+        complain("%s cannot be opened: %s", file, g_strerror(errno));
+        return STATUS_USAGE;
+}
+
+ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *options, const char *what) {
+        bool number = what[0] && strspn(what, "0123456789") == strlen(what);
+        g_autofree char *message = NULL;
+        ExitStatus status;
+
+        *checkpoint = NAMED_CHECKPOINT_NONE;
+        status = number ? open_of_job(checkpoint, options, what) : open_file(checkpoint, what);
+        if (status != STATUS_OK)
+                return status;
+        if (checkpoint_job_text(checkpoint->fd, checkpoint->name, &checkpoint->text, &message) < 0) {
+                complain("%s", message);
+                return number ? STATUS_FAILED : STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+void named_checkpoint_done(NamedCheckpoint *checkpoint) {
+        g_clear_pointer(&checkpoint->name, g_free);
+        g_clear_pointer(&checkpoint->text, g_free);
+        checkpoint->fd = close_fd(checkpoint->fd);
+        g_clear_pointer(&checkpoint->connection, connection_close);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The checkpoint that somebody names: a job of the daemon by its number, or a file. */
+#pragma once
+
+#include "actorctl/bus.h"
+
+/* The newest checkpoint of the job at `path`, to be closed. name: for messages, as "checkpoint of job 7". STATUS_OK; else after having said why. */
+ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd);
+
+typedef struct NamedCheckpoint {
+        char *name, *text; /* what messages call it; the settings that it was made with, as a job file */
+        int fd;
+        Connection *connection; /* to the daemon whose job it is of; NULL: a file */
+} NamedCheckpoint;
+#define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })
+
+/* STATUS_OK; else after having said why. Either way: named_checkpoint_done(). */
+ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *options, const char *what);
+void named_checkpoint_done(NamedCheckpoint *checkpoint);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Three things make words harmless: letters that are only letters, lines of a length, and a number of lines. The first lines tell what
+ * an environment is like and the last ones why it ended, so what is left out is in the middle. */
+#include "actorctl/harmless.h"
+
+#include <langinfo.h>
+#include <stdint.h>
+#include <string.h>
+
+struct Harmless {
+        bool utf8, limited;
+        GString *line;   /* raw, the one that goes on */
+        uint64_t n_cut;  /* bytes that it had beyond its limit */
+        bool returned;   /* a carriage return ended the line before: a line feed now is part of that end */
+        GString *before; /* the line before, as it is shown */
+        bool has_before;
+        uint64_t n_again; /* times it came again */
+        unsigned n_shown, n_ours;
+        uint64_t n_kept; /* since the last flush: lines above the limit, of which the newest stand in `last` */
+        GQueue last;     /* of char * */
+};
+
+bool letters_are_utf8(void) {
+        return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+static size_t letter_bytes(const char *p, size_t n, bool utf8) {
+        gunichar letter;
+
+        if ((unsigned char) *p < 0x80)
+                return *p == '\t' || g_ascii_isprint(*p);
+        if (!utf8)
+                return 0;
+        /* Neither control characters (a terminal's second set is U+0080 to U+009F) nor format characters, which turn a line around. */
+        letter = g_utf8_get_char_validated(p, (gssize) n);
+        if (letter == (gunichar) -1 || letter == (gunichar) -2 || !g_unichar_isprint(letter))
+                return 0;
+        return (size_t) (g_utf8_next_char(p) - p);
+}
+
+void harmless_append(GString *to, const char *bytes, size_t n, bool utf8) {
+        while (n > 0) {
+                size_t k = letter_bytes(bytes, n, utf8);
+
+                if (k > 0)
+                        g_string_append_len(to, bytes, (gssize) k);
+                else
+                        g_string_append_printf(to, "\\x%02x", (unsigned char) *bytes);
+                k = MAX(k, 1);
+                bytes += k;
+                n -= k;
+        }
+}
+
+Harmless *harmless_new(bool utf8, bool limited) {
+        Harmless *h = g_new0(Harmless, 1);
+
+        h->utf8 = utf8;
+        h->limited = limited;
+        h->line = g_string_new(NULL);
+        h->before = g_string_new(NULL);
+        g_queue_init(&h->last);
+        return h;
+}
+
+Harmless *harmless_free(Harmless *h) {
+        if (!h)
+                return NULL;
+        g_queue_clear_full(&h->last, g_free);
+        (void) g_string_free(h->before, TRUE);
+        (void) g_string_free(h->line, TRUE);
+        g_free(h);
+        return NULL;
+}
+
+/* A sentence of the learner's or the invoker's must not drown; whoever forges one gets a few more lines. */
+static bool may_show(Harmless *h, const char *line) {
+        if (!h->limited)
+                return true;
+        if ((g_str_has_prefix(line, "actord-") || g_str_has_prefix(line, "actord: ")) &&
+                        h->n_ours < HARMLESS_OURS_LINES) {
+                h->n_ours++;
+                return true;
+        }
+        if (h->n_shown >= HARMLESS_FIRST_LINES)
+                return false;
+        h->n_shown++;
+        return true;
+}
+
+static void show(Harmless *h, const char *line, GString *to) {
+        if (may_show(h, line)) {
+                g_string_append_printf(to, "%s\n", line);
+                return;
+        }
+        if (h->n_kept++ == 0)
+                g_string_append_printf(to,
+                                "actorctl: the environment writes a lot; of what follows, the last %d lines will be shown\n",
+                                HARMLESS_LAST_LINES);
+        if (h->last.length == HARMLESS_LAST_LINES)
+                g_free(g_queue_pop_head(&h->last));
+        g_queue_push_tail(&h->last, g_strdup(line));
+}
+
+static void show_again(Harmless *h, GString *to) {
+        g_autofree char *line = NULL;
+
+        if (h->n_again > 0 && h->before->len > 0) {
+                line = g_strdup_printf("(the same %" G_GUINT64_FORMAT " more time%s)", h->n_again,
+                                h->n_again == 1 ? "" : "s");
+                show(h, line, to);
+        }
+        h->n_again = 0;
+}
+
+static void end_line(Harmless *h, GString *to) {
+        GString *safe = g_string_new(NULL), *before = h->before;
+
+        harmless_append(safe, h->line->str, h->line->len, h->utf8);
+        if (h->n_cut > 0)
+                g_string_append_printf(safe, " [and %" G_GUINT64_FORMAT " bytes]", h->n_cut);
+        g_string_truncate(h->line, 0);
+        h->n_cut = 0;
+        if (h->has_before && g_string_equal(safe, before)) {
+                h->n_again++;
+                (void) g_string_free(safe, TRUE);
+                return;
+        }
+        show_again(h, to);
+        show(h, safe->str, to);
+        h->before = safe;
+        h->has_before = true;
+        (void) g_string_free(before, TRUE);
+}
+
+/* A progress bar ends its line with a carriage return alone, and may begin with one. */
+static void put_byte(Harmless *h, char byte, GString *to) {
+        bool returned = h->returned;
+
+        h->returned = byte == '\r' && h->line->len > 0;
+        if (byte == '\n' && returned)
+                return;
+        if (byte == '\n' || h->returned)
+                end_line(h, to);
+        else if (byte != '\r' && h->line->len < HARMLESS_LINE_BYTES)
+                g_string_append_c(h->line, byte);
+        else if (byte != '\r')
+                h->n_cut++;
+}
+
+void harmless_put(Harmless *h, const char *bytes, size_t n, GString *to) {
+        for (size_t i = 0; i < n; i++)
+                put_byte(h, bytes[i], to);
+}
+
+void harmless_flush(Harmless *h, GString *to) {
+        uint64_t n_left_out;
+
+        if (h->line->len > 0)
+                end_line(h, to);
+        show_again(h, to);
+        h->has_before = false;
+        n_left_out = h->n_kept - h->last.length;
+        if (n_left_out > 0)
+                g_string_append_printf(to,
+                                "actorctl: %" G_GUINT64_FORMAT
+                                " lines of the environment's are left out here; a file (`2>FILE`) gets all of them\n",
+                                n_left_out);
+        for (char *line; (line = g_queue_pop_head(&h->last)); g_free(line))
+                g_string_append_printf(to, "%s\n", line);
+        h->n_kept = 0;
+}

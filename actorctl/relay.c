@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Strangers' words must not drive a terminal, and nobody may wait for us to read them: we can be stopped by Ctrl-Z, killed, or busy. So
+ * a process of its own reads, in a session of its own, until the last writer is gone. It goes on reading when nobody wants to hear. */
+#include "actorctl/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "actorctl/actorctl.h"
+#include "actorctl/harmless.h"
+#include "lib/cleanup.h"
+
+#define PIPE_BYTES_MAX (1u << 20) /* as large as a writer can make it */
+#define WAIT_MSEC      2000
+
+struct Relay {
+        int fd, control;
+        pid_t pid;
+};
+
+/* The far end. */
+typedef struct Reader {
+        int words, control;
+        Harmless *harmless;
+        GString *text;
+        bool terminal, deaf; /* deaf: standard error takes nothing any more */
+} Reader;
+
+static void write_text(Reader *r) {
+        const char *p;
+        size_t n;
+
+        if (r->text->len == 0)
+                return;
+        /* In the place of a live line, which comes again below. */
+        if (r->terminal)
+                (void) g_string_prepend(r->text, "\r\033[K");
+        p = r->text->str;
+        n = r->text->len;
+        while (n > 0 && !r->deaf) {
+                ssize_t k = write(STDERR_FILENO, p, n);
+                struct pollfd ready = { STDERR_FILENO, POLLOUT, 0 };
+
+                if (k >= 0) {
+                        p += k;
+                        n -= (size_t) k;
+                } else if (errno == EAGAIN)
+                        (void) poll(&ready, 1, -1);
+                else if (errno != EINTR)
+                        r->deaf = true;
+        }
+        g_string_truncate(r->text, 0);
+}
+
+/* How many bytes there were; 0: no writer is left; -EAGAIN: nothing now. */
+static ssize_t read_words(Reader *r) {
+        static char bytes[1u << 16];
+        ssize_t n;
+
+        do
+                n = read(r->words, bytes, sizeof(bytes));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        harmless_put(r->harmless, bytes, (size_t) n, r->text);
+        write_text(r);
+        return n;
+}
+
+static void flush_words(Reader *r) {
+        harmless_flush(r->harmless, r->text);
+        write_text(r);
+}
+
+/* Whoever writes faster than we read does not keep the asker waiting: what was in the pipe when it asked has been read. */
+static void answer(Reader *r) {
+        char byte;
+
+        if (read(r->control, &byte, 1) <= 0) {
+                r->control = -EBADF;
+                return;
+        }
+        for (ssize_t n, sum = 0; sum < PIPE_BYTES_MAX && (n = read_words(r)) > 0;)
+                sum += n;
+        flush_words(r);
+        (void) send(r->control, &byte, 1, MSG_NOSIGNAL);
+}
+
+static void read_all_words(Reader *r) {
+        for (;;) {
+                struct pollfd p[] = { { r->words, POLLIN, 0 }, { r->control, POLLIN, 0 } };
+
+                if (poll(p, G_N_ELEMENTS(p), -1) < 0 && errno != EINTR)
+                        break;
+                if (p[1].revents)
+                        answer(r);
+                else if (p[0].revents && read_words(r) == 0)
+                        break;
+        }
+        flush_words(r);
+}
+
+static void close_others(int a, int b) {
+        int low = MIN(a, b), high = MAX(a, b);
+
+        (void) close_range(0, STDERR_FILENO - 1, 0);
+        if (low > STDERR_FILENO + 1)
+                (void) close_range(STDERR_FILENO + 1, (unsigned) low - 1, 0);
+        if (high > low + 1)
+                (void) close_range((unsigned) low + 1, (unsigned) high - 1, 0);
+        (void) close_range((unsigned) high + 1, ~0u, 0);
+}
+
+static _Noreturn void reader_main(int words, int control) {
+        const char *term = g_getenv("TERM");
+        struct stat st;
+        Reader r = {
+                .words = words,
+                .control = control,
+                .text = g_string_new(NULL),
+                .terminal = isatty(STDERR_FILENO) && g_strcmp0(term, "dumb") != 0,
+        };
+
+        (void) setsid();
+        (void) prctl(PR_SET_NAME, "actorctl-relay");
+        (void) signal(SIGPIPE, SIG_IGN);
+        close_others(words, control);
+        r.harmless = harmless_new(letters_are_utf8(), fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode));
+        read_all_words(&r);
+        _exit(0);
+}
+
+Relay *relay_new(void) {
+        _cleanup_close_ int words = -EBADF, ours = -EBADF, theirs = -EBADF, fd = -EBADF;
+        int ends[2], pair[2];
+        Relay *relay;
+        pid_t pid = -1;
+
+        if (pipe2(ends, O_CLOEXEC) >= 0) {
+                words = ends[0];
+                fd = ends[1];
+                if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) >= 0) {
+                        ours = pair[0];
+                        theirs = pair[1];
+                        if (fcntl(words, F_SETFL, O_NONBLOCK) >= 0)
+                                pid = fork();
+                }
+        }
+        if (pid < 0) {
+                complain("nobody can read what the environment writes: %s", g_strerror(errno));
+                return NULL;
+        }
+        if (pid == 0)
+                reader_main(words, theirs);
+        relay = g_new(Relay, 1);
+        *relay = (Relay){ .fd = TAKE_FD(fd), .control = TAKE_FD(ours), .pid = pid };
+        return relay;
+}
+
+int relay_fd(const Relay *relay) {
+        return relay ? relay->fd : STDERR_FILENO;
+}
+
+/* An answer (1), the process's end (0), or neither in time (-1). */
+static int wait_answer(const Relay *relay) {
+        struct pollfd p = { relay->control, POLLIN, 0 };
+        char byte;
+        int r;
+
+        do
+                r = poll(&p, 1, WAIT_MSEC);
+        while (r < 0 && errno == EINTR);
+        return r > 0 ? recv(relay->control, &byte, 1, MSG_DONTWAIT) == 1 : -1;
+}
+
+void relay_flush(Relay *relay) {
+        char byte = 0;
+
+        if (!relay)
+                return;
+        /* An answer that came too late the last time is none to this question. */
+        while (recv(relay->control, &byte, 1, MSG_DONTWAIT) > 0)
+                ;
+        if (send(relay->control, &byte, 1, MSG_NOSIGNAL) == 1)
+                (void) wait_answer(relay);
+}
+
+Relay *relay_free(Relay *relay) {
+        bool ended;
+
+        if (!relay)
+                return NULL;
+        (void) close_fd(relay->fd);
+        relay_flush(relay);
+        /* A writer that stays keeps its reader; neither keeps us. */
+        ended = wait_answer(relay) == 0;
+        while (waitpid(relay->pid, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
+                ;
+        (void) close_fd(relay->control);
+        g_free(relay);
+        return NULL;
+}
