@@ -158,8 +158,7 @@ static void worker_add(
 
 static void pool_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        uint64_t start = record->metered.start_nsec, end = record->metered.end_nsec;
-        Stretch stretch = stretch_make(end > start ? end - start : 0,
+        Stretch stretch = stretch_make(record->metered.emulated_nsec,
                         allocation_permille(sheet, settings, false),
                         reserved_bytes(settings, record, false));
 

@@ -21,7 +21,7 @@ typedef enum RecordKind {
         RECORD_ROLLOUT,         /* one actor invocation */
         RECORD_EVALUATION,      /* one evaluation episode: statistics.evaluation_mean is its return, metered.n_steps its length */
         RECORD_UPDATE,          /* one learner invocation: takes and update together */
-        RECORD_POOL,            /* a parked container: start to end is its provisioned time */
+        RECORD_POOL,            /* a parked container: metered.emulated_nsec is its provisioned time, and start to end what that took here */
         RECORD_ROUND,           /* closes a round: statistics, the decision it ran under; metered is control (the invoker) */
         RECORD_CHECKPOINT,      /* the file is complete; the ledger's row makes it count */
         RECORD_FAULT,           /* an attempt that failed, with its reason; its metered use stands in its own wasted record */

@@ -37,20 +37,21 @@ void evaluate_begin(Invoker *i) {
                 .policy_bank = i->arrival.policy_bank,
                 .statistics = i->statistics,
                 .started_nsec = clock_boottime(),
+                .started_emulated_nsec = i->emulated_nsec,
         };
         for (uint32_t k = players_first(i); k < players_end(i); k++)
                 if (i->containers[k].state == CONTAINER_PARKED)
                         pool_thaw(i, &i->containers[k]);
 }
 
-/* Kept for the next time, unless the job keeps nobody. */
+/* Kept for the next time, unless the job keeps nobody. An evaluation takes no time of the fleet's, wherever beside the next round it ended. */
 void evaluate_rest(Invoker *i, Container *c) {
         if (c->state != CONTAINER_READY || c->doing != ORDER_NONE)
                 return;
         if (settings_present(i->settings, SETTING_Scaling_WarmActors) && i->settings->n_actors_warm == 0)
                 pool_end(c, FAULT_NONE, 0);
         else
-                pool_park(c);
+                pool_park(c, i->evaluation.started_emulated_nsec);
 }
 
 static void evaluated(Invoker *i) {

@@ -310,10 +310,11 @@ void pool_read(Invoker *i, Container *c) {
         c->unread = ACTOR_NONE;
 }
 
-void pool_park(Container *c) {
+void pool_park(Container *c, uint64_t emulated_nsec) {
         leaf_freeze(&c->worker.leaf, true);
         c->state = CONTAINER_PARKED;
         c->parked_nsec = clock_boottime();
+        c->parked_emulated_nsec = emulated_nsec;
 }
 
 void pool_thaw(Invoker *i, Container *c) {
@@ -342,7 +343,7 @@ void pool_arrange(Invoker *i, uint32_t n_needed) {
                 if (n_warm > 0) {
                         n_warm--;
                         if (idle)
-                                pool_park(c);
+                                pool_park(c, i->emulated_nsec);
                         continue;
                 }
                 if (c->state == CONTAINER_PARKED)

@@ -7,6 +7,7 @@
 
 #include "invoker/invoker.h"
 #include "lib/clock.h"
+#include "lib/saturate.h"
 
 static void report_append(Invoker *i, Record *record) {
         if (record->round == 0)
@@ -114,10 +115,19 @@ void report_pool(Invoker *i, Container *c) {
                         .cpu_nsec = pool_take(c),
                         .memory_peak_bytes = meter_peak(&c->worker.meter),
                         .memory_reserved_bytes = i->settings->memory_max_bytes,
+                        .emulated_nsec = i->emulated_nsec - c->parked_emulated_nsec,
                 },
         };
 
+        c->parked_nsec = record.metered.end_nsec;
+        c->parked_emulated_nsec = i->emulated_nsec;
         report_append(i, &record);
+}
+
+void report_idle(Invoker *i) {
+        for (uint32_t k = 0; k < containers_all(i); k++)
+                if (i->containers[k].state == CONTAINER_PARKED)
+                        report_pool(i, &i->containers[k]);
 }
 
 void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
@@ -201,6 +211,7 @@ void report_learned(Invoker *i) {
                 overlap_learned(i, update_nsec);
         else
                 i->emulated_round_nsec = clock_round_nsec(round_slowest_nsec(i->round), update_nsec);
+        i->emulated_nsec = saturating_add(i->emulated_nsec, i->emulated_round_nsec);
 }
 
 void report_round(Invoker *i, uint32_t end) {

@@ -35,11 +35,11 @@ def job_of(rng):
     return sets
 
 
-def price(kind, emulated_nsec, start_nsec, end_nsec, reserved):
+def price(kind, emulated_nsec, reserved):
     """Of one record, rounded as the sheet says: milliseconds of execution, microseconds of provision, whole MiB."""
     gb = math.ceil((reserved or RESERVED) / (1 << 20)) / 1024
     if kind == "pool":
-        return math.ceil((end_nsec - start_nsec) / 1000) / 1e6 * gb * PROVISIONED
+        return math.ceil(emulated_nsec / 1000) / 1e6 * gb * PROVISIONED
     if kind not in ("worker", "rollout", "evaluation", "update"):
         return 0.0
     return math.ceil(emulated_nsec / 1e6) / 1e3 * gb * GB_SECOND + (REQUEST if kind != "worker" else 0)
@@ -48,10 +48,10 @@ def price(kind, emulated_nsec, start_nsec, end_nsec, reserved):
 def spent(ledger, job):
     """The total, and what was spent when the last round began: at the end of the round before it, or when its life began."""
     total = boundary = began = 0.0
-    for kind, emulated, start, end, reserved in ledger.execute(
-            "SELECT k.word, emulated_nsec, start_nsec, end_nsec, memory_reserved_bytes FROM records r JOIN kinds k USING (kind)"
+    for kind, emulated, reserved in ledger.execute(
+            "SELECT k.word, emulated_nsec, memory_reserved_bytes FROM records r JOIN kinds k USING (kind)"
             " WHERE job = ? ORDER BY life, seq", (job,)):
-        total += price(kind, emulated, start, end, reserved)
+        total += price(kind, emulated, reserved)
         if kind in ("round", "started"):
             boundary = total
         elif kind == "rollout":
@@ -109,6 +109,20 @@ def budgets():
             done += len(jobs)
     over.sort()
     print(f"# {RUNS} runs, kills {killed}: passed by {over[0]:.2f} to {over[-1]:.2f} of a round, median {over[len(over) // 2]:.2f}", flush=True)
+
+
+
+@story("who idles is paid for in each round: a budget that idle actors use up holds, and under a model it ends equal jobs in the same round")
+def idle():
+    budget = 0.0001
+    jobs = [run("cartpole", "Job.StopReturn=", "Job.StopSteps=1000000000", f"Job.Budget={budget}", "Scaling.Policy=schedule", "Scaling.MaxActors=16",
+                "Scaling.Schedule=16*1 1*1", "Actor.EnvsPerActor=2", "Learner.Epochs=1", "Learner.MinibatchSize=", "Billing.Clock=model",
+                "Billing.ColdStartSec=0", ok=False) for _ in range(2)]
+    for r in jobs:
+        equal(r.state, "budget-exhausted")
+        assert r.rounds > 20, r.rounds
+        assert budget <= r.cost["full"] < 1.1 * budget, r.cost
+    equal(*[(r.rounds, r.policy_sha256, r.cost["full"]) for r in jobs])
 
 
 tell()

@@ -163,7 +163,7 @@ static void test_containers(Fixture *f, const void *text) {
         Record pool = { .kind = RECORD_POOL,
                 .life = 1,
                 .actor = 1,
-                .metered = { .start_nsec = 1, .end_nsec = 50 * MSEC + 1 } };
+                .metered = { .emulated_nsec = 50 * MSEC } };
         const Usage *fused = &f->estimates.usage[ESTIMATE_FUSED_1];
 
         feed(f, &worker);

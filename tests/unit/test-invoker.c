@@ -331,19 +331,36 @@ static unsigned count_cold(const Job *job) {
         return n;
 }
 
-/* Rounds of 4, 1, 3 and 4 actors: who is not needed is frozen, billed as provisioned, and goes on where it stood; or is ended, and begins
- * cold. Either way the policy is the same. */
+static uint64_t round_nsec(const Job *job, uint64_t number) {
+        for (size_t i = 0; i < job->n_records; i++)
+                if (job->records[i].kind == RECORD_ROUND && job->records[i].round == number)
+                        return job->records[i].emulated_round_nsec;
+        g_assert_not_reached();
+}
+
+static uint64_t idle_nsec(const Job *job) {
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < job->n_records; i++)
+                if (job->records[i].kind == RECORD_POOL)
+                        sum += job->records[i].metered.emulated_nsec;
+        return sum;
+}
+
+/* Rounds of 4, 1, 3 and 4 actors: who is not needed is frozen, billed as provisioned for as long as a fleet's rounds last, and goes on where it
+ * stood; or is ended, and begins cold. Either way the policy is the same. A job with a budget hears of what idles in each round. */
 static void test_pool(gconstpointer data) {
         static const struct {
-                const char *warm;
-                unsigned n_cold, n_pool, n_parked;
-        } cases[] = { { "", 4, 3, 3 }, { "[Scaling]\nWarmActors=1\n", 4 + 1 + 1, 1, 1 },
-                { "[Scaling]\nWarmActors=0\n", 4 + 2 + 1, 0, 0 } };
+                const char *keys;
+                unsigned n_cold, n_pool, n_parked, n_idle[2]; /* actors that idle in the second and third round */
+        } cases[] = { { "", 4, 3, 3, { 3, 1 } }, { "[Scaling]\nWarmActors=1\n", 4 + 1 + 1, 1, 1, { 1, 0 } },
+                { "[Scaling]\nWarmActors=0\n", 4 + 2 + 1, 0, 0, { 0, 0 } },
+                { "[Job]\nBudget=1\n", 4, 3 + 2 + 1 + 1, 3, { 3, 1 } } };
         uint32_t level = GPOINTER_TO_UINT(data);
         uint8_t policy[32];
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *text = g_strconcat(ROUNDS, cases[i].warm, NULL);
+                g_autofree char *text = g_strconcat(ROUNDS, cases[i].keys, NULL);
                 const Record *ended;
                 Job job;
 
@@ -368,6 +385,9 @@ static void test_pool(gconstpointer data) {
                 g_assert_cmpuint(ended->statistics.n_env_steps, ==, 12 * 16);
                 g_assert_cmpuint(count_cold(&job), ==, cases[i].n_cold);
                 g_assert_cmpuint(count(&job, RECORD_POOL, false), ==, cases[i].n_pool);
+                g_assert_cmpuint(idle_nsec(&job), ==,
+                                cases[i].n_idle[0] * round_nsec(&job, 2) +
+                                                cases[i].n_idle[1] * round_nsec(&job, 3));
                 if (i == 0)
                         memcpy(policy, ended->sha256, sizeof(policy));
                 g_assert_cmpmem(policy, sizeof(policy), ended->sha256, sizeof(ended->sha256));

@@ -107,7 +107,7 @@ static void test_lambda_rules(void) {
         record = record_new(RECORD_EVALUATION, 300 * 1000000 + 4200001, 1024 * MIB);
         record.cold = 1;
         usage_add(&usage, sheet, &settings, &record);
-        record = record_new(RECORD_POOL, 0, 1024 * MIB);
+        record = record_new(RECORD_POOL, 2 * SEC, 1024 * MIB); /* of a fleet's time, whatever it took here */
         usage_add(&usage, sheet, &settings, &record);
         record = record_new(RECORD_FAULT, 7 * SEC, 1024 * MIB);
         usage_add(&usage, sheet, &settings, &record);
@@ -121,7 +121,7 @@ static void test_lambda_rules(void) {
         assert_line(&bill, "initialisation", "GB-s", 0.300, 0.3 * 0.0000166667);
         assert_line(&bill, "retries", "GB-s", 0.010, 0.01 * 0.0000166667);
         assert_line(&bill, "evaluation", "GB-s", 0.305, 0.305 * 0.0000166667);
-        assert_line(&bill, "provisioned", "GB-s", 1, 0.0000041667);
+        assert_line(&bill, "provisioned", "GB-s", 2, 0.0000083334);
         assert_line(&bill, "requests", "requests", 4, 0.0000008);
         assert_line(&bill, "evaluation", "requests", 1, 0.0000002);
         g_assert_null(line_find(&bill, "control", "kWh"));
@@ -183,7 +183,7 @@ static void test_server_idle(void) {
                         JobSettings settings =
                                         settings_new("Billing.Convention", i < 2 ? "server" : "serverless");
                         Record rollout = record_new(RECORD_ROLLOUT, 60 * SEC, 1024 * MIB),
-                               pool = record_new(RECORD_POOL, 0, 1024 * MIB),
+                               pool = record_new(RECORD_POOL, SEC, 1024 * MIB),
                                round = record_new(RECORD_ROUND, 0, 0);
                         Usage usage = {};
 
