@@ -8,8 +8,8 @@
  *
  *         c0 = w Ta,   c1 = (w + dl) tl + da Tm,
  *
- * and the result K (1 + b/A) (c0 + c1 A) = K (c0 + b c1 + c1 A + b c0 / A), which is least at A = sqrt(b c0 / c1). K is not needed, nor is a currency: money of a round would
- * bring idle time in, which is wall time, and equal jobs would not decide alike under Clock=model any more. Under Convention=server a fleet is paid by time, whoever works:
+ * and the result K (1 + b/A) (c0 + c1 A) = K (c0 + b c1 + c1 A + b c0 / A), which is least at A = sqrt(b c0 / c1). K is not needed, nor is a currency: all that is
+ * weighed is memory for a time. What idle actors cost, and requests, is left aside. Under Convention=server a fleet is paid by time, whoever works:
  * c0 = Ta, c1 = tl.
  *
  * The noise scale of one round is a ratio of two estimates, with heavy tails, and no number where noise hides the gradient. So the median of the newest ones is taken, in which no number
