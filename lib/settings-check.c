@@ -239,6 +239,20 @@ static void check_algorithm(SettingsReader *reader, const JobSettings *settings)
         }
 }
 
+/* What the learner is to measure for a policy that goes by it: without, it would decide the same each time, silently. */
+static void check_measured(SettingsReader *reader, const JobSettings *settings) {
+        uint32_t kind = settings->scheduler.kind;
+        bool curvature = kind == SCHEDULER_NITRO || kind == SCHEDULER_NITRO_CODE;
+        bool noise = kind == SCHEDULER_KUNGFU || kind == SCHEDULER_AUTO;
+
+        if ((curvature && !algorithm_uses(settings->algorithm, SETTING_Learner_Curvature)) ||
+                        (noise && !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale)))
+                reader_complain(reader, "Scaling", "Policy", choice_scheduler_to_string(kind),
+                                "it goes by the %s, which Algorithm=%s does not measure",
+                                curvature ? "curvature of what is learned" : "gradient's noise scale",
+                                choice_algorithm_to_string(settings->algorithm));
+}
+
 /* What a policy cannot do without. */
 static void check_policy(SettingsReader *reader, const JobSettings *settings) {
         const setting_counts *s = &settings->schedule;
@@ -247,11 +261,7 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
         if (settings->scheduler.kind == SCHEDULER_ADAPT && isnan(settings_target_return(settings)))
                 reader_complain(reader, "Scaling", "Policy", "adapt",
                                 "it needs TargetReturn=, or StopReturn= in [Job], to know where it is going");
-        if (settings->scheduler.kind == SCHEDULER_AUTO &&
-                        !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale))
-                reader_complain(reader, "Scaling", "Policy", "auto",
-                                "it goes by the gradient's noise scale, which Algorithm=%s does not measure",
-                                choice_algorithm_to_string(settings->algorithm));
+        check_measured(reader, settings);
         if (settings->scheduler.kind != SCHEDULER_SCHEDULE)
                 return;
         if (!settings_present(settings, SETTING_Scaling_Schedule))
@@ -368,6 +378,11 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
 
         if (!environment_is_job(settings->environment))
                 return;
+        if (settings->environment[strlen(ENVIRONMENT_JOB_PREFIX)] == '\0') {
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write " ENVIRONMENT_JOB_PREFIX "FILE, with the path of a job file");
+                return;
+        }
         if (rounds && !g_ascii_string_to_unsigned(rounds->value, 10, 1, JOB_ROUNDS_MAX, &n_rounds, NULL)) {
                 reader_complain(reader, "Environment", rounds->key, rounds->value,
                                 "it must be a whole number from 1 to %u", JOB_ROUNDS_MAX);
@@ -392,9 +407,13 @@ static void check_python(SettingsReader *reader, const JobSettings *settings) {
 }
 
 static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {
-        if (settings_present(settings, SETTING_Evaluation_StopReturn) && settings->evaluation_episodes == 0)
-                reader_complain(reader, "Evaluation", "StopReturn", "",
-                                "nothing is evaluated: set Episodes= as well");
+        char text[SETTING_TEXT_MAX];
+
+        if (!settings_present(settings, SETTING_Evaluation_StopReturn) || settings->evaluation_episodes > 0)
+                return;
+        setting_print(settings, SETTING_Evaluation_StopReturn, text);
+        reader_complain(reader, "Evaluation", "StopReturn", text,
+                        "nothing is evaluated: set Episodes= as well");
 }
 
 /* Where a distribution puts things must be possible with as many processes as the job has. */
