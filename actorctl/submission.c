@@ -292,7 +292,7 @@ static ExitStatus add_trained(Submission *submission) {
 
         if (strchr(name, '/'))
                 path = path_of(submission, "Scaling.Policy", name);
-        trained = trained_open(path ? path : name, ".", &message);
+        trained = trained_open(path ? path : name, &message);
         if (!trained) {
                 complain("%s", message);
                 return STATUS_USAGE;

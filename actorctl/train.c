@@ -68,6 +68,37 @@ static ExitStatus load_outer(
         return submission_load_text(ret, base, text, NULL);
 }
 
+/* What an inner job cannot be, said of the user's file: the text that is submitted is another one. */
+static ExitStatus check_inner(const Options *options, const Submission *inner) {
+        g_autofree JobSettings *outer = g_new0(JobSettings, 1);
+        g_autofree char *message = NULL;
+
+        if (options->target) {
+                outer->options[0] = (ActordOption){ .key = "Target" };
+                outer->n_options = 1;
+        } else if (!isfinite(minions_target(&inner->settings))) {
+                complain("%s: it is not known what return a run is to reach: name it by --target=RETURN, or by StopReturn= in [Job]",
+                                inner->file_name);
+                return STATUS_USAGE;
+        }
+        if (settings_check_inner(outer, &inner->settings, inner->text, inner->file_name, &message) >= 0)
+                return STATUS_OK;
+        (void) fflush(stdout);
+        fprintf(stderr, "%s\n", message);
+        return STATUS_USAGE;
+}
+
+/* What is trained for hours is not to be lost for want of a place. */
+static ExitStatus check_place(const char *name) {
+        g_autofree char *path = trained_own_path(name);
+        int r = trained_try_write(path);
+
+        if (r < 0)
+                complain("the scheduler could not be written to %s: %s; another directory can be named by XDG_DATA_HOME",
+                                path, g_strerror(-r));
+        return r < 0 ? STATUS_FAILED : STATUS_OK;
+}
+
 /* As much of them as there is room for, and not half a character. */
 static void put_words(char *to, size_t size, const char *words) {
         const char *end;
@@ -141,7 +172,7 @@ static ExitStatus store(const Options *options, const char *name, const void *da
                 complain("the scheduler cannot be written to %s: %s", path, g_strerror(-r));
                 return STATUS_FAILED;
         }
-        trained = trained_open(name, ".", &message);
+        trained = trained_open(name, &message);
         if (!trained) {
                 complain("%s", message);
                 return STATUS_FAILED;
@@ -235,7 +266,7 @@ static ExitStatus begin_with(
 
         if (!options->from)
                 return STATUS_OK;
-        from = trained_open(options->from, ".", &message);
+        from = trained_open(options->from, &message);
         if (!from) {
                 complain("--from=%s: %s", options->from, message);
                 return STATUS_USAGE;
@@ -270,9 +301,13 @@ ExitStatus train(const Options *options, const char *file) {
         follow_prepare();
         status = load_inner(options, file, &inner);
         if (status == STATUS_OK)
+                status = check_inner(options, &inner);
+        if (status == STATUS_OK)
                 status = load_outer(options, file, &inner.settings, &outer);
         if (status == STATUS_OK)
                 status = begin_with(options, &inner.settings, &from, &outer.checkpoint_fd);
+        if (status == STATUS_OK)
+                status = check_place(name);
         outer.with_stderr = true;
         if (status == STATUS_OK)
                 status = run(&(Training){ options, file, name, &inner.settings, from }, &outer);

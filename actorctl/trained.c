@@ -88,7 +88,7 @@ static char *file_of(const char *folder, const char *name) {
         return g_build_filename(folder, file, NULL);
 }
 
-Trained *trained_open(const char *name, const char *directory, char **ret_message) {
+Trained *trained_open(const char *name, char **ret_message) {
         g_autofree char *own = own_folder(), *shared = shared_folder(), *path = NULL, *other = NULL;
         Trained *trained = NULL;
         int r;
@@ -97,10 +97,9 @@ Trained *trained_open(const char *name, const char *directory, char **ret_messag
         g_assert(ret_message);
 
         if (strchr(name, '/')) {
-                path = g_path_is_absolute(name) ? g_strdup(name) : g_build_filename(directory, name, NULL);
-                r = trained_read(name, path, true, &trained, ret_message);
+                r = trained_read(name, name, true, &trained, ret_message);
                 if (r == -ENOENT)
-                        *ret_message = g_strdup_printf("%s: there is no such file", path);
+                        *ret_message = g_strdup_printf("%s: there is no such file", name);
                 return r < 0 ? NULL : trained;
         }
         if (!trained_name_valid(name)) {
@@ -165,13 +164,34 @@ GPtrArray *trained_list(void) {
         return list;
 }
 
-int trained_write(const char *path, const void *data, size_t n) {
+/* A new file beside, which takes the place of the other in the end; *ret_aside: its name. */
+static int open_aside(const char *path, char **ret_aside) {
         g_autofree char *aside = g_strconcat(path, ".XXXXXX", NULL);
-        _cleanup_close_ int fd = g_mkstemp_full(aside, O_RDWR | O_CLOEXEC, 0644);
-        int r;
+        int fd = g_mkstemp_full(aside, O_RDWR | O_CLOEXEC, 0644);
 
         if (fd < 0)
                 return -errno;
+        *ret_aside = g_steal_pointer(&aside);
+        return fd;
+}
+
+int trained_try_write(const char *path) {
+        g_autofree char *aside = NULL;
+        _cleanup_close_ int fd = open_aside(path, &aside);
+
+        if (fd < 0)
+                return fd;
+        (void) unlink(aside);
+        return g_file_test(path, G_FILE_TEST_IS_DIR) ? -EISDIR : 0;
+}
+
+int trained_write(const char *path, const void *data, size_t n) {
+        g_autofree char *aside = NULL;
+        _cleanup_close_ int fd = open_aside(path, &aside);
+        int r;
+
+        if (fd < 0)
+                return fd;
         r = write_full(fd, data, n);
         if (r >= 0 && (fsync(fd) < 0 || rename(aside, path) < 0))
                 r = -errno;

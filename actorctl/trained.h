@@ -22,8 +22,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Trained, trained_free)
 /* Whether a file may have this name: letters, digits, '.', '_' and '-', not beginning with a point. */
 bool trained_name_valid(const char *name);
 
-/* By its name, the user's own first, or by a path, which has a slash; a relative one counts from `directory`. NULL after *ret_message, a sentence (g_free()). */
-Trained *trained_open(const char *name, const char *directory, char **ret_message);
+/* By its name, the user's own first, or by a path, which has a slash. NULL after *ret_message, a sentence (g_free()). */
+Trained *trained_open(const char *name, char **ret_message);
 
 /* Of Trained, by name; a file that is none is left out after a warning. */
 GPtrArray *trained_list(void);
@@ -33,5 +33,7 @@ void trained_print(const Trained *trained, const Options *options);
 
 /* Into a file, which appears whole or not at all. 0, or a negative errno. */
 int trained_write(const char *path, const void *data, size_t n);
+/* Whether that would be possible now; nothing is there afterwards that was not before. */
+int trained_try_write(const char *path);
 /* Where the user's own scheduler of this name lies; its directory is made. g_free(). */
 char *trained_own_path(const char *name);

@@ -118,7 +118,7 @@ static ExitStatus list(const Options *options) {
 
 static ExitStatus show_or_export(const Options *options, const char *name, const char *to) {
         g_autofree char *message = NULL;
-        g_autoptr(Trained) trained = trained_open(name, ".", &message);
+        g_autoptr(Trained) trained = trained_open(name, &message);
         int r;
 
         if (!trained) {

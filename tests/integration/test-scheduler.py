@@ -115,6 +115,26 @@ def refused():
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
 
 
+@story("what a training cannot be is said of the user's file, and before it begins where nothing could be kept")
+def hopeless():
+    foreign = os.path.join(STATE, "foreign.conf")
+    with open(foreign, "w") as f:
+        f.write("# one\n# two\n" + INNER.replace("CartPole-v1", "gym:CartPole-v1"))
+    r = ctl("scheduler", "train", foreign, "--target=1")
+    assert r.status == 2 and "foreign.conf:4: [Job] Environment" in r.err, (r.status, r.err)
+    aimless = os.path.join(STATE, "aimless.conf")
+    with open(aimless, "w") as f:
+        f.write(INNER.replace("CartPole-v1", "Pendulum-v1").replace("StopReturn=400\n", ""))
+    r = ctl("scheduler", "train", aimless)
+    assert r.status == 2 and "--target=" in r.err, (r.status, r.err)
+
+    os.makedirs(os.path.join(OWN, "taken.minions"))
+    r = ctl("scheduler", "train", conf(), "--name=taken")
+    assert r.status == 1 and "taken.minions" in r.err and "job 1" not in r.err, (r.status, r.err)
+    os.rmdir(os.path.join(OWN, "taken.minions"))
+    equal([f for f in os.listdir(OWN) if "taken" in f], [])
+
+
 def decisions(r):
     return [int(d["actors"]) for d in json.load(open(os.path.join(r.state_directory, "decisions.json")))]
 
