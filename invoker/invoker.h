@@ -59,9 +59,9 @@ typedef struct Container {
         uint32_t unread; /* the actor whose last invocation's use was not read yet; ACTOR_NONE */
         uint32_t fault;  /* why it was killed by us; FAULT_NONE: it ends by itself, or nothing was wrong */
         int32_t detail;
-        uint64_t spare_nsec; /* CPU that no record has yet */
-        uint64_t parked_nsec, parked_emulated_nsec; /* since when nobody needs it, and it is billed as idle */
-        bool has_episode; /* that is being evaluated */
+        uint64_t spare_nsec;                        /* CPU that no record has yet */
+        uint64_t parked_nsec, parked_emulated_nsec; /* since when it is billed as idle */
+        bool has_episode;                           /* that is being evaluated */
         uint64_t episode;
         Attempts plays;
 } Container;
@@ -150,7 +150,7 @@ typedef struct Invoker {
         uint64_t checkpoint_round, checkpoint_nsec;
         bool round_open;              /* learned from, and not recorded: an evaluation is waited for */
         uint64_t emulated_round_nsec; /* of that round */
-        uint64_t emulated_nsec;       /* of all rounds of this life that were learned from: what a fleet's clock shows */
+        uint64_t emulated_nsec;       /* of all rounds of this life: what a fleet's clock shows */
         uint64_t n_episodes;
         Evaluation evaluation;
         double *returns; /* [n_episodes] of an evaluation of a job that trains */
@@ -207,7 +207,7 @@ int pool_init(Invoker *i);
 void pool_done(Invoker *i);
 int pool_fork(Invoker *i, Container *c);
 void pool_order(Invoker *i, Container *c, const Order *order);
-void pool_arrange(Invoker *i, uint32_t n_needed); /* parks and thaws those that train */
+void pool_arrange(Invoker *i, uint32_t n_needed);     /* parks and thaws those that train */
 void pool_park(Container *c, uint64_t emulated_nsec); /* since when on the emulated clock */
 void pool_thaw(Invoker *i, Container *c);
 void pool_end(Container *c, uint32_t fault, int32_t detail);
@@ -281,7 +281,7 @@ void report_worker(Invoker *i, Worker *worker, uint32_t index, uint64_t cpu_nsec
 void report_rollout(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
 void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail);
 void report_pool(Invoker *i, Container *c); /* its idle time, and what follows begins anew */
-void report_idle(Invoker *i);                /* the same of all that are parked */
+void report_idle(Invoker *i);               /* the same of all that are parked */
 void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
 void report_learned(Invoker *i); /* every invocation of the round */

@@ -160,10 +160,9 @@ static void test_lives(Fixture *f, const void *text) {
 /* A process that acts has no containers: none start, none are parked. */
 static void test_containers(Fixture *f, const void *text) {
         Record worker = { .kind = RECORD_WORKER, .life = 1, .actor = 1, .metered = { .cpu_nsec = MSEC } };
-        Record pool = { .kind = RECORD_POOL,
-                .life = 1,
-                .actor = 1,
-                .metered = { .emulated_nsec = 50 * MSEC } };
+        Record pool = {
+                .kind = RECORD_POOL, .life = 1, .actor = 1, .metered = { .emulated_nsec = 50 * MSEC }
+        };
         const Usage *fused = &f->estimates.usage[ESTIMATE_FUSED_1];
 
         feed(f, &worker);

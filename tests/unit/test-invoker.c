@@ -352,7 +352,8 @@ static uint64_t idle_nsec(const Job *job) {
 static void test_pool(gconstpointer data) {
         static const struct {
                 const char *keys;
-                unsigned n_cold, n_pool, n_parked, n_idle[2]; /* actors that idle in the second and third round */
+                unsigned n_cold, n_pool, n_parked,
+                                n_idle[2]; /* actors that idle in the second and third round */
         } cases[] = { { "", 4, 3, 3, { 3, 1 } }, { "[Scaling]\nWarmActors=1\n", 4 + 1 + 1, 1, 1, { 1, 0 } },
                 { "[Scaling]\nWarmActors=0\n", 4 + 2 + 1, 0, 0, { 0, 0 } },
                 { "[Job]\nBudget=1\n", 4, 3 + 2 + 1 + 1, 3, { 3, 1 } } };
