@@ -334,6 +334,38 @@ static ExitStatus read_section(const Reader *reader, const char *section) {
                         nearest ? nearest : "", nearest ? "?)" : "");
 }
 
+/* Of a key file's equal sections one is made, and of equal keys the last one counts: two arms would silently be one. */
+static ExitStatus check_repeated(const Reader *reader) {
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_auto(GStrv) lines = g_strsplit(reader->experiment->text, "\n", -1);
+        g_autofree char *section = g_strdup("");
+
+        for (unsigned i = 0; lines[i]; i++) {
+                char *line = g_strstrip(lines[i]), *end = strchr(line, line[0] == '[' ? ']' : '=');
+                bool header = line[0] == '[';
+                g_autofree char *name = NULL;
+                unsigned first;
+
+                if (line[0] == '#' || !end)
+                        continue;
+                *end = '\0';
+                if (header) {
+                        g_free(section);
+                        section = g_strdup(line + 1);
+                }
+                name = g_strconcat(section, "\n", header ? "" : g_strchomp(line), NULL);
+                first = GPOINTER_TO_UINT(g_hash_table_lookup(seen, name));
+                if (first > 0) {
+                        fprintf(stderr, "%s:%u: [%s]%s%s stands in line %u already\n",
+                                        reader->experiment->file_name, i + 1, section, header ? "" : " ",
+                                        header ? "" : line, first);
+                        return STATUS_USAGE;
+                }
+                (void) g_hash_table_insert(seen, g_steal_pointer(&name), GUINT_TO_POINTER(i + 1));
+        }
+        return STATUS_OK;
+}
+
 static ExitStatus find_baseline(const Reader *reader) {
         g_autofree char *name = g_key_file_get_value(reader->file, "Experiment", "Baseline", NULL);
         g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -405,6 +437,7 @@ ExitStatus experiment_parse(const char *file_name, const char *text, Experiment 
                 fprintf(stderr, "%s: %s\n", file_name, error->message);
                 return STATUS_USAGE;
         }
+        status = check_repeated(&reader);
         sections = g_key_file_get_groups(file, NULL);
         for (char **section = sections; *section && status == STATUS_OK; section++)
                 status = read_section(&reader, *section);

@@ -111,10 +111,12 @@ int outcome_write(const Experiment *experiment, const Cell *cell, const char *di
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         g_autoptr(JsonGenerator) generator = json_generator_new();
-        g_autofree char *text = NULL, *name = file_name(cell);
+        g_autofree char *text = NULL, *name = file_name(cell),
+                        *base = g_path_get_basename(experiment->file_name);
         gsize n;
 
         json_object_set_int_member(object, "format", OUTCOME_FORMAT);
+        json_object_set_string_member(object, "experiment", base);
         json_object_set_string_member(object, "cell", cell->name);
         json_object_set_string_member(object, "arm", experiment_arm(experiment, cell->arm)->name);
         json_object_set_object_member(object, "levels", levels_to_json(experiment, cell));
@@ -177,22 +179,39 @@ static Outcome *outcome_from_json(JsonNode *root, const Cell *cell) {
         return g_steal_pointer(&outcome);
 }
 
-bool outcome_read(Cell *cell, const char *directory) {
-        g_autofree char *name = file_name(cell), *path = g_build_filename(directory, name, NULL);
+/* Whose the file is, if it is a cell of another experiment in the same directory: what is redefined is done again, but another one's work is not lost for it. */
+static const char *foreign_owner(JsonNode *root, const char *own) {
+        JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
+        const char *owner =
+                        object ? json_object_get_string_member_with_default(object, "experiment", own) : own;
+
+        return g_strcmp0(owner, own) == 0 ? NULL : owner;
+}
+
+int outcome_read(const Experiment *experiment, Cell *cell, const char *directory) {
+        g_autofree char *name = file_name(cell), *path = g_build_filename(directory, name, NULL),
+                        *base = g_path_get_basename(experiment->file_name);
         g_autoptr(JsonParser) parser = json_parser_new();
         g_autoptr(GError) error = NULL;
+        const char *owner;
         Outcome *outcome;
 
         if (!json_parser_load_from_file(parser, path, &error)) {
                 if (!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
                         complain("the file of cell %s cannot be read, so it is done again: %s", cell->name,
                                         error->message);
-                return false;
+                return 0;
         }
         outcome = outcome_from_json(json_parser_get_root(parser), cell);
+        owner = outcome ? NULL : foreign_owner(json_parser_get_root(parser), base);
+        if (owner) {
+                complain("%s is a cell of %s, which would be lost: name another directory with --output",
+                                path, owner);
+                return -EEXIST;
+        }
         if (!outcome)
-                return false;
+                return 0;
         cell->outcome = outcome;
         cell->state = CELL_DONE;
-        return true;
+        return 1;
 }

@@ -117,8 +117,9 @@ GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);
 
 /* Outcomes: one file a cell in a directory, written whole or not at all. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
-/* Reads a finished cell. false: there is no file, or it is of another definition; what is no cell's file is said. */
-bool outcome_read(Cell *cell, const char *directory);
+/* Reads a finished cell: 1. 0: there is no file, or it is of another definition; what is no cell's file is said. -EEXIST, said as well: the file is
+ * another experiment's. */
+int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 /* A column, n_rounds long; NULL: not measured. */
 const double *series_column(const Series *series, const char *name);

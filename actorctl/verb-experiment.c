@@ -40,11 +40,16 @@ static int prepare_directory(const char *directory) {
         return TAKE_FD(fd);
 }
 
-static void read_outcomes(GPtrArray *cells, const char *directory) {
+static int read_outcomes(const Experiment *experiment, GPtrArray *cells, const char *directory) {
         g_autofree char *path = g_build_filename(directory, "cells", NULL);
 
-        for (guint i = 0; i < cells->len; i++)
-                (void) outcome_read(cells->pdata[i], path);
+        for (guint i = 0; i < cells->len; i++) {
+                int r = outcome_read(experiment, cells->pdata[i], path);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 static ExitStatus print_cells(const Options *options, const GPtrArray *cells) {
@@ -93,7 +98,8 @@ static ExitStatus run(const Options *options, const Experiment *experiment, GPtr
 
         if (lock < 0)
                 return STATUS_FAILED;
-        read_outcomes(cells, directory);
+        if (read_outcomes(experiment, cells, directory) < 0)
+                return STATUS_FAILED;
         status = cells_run(experiment, cells, directory,
                         options->n_jobs > 0 ? options->n_jobs : (uint64_t) MAX(n_cpus, 1), options);
         return write_reports(options, experiment, cells, directory) < 0 ? MAX(status, STATUS_FAILED)
@@ -112,7 +118,8 @@ ExitStatus verb_experiment(const Options *options, char **arguments, size_t n) {
         if (status != STATUS_OK)
                 return status;
         if (options->dry_run) {
-                read_outcomes(cells, directory);
+                if (read_outcomes(experiment, cells, directory) < 0)
+                        return STATUS_FAILED;
                 return print_cells(options, cells);
         }
         return run(options, experiment, cells, directory);

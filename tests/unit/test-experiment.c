@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Experiments without a daemon: the text, the matrix and what a cell is named by, what is measured, the statistics, the pictures. */
+#include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>
@@ -144,6 +145,9 @@ static const Wrong wrongs[] = {
         { HEAD "Baseline=fixd\n[Arm fixed]\n", "*did you mean fixed*" },
         { HEAD "Metric=cots\n[Arm x]\n", "*did you mean cost*" },
         { HEAD "Metric=time_to_target\n[Arm x]\n", "*Target= is missing*" },
+        { HEAD "[Arm x]\n# [Arm x]\n[Set]\n[Arm x]\n", "*x.exp:7: ?Arm x? stands in line 4 already*" },
+        { HEAD "[Arm x]\nA.B=1\n[Arm y]\nA.B=1\n A.B = 2\n",
+                        "*x.exp:8: ?Arm y? A.B stands in line 7 already*" },
         { HEAD "Sed=3\n[Arm x]\n", "*x.exp:4: *did you mean Seeds*" },
         { HEAD "[Arm a.b]\n", "*letters, digits*" },
         { HEAD "[Arm x]\nJob.Seed=3\n", "*Seeds=*" },
@@ -252,12 +256,12 @@ static void test_outcome(void) {
         Cell *cell = cells->pdata[0];
         gsize n;
 
-        g_assert_false(outcome_read(cell, directory));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
         cell->outcome = example_outcome();
         g_assert_cmpint(outcome_write(e, cell, directory), ==, 0);
         outcome_free(cell->outcome);
         cell->outcome = NULL;
-        g_assert_true(outcome_read(cell, directory));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 1);
         g_assert_cmpint(cell->state, ==, CELL_DONE);
         g_assert_cmpuint(cell->outcome->series.n_rounds, ==, 4);
         g_assert_true(isnan(series_column(&cell->outcome->series, "evaluation_mean")[0]));
@@ -268,11 +272,14 @@ static void test_outcome(void) {
         outcome_free(cell->outcome);
         cell->outcome = NULL;
         cell->definition[0] ^= 1;
-        g_assert_false(outcome_read(cell, directory));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
+        g_free(e->file_name);
+        e->file_name = g_strdup("other.exp");
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, -EEXIST);
         cell->definition[0] ^= 1;
         g_assert_true(g_file_get_contents(path, &text, &n, NULL));
         g_assert_true(g_file_set_contents(path, text, (gssize) n / 2, NULL));
-        g_assert_false(outcome_read(cell, directory));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
         g_assert_null(cell->outcome);
 }
 
