@@ -59,12 +59,12 @@ static unsigned screen_columns(const Display *display) {
         return MIN(size.ws_col, 200u);
 }
 
-/* Over the last second or more: rounds come in lumps. */
+/* Over the last second or more, and up to a new step: rounds come in lumps, and one may take longer. */
 static void measure_rate(Display *display, const JobStatus *status, gint64 now) {
         if (display->rate_usec == 0 || status->n_env_steps < display->rate_steps) {
                 display->rate_usec = now;
                 display->rate_steps = status->n_env_steps;
-        } else if (now - display->rate_usec >= RATE_USEC) {
+        } else if (now - display->rate_usec >= RATE_USEC && status->n_env_steps > display->rate_steps) {
                 display->rate = (double) (status->n_env_steps - display->rate_steps) * 1e6 /
                                 (double) (now - display->rate_usec);
                 display->rate_usec = now;

@@ -58,6 +58,8 @@ static int hostile_init(void *instance, const ActordOption *options, uint32_t n_
         Hostile *h = instance;
 
         strncpy(h->how, option_how(options, n_options), sizeof(h->how) - 1);
+        if (strcmp(h->how, "init") == 0)
+                *(volatile int *) 8 = 1;
         return 0;
 }
 
@@ -111,6 +113,10 @@ static int misbehave(const Hostile *h, float *o) {
                 o[2] = 1;
         if (strcmp(h->how, "before") == 0)
                 o[-1] = 1;
+        if (strcmp(h->how, "flood") == 0)
+                memset(o, 1, 10 * sizeof(megabyte));
+        if (strcmp(h->how, "slow") == 0)
+                (void) usleep(1200000);
         if (strcmp(h->how, "static") == 0)
                 o[1] = (float) (n_steps_ever++ % 7);
         if (strcmp(h->how, "rows") == 0)

@@ -170,6 +170,19 @@ def live():
     assert "100%" in lines[-1], lines[-1]
 
 
+@story("a rate is that of rounds, however long they take")
+def slow():
+    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "slow.conf")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
+                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
+    with open(conf, "w") as f:
+        f.write(f"[Job]\nEnvironment={so}\nStopSteps=192\n[Scaling]\nActors=1\n[Actor]\nRolloutSteps=64\n[Environment]\nHow=slow\n")
+    t = Terminal("run", conf)
+    equal(t.status(), 0, "status: " + t.seen.decode(errors="replace")[-800:])
+    rates = {int(x) for x in re.findall(r", (\d+)/s", t.seen.decode())}
+    assert rates and all(0 < x < 100 for x in rates), rates
+
+
 @story("what an environment writes changes no title, clears no screen and ends before it fills it, and the job goes on")
 def hostile_words():
     so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "hostile.conf")
