@@ -2,6 +2,7 @@
 /* Everything about a job file that needs the user: reading it, opening what it names, saying what is wrong with it. */
 #include "actorctl/submission.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -113,6 +114,12 @@ static char *missing(const Submission *submission, const char *what, const char 
         return g_strdup_printf("%s: %s: %s; name it by --set %s=%s", what, path, reason, key, example);
 }
 
+static bool is_elf(int fd) {
+        char magic[SELFMAG];
+
+        return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 static ExitStatus open_environment(Submission *submission) {
         g_autofree char *path = NULL, *reason = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -130,6 +137,9 @@ static ExitStatus open_environment(Submission *submission) {
                                 "./FILE.so");
         else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 reason = g_strdup("the plugin is not a regular file");
+        else if (!is_elf(fd))
+                reason = g_strdup(
+                                "the plugin is no shared library: examples/env-template/Makefile compiles one");
         if (reason) {
                 submission_complain_environment(submission, reason);
                 return STATUS_USAGE;

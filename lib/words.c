@@ -143,6 +143,12 @@ static const char *load_word(int error) {
         return strerrordesc_np(error);
 }
 
+/* Environments and we alike say EPROTO of an environment that is not as it said. */
+static const char *environment_word(int error) {
+        return error == EPROTO ? "it breaks a rule of actord/env.h, and `actorctl env check` says which"
+                               : strerrordesc_np(error);
+}
+
 /* What a number means to people: the signal's name, the step's word, the error's description. */
 static const char *detail_word(uint32_t fault, int detail) {
         switch (fault) {
@@ -151,7 +157,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         case FAULT_SANDBOX: return detail >= 0 ? sandbox_step_to_string((uint32_t) detail) : NULL;
         case FAULT_SPEC: return spec_field_to_string(detail);
         case FAULT_LOAD: return load_word(detail < 0 && detail > -4096 ? -detail : detail);
-        case FAULT_ENVIRONMENT:
+        case FAULT_ENVIRONMENT: return environment_word(detail < 0 && detail > -4096 ? -detail : detail);
         case FAULT_CHECKPOINT:
         case FAULT_INTERNAL: return strerrordesc_np(detail < 0 && detail > -4096 ? -detail : detail);
         }

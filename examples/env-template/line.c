@@ -18,6 +18,7 @@
  *   - a snapshot holds all that the next step depends on. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,12 @@ typedef struct Line {
         double slip;
 } Line;
 
+/* What is written to stderr reaches whoever submitted the job. */
+static int refuse(const ActordOption *option, const char *reason) {
+        fprintf(stderr, "%s=%s: %s\n", option->key, option->value, reason);
+        return -EINVAL;
+}
+
 /* Options are the rows of the job's [Environment] section, as text. Refuse what you do not know: a
  * misspelt key that is ignored is a wasted experiment. */
 static int parse(const ActordOption *options, uint32_t n_options, Line *ret) {
@@ -47,15 +54,15 @@ static int parse(const ActordOption *options, uint32_t n_options, Line *ret) {
                         long n = strtol(option->value, &end, 10);
 
                         if (end == option->value || *end || n < 3 || n > SQUARES_MAX)
-                                return -EINVAL;
+                                return refuse(option, "it must be a whole number from 3 to 1000");
                         ret->n_squares = (int32_t) n;
                 } else if (strcmp(option->key, "Slip") == 0) {
                         ret->slip = strtod(option->value, &end);
 
                         if (end == option->value || *end || !(ret->slip >= 0 && ret->slip <= 1))
-                                return -EINVAL;
+                                return refuse(option, "it must be a number from 0 to 1");
                 } else
-                        return -EINVAL;
+                        return refuse(option, "the line takes Squares and Slip");
         }
         return 0;
 }

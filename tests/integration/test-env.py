@@ -34,6 +34,8 @@ def points(*words):
 @story("a good plugin keeps every point, and so do environments of ours")
 def good():
     line = build("examples/env-template/line.c", "line.so")
+    r = ctl("env", "show", line, "--set", "Squares=x")
+    assert r.status == 2 and "Squares=x: it must be a whole number from 3 to 1000" in r.err, r.err
     for words in [line], [line, "--set", "Squares=50"], ["CartPole-v1"], ["Pendulum-v1"]:
         broken, status = points(*words)
         equal((broken, status), ({}, 0), f"{words}")
@@ -96,6 +98,8 @@ def unusable():
         assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)
         assert "not ok 1" in r.out and "not ok 2" in r.out, r.out
     equal(ctl("env", "show", os.path.join(STATE, "absent.so")).status, 2, "a file that is not there")
+    r = ctl("env", "check", os.path.join(ROOT, "examples", "env-template", "line.c"))
+    assert r.status == 2 and "line.c: the plugin is no shared library" in r.err and not r.out, (r.status, r.out, r.err)
 
 
 @story("a rollout that is given its own first state and its own actions back repeats itself, digit for digit")

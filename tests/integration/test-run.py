@@ -252,7 +252,8 @@ def hostile_environments():
     ok = run(conf)
     equal(ok.state, "finished", "states")
     for how, word in [("crash", "signal"), ("hang", "TimeoutSec"), ("nan", "not finite"), ("range", "range"), ("fork", "forbids"),
-                      ("file", "environment"), ("paid", "reward that is not finite or out of range"), ("exit", "status"), ("abort", "SIGABRT"), ("error", "environment")]:
+                      ("file", "environment"), ("paid", "reward that is not finite or out of range"), ("exit", "status"), ("abort", "SIGABRT"), ("error", "environment"),
+                      ("flood", "killed by signal"), ("cut", "breaks a rule of actord/env.h")]:
         r = run(conf, f"Environment.How={how}", ok=False)
         equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
         assert word in r.json["fault"], (how, r.json["fault"])
@@ -260,7 +261,7 @@ def hostile_environments():
         if how == "crash":
             told = ctl("run", conf, "--set", "Environment.How=crash")
             assert told.out.count(r.json["fault"]) == 0 and told.err.count(r.json["fault"]) == 1, (told.out, told.err)
-    for how, word in [("spec", "observation"), ("load", "load")]:
+    for how, word in [("spec", "observation"), ("load", "load"), ("init", "killed by signal 11")]:
         r = run(conf, f"Environment.How={how}", ok=False)
         assert r.status in (1, 2) and word in r.err, (how, r.status, r.err)
 
