@@ -125,6 +125,17 @@ char *format_money(double amount, const char *currency, char ret[48]) {
         return ret;
 }
 
+char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]) {
+        if (status->n_evaluation_episodes == 1)
+                snprintf(ret, EVALUATION_TEXT_MAX, "%.2f (1 episode)", status->evaluation_mean);
+        else
+                snprintf(ret, EVALUATION_TEXT_MAX,
+                                "%.2f (mean of %" G_GUINT64_FORMAT " episodes; deviation %.2f)",
+                                status->evaluation_mean, status->n_evaluation_episodes,
+                                status->evaluation_deviation);
+        return ret;
+}
+
 static bool has_failed(const JobStatus *status) {
         return strcmp(status->result, "failed") == 0;
 }
@@ -135,7 +146,7 @@ void job_result_complain(const JobStatus *status) {
 }
 
 void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options) {
-        char steps[32], episodes[32], wall[32], emulated[32];
+        char steps[32], episodes[32], wall[32], emulated[32], evaluation[EVALUATION_TEXT_MAX];
 
         printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes\n", status->environment,
                         status->result, format_count(status->n_env_steps, steps), status->round,
@@ -152,9 +163,7 @@ void job_result_print(const JobStatus *status, const JobBill *bill, const Option
         if (isfinite(status->return_mean))
                 printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);
         if (status->n_evaluation_episodes > 0)
-                printf("evaluation    %.2f (mean of %" G_GUINT64_FORMAT " episodes; deviation %.2f)\n",
-                                status->evaluation_mean, status->n_evaluation_episodes,
-                                status->evaluation_deviation);
+                printf("evaluation    %s\n", format_evaluation(status, evaluation));
         if (status->target_reached)
                 printf("target        reached at %s steps, after %s\n",
                                 format_count(status->target_env_steps, steps),

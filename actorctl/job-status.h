@@ -94,5 +94,8 @@ void job_result_complain(const JobStatus *status);
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
 char *format_duration(uint64_t nsec, char ret[32]);
 char *format_count(uint64_t n, char ret[32]);
+/* "476.60 (mean of 100 episodes; deviation 32.10)". */
+#define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its point */
+char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]);
 /* "0.000123 USD": as many digits as tell something. */
 char *format_money(double amount, const char *currency, char ret[48]);

@@ -47,18 +47,18 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         JsonArray *returns = json_array_new(), *steps = json_array_new();
-        double sum = 0;
+        double mean = 0; /* by the recurrence of whoever reports an evaluation: equal to the last digit */
 
         for (guint i = 0; i < play->episodes->len; i++) {
                 const TrialEpisode *episode = &g_array_index(play->episodes, TrialEpisode, i);
 
-                sum += episode->episode_return;
+                mean += (episode->episode_return - mean) / (i + 1);
                 json_array_add_element(returns, json_real(episode->episode_return));
                 json_array_add_element(steps, json_unsigned(episode->n_steps));
         }
         json_object_set_string_member(object, "environment", play->environment);
         json_object_set_member(object, "episodes", json_unsigned(play->episodes->len));
-        json_object_set_member(object, "return_mean", json_real(sum / play->episodes->len));
+        json_object_set_member(object, "return_mean", json_real(mean));
         json_object_set_array_member(object, "returns", returns);
         json_object_set_array_member(object, "steps", steps);
         json_object_set_string_member(object, "file", facts->path);

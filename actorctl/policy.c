@@ -56,19 +56,19 @@ static int read_scale(int fd, const char *name, uint32_t n, double *ret, char **
 
 /* As learner/checkpoint.c names them. */
 static int read_layer(int fd, const char *name, const Layer *layer, float *parameters, char **ret_message) {
-        bool dense = layer->kind == LAYER_DENSE;
+        bool alone = layer->kind == LAYER_PARAMETER;
         char tensor[64];
         int r = 0;
 
-        if (dense) {
+        if (!alone) {
                 (void) snprintf(tensor, sizeof(tensor), "%s.weight", layer->name);
-                r = checkpoint_floats(fd, name, tensor, (size_t) layer->n_in * layer->n_out,
+                r = checkpoint_floats(fd, name, tensor, (size_t) layer->n_units * layer->n_reads,
                                 parameters + layer->weight_at, ret_message);
         }
         if (r < 0)
                 return r;
-        (void) snprintf(tensor, sizeof(tensor), dense ? "%s.bias" : "%s", layer->name);
-        return checkpoint_floats(fd, name, tensor, layer->n_out, parameters + layer->bias_at, ret_message);
+        (void) snprintf(tensor, sizeof(tensor), alone ? "%s" : "%s.bias", layer->name);
+        return checkpoint_floats(fd, name, tensor, layer->n_units, parameters + layer->bias_at, ret_message);
 }
 
 int policy_read(int fd, const char *name, const JobSettings *settings, const ActordEnvSpec *spec,

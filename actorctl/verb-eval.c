@@ -16,6 +16,8 @@
 #include "lib/cleanup.h"
 
 static void print(const Options *options, const JobStatus *job) {
+        char evaluation[EVALUATION_TEXT_MAX];
+
         if (options->json != JSON_OFF) {
                 JsonObject *object = json_object_new();
                 g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
@@ -30,9 +32,7 @@ static void print(const Options *options, const JobStatus *job) {
                 json_object_unref(object);
                 return;
         }
-        printf("%s: mean return %.2f, deviation %.2f, over %" G_GUINT64_FORMAT " episodes\n",
-                        job->environment, job->evaluation_mean, job->evaluation_deviation,
-                        job->n_evaluation_episodes);
+        printf("%s: return %s\n", job->environment, format_evaluation(job, evaluation));
 }
 
 static ExitStatus play(Connection *connection, const Options *options, const Submission *submission) {

@@ -47,6 +47,7 @@ static void print_place(const JobStatus *job) {
 
 static void print_progress(const JobStatus *job) {
         char steps[32], most[32], episodes[32], wall[32], emulated[32], paper[48], full[48];
+        char evaluation[EVALUATION_TEXT_MAX];
 
         row("steps", "%s of %s, in %" G_GUINT64_FORMAT " rounds", format_count(job->n_env_steps, steps),
                         format_count(job->stop_steps, most), job->round);
@@ -54,8 +55,7 @@ static void print_progress(const JobStatus *job) {
         if (isfinite(job->return_mean))
                 row("return", "%.2f (mean of the last 100 episodes)", job->return_mean);
         if (job->n_evaluation_episodes > 0)
-                row("evaluation", "%.2f (mean of %" G_GUINT64_FORMAT " episodes; deviation %.2f)",
-                                job->evaluation_mean, job->n_evaluation_episodes, job->evaluation_deviation);
+                row("evaluation", "%s", format_evaluation(job, evaluation));
         row("actors", "%u of %u", job->n_actors, job->n_actors_max);
         row("invocations",
                         "%" G_GUINT64_FORMAT " (%" G_GUINT64_FORMAT " cold, %" G_GUINT64_FORMAT

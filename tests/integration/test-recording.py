@@ -37,20 +37,22 @@ def build(source, name):
 
 @story("what is recorded is what an evaluation plays: equal returns to the last digit, modes or samples, scaled observations or raw ones")
 def same_episodes():
-    for example, sets in ("cartpole", ["Learner.NormalizeObservations=yes"]), ("pendulum", []), ("cartpole-dqn", []):
+    for example, sets in ("cartpole", ["Learner.NormalizeObservations=yes"]), ("pendulum", []), ("cartpole-dqn", []), ("catch", []):
         checkpoint = trained(example, *sets)
         for how in [], ["--set", "Evaluation.Stochastic=yes", "--seed", "9"]:
             played = eval_json(checkpoint, "--episodes=3", *how)
             seen = eval_json(checkpoint, "--episodes=3", "--gif", at("a.gif"), *how)
             equal((seen.return_mean, seen.episodes), (played.return_mean, 3), f"{example} {how}")
-            assert len(set(seen.returns)) > 1 or example == "cartpole-dqn", seen.returns
-            # CartPole shows 50 pictures a second and Pendulum 20, which is each of their states.
+            assert len(set(seen.returns)) > 1 or example in ("cartpole-dqn", "catch"), seen.returns
+            # CartPole shows 50 pictures a second, Pendulum 20 and Catch 5, which is each of their states.
             equal(seen.pictures, sum(seen.steps) + 3, "pictures")
 
 
 @story("a GIF, a directory of PNGs, a video: whole files in their formats, one episode unless more are asked for")
 def formats():
     checkpoint = trained("cartpole")
+    r = ctl("eval", checkpoint, "--episodes=1")
+    assert "(1 episode)" in r.out and "nan" not in r.out, r.out
     seen = eval_json(checkpoint, "--gif", at("b.gif"))
     with open(at("b.gif"), "rb") as f:
         data = f.read()
