@@ -8,6 +8,7 @@ For each, the mean over storms of what an episode costs (the return without its 
 bootstrap intervals (10,000 resamples); of the policies the costs are averaged over seeds first, storm by storm. Then the differences to
 both controllers, storm by storm: negative is better."""
 import json, os, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "experiments"))
@@ -42,8 +43,9 @@ def show(name, values):
 
 def main(task, venv, *checkpoints):
     storms = range(1, N_STORMS + 1)
-    costs = {controller: [controlled(task, venv, controller, k) for k in storms] for controller in ("passive", "rules")}
-    seeds = [[learned(task, venv, checkpoint, k) for k in storms] for checkpoint in checkpoints]
+    with ThreadPoolExecutor(2 * os.cpu_count()) as pool:
+        costs = {controller: list(pool.map(lambda k, c=controller: controlled(task, venv, c, k), storms)) for controller in ("passive", "rules")}
+        seeds = [list(pool.map(lambda k, c=checkpoint: learned(task, venv, c, k), storms)) for checkpoint in checkpoints]
     for seed, values in enumerate(seeds, 1):
         costs[f"policy {seed}"] = values
     if seeds:
