@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Our environments beside EnvPool's and Gymnasium's, on two cores, under random actions, in turns.
 
-vector.py [--rounds=N] [ID...], from a virtual environment that has them. Ours: two sandboxes at a time, an environment in each. EnvPool: 64
+vector.py [--rounds=N] [ID...], from a virtual environment that has them. Ours: two sandboxes at a time, an environment in each; on the
+default engine, and on the release of MuJoCo that Gymnasium has, where it is built in. EnvPool: 64
 environments on two threads. Gymnasium: AsyncVectorEnv with two processes; and one environment, times two, which is what two processes would
 reach that never waited for each other. Resets of ended episodes are included, actions are drawn before. Figures are thousands of steps per two CPU
 seconds, medians of the rounds; what the clock on the wall says of others stands in brackets: on a quiet machine it differs by what they
-wait. Never fails."""
-import json, os, resource, statistics, subprocess, sys, time
+wait. The quotients are of the same MuJoCo where there is one. Never fails."""
+import importlib.metadata, json, os, resource, statistics, subprocess, sys, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("ACTORD_BUILD") or os.path.join(ROOT, os.environ.get("B", "build"))
@@ -41,10 +42,17 @@ def actions_of(space, n):
     return [rng.uniform(space.low, space.high, (n, *space.shape)).astype(space.dtype) for _ in range(BATCHES)]
 
 
-def run_ours(name):
-    command = [os.path.join(BUILD, "actorctl"), "env", "bench", name, "--json=short"]
+def run_ours(name, *sets):
+    command = [os.path.join(BUILD, "actorctl"), "env", "bench", name, "--json=short", *sets]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(WORKERS)]
     return [sum(json.loads(p.communicate()[0])["inside_steps_per_s"] for p in running)]
+
+
+def run_ours_same(name):
+    release = importlib.metadata.version("mujoco")
+    if not os.path.exists(os.path.join(BUILD, f"env-mujoco-{release}.so")):
+        sys.exit("not built with MUJOCO=")
+    return run_ours(name, "--set", "Engine=" + release)
 
 
 def run_envpool(name):
@@ -74,7 +82,7 @@ def run_single(name):
     return per_cpu, wall * WORKERS
 
 
-COLUMNS = {"ours": run_ours, "EnvPool": run_envpool, "AsyncVectorEnv": run_vector, "2 x Gymnasium": run_single}
+COLUMNS = {"ours": run_ours, "ours, same MuJoCo": run_ours_same, "EnvPool": run_envpool, "AsyncVectorEnv": run_vector, "2 x Gymnasium": run_single}
 
 
 def turn(column, name):
@@ -106,7 +114,8 @@ def main():
             for column in COLUMNS:
                 turns[column].append(turn(column, name))
         middle = {c: statistics.median(t[0] for t in turns[c] if t) if any(turns[c]) else float("nan") for c in COLUMNS}
-        times = [middle["ours"] / middle["EnvPool"], middle["ours"] / max(middle["AsyncVectorEnv"], middle["2 x Gymnasium"])]
+        ours = middle["ours, same MuJoCo"] if turns["ours, same MuJoCo"][0] else middle["ours"]
+        times = [ours / middle["EnvPool"], ours / max(middle["AsyncVectorEnv"], middle["2 x Gymnasium"])]
         print(f"| {name} | " + " | ".join(cell(turns[c]) for c in COLUMNS) + " | " + " | ".join(f"{t:.1f}" for t in times) + " |", flush=True)
 
 

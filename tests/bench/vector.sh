@@ -13,4 +13,6 @@ fi
 }
 "$venv/bin/python" -c 'import envpool' 2>/dev/null || "$venv/bin/pip" install -q envpool ||
         echo "EnvPool has no wheel for this Python: its column stays empty"
+mujoco=$("$venv/bin/python" -c 'import os, mujoco; print(os.path.dirname(mujoco.__file__))')
+make -s -C "$here/../.." MUJOCO="$mujoco" all || echo "our tasks on Gymnasium's MuJoCo were not built: their column stays empty"
 exec "$venv/bin/python" "$here/vector.py" "$@"
