@@ -50,7 +50,7 @@ static Fused *training_new(const JobSettings *settings) {
                 g_assert_cmpint(sibling_directory(directory), >=, 0);
                 module = directory;
         }
-        if (environment_load(settings->environment, module, &env) < 0)
+        if (environment_load_for(settings, module, &env) < 0)
                 g_error("%s does not load", settings->environment);
         g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
         return fused;
