@@ -112,6 +112,18 @@ def run(example, *sets, seed=None, during=None, timeout=120, before=(), ok=True)
     return r
 
 
+def shared_library(source, *flags, name=None):
+    """Of an environment's source file, which the tree has at `source`; kept for the test's other stories."""
+    path = os.path.join(STATE, name or os.path.basename(source)[:-2] + ".so")
+    if not os.path.exists(path):
+        subprocess.run(["cc", "-std=gnu17", "-O1", "-fPIC", "-shared", *flags, "-I", os.path.join(ROOT, "include"),
+                        "-o", path, os.path.join(ROOT, source), "-lm"], check=True)
+    return path
+
+
+HOSTILE = "tests/integration/hostile-env.c"
+
+
 def processes():
     """{pid: (parent, comm)} of everything that lives."""
     found = {}

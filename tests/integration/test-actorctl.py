@@ -3,7 +3,7 @@
 """actorctl as people and scripts meet it: help, refusals, listings, a terminal."""
 import fcntl, glob, json, os, pty, re, select, signal, struct, subprocess, termios, time
 import xml.etree.ElementTree as ElementTree
-from story import CTL, EXAMPLES, ROOT, STATE, Skip, ctl, environment, equal, run, story, tell
+from story import CTL, EXAMPLES, HOSTILE, ROOT, STATE, Skip, ctl, environment, equal, run, shared_library, story, tell
 
 VERBS = re.findall(r'\{ VERB_\w+, "(\w+)"', open(os.path.join(ROOT, "actorctl", "main.c")).read())
 LISTINGS = [["env", "list"], ["env", "show", "CartPole-v1"], ["price", "list"], ["price", "show", "local"],
@@ -170,28 +170,26 @@ def live():
     assert "100%" in lines[-1], lines[-1]
 
 
-@story("a rate is that of rounds, however long they take")
-def slow():
-    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "slow.conf")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
-                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
+def hostile(how, n_steps):
+    """The job file of a hostile environment, and the terminal in which it ended."""
+    so, conf = shared_library(HOSTILE), os.path.join(STATE, how + ".conf")
     with open(conf, "w") as f:
-        f.write(f"[Job]\nEnvironment={so}\nStopSteps=192\n[Scaling]\nActors=1\n[Actor]\nRolloutSteps=64\n[Environment]\nHow=slow\n")
+        f.write(f"[Job]\nEnvironment={so}\nStopSteps={n_steps}\n[Scaling]\nActors=1\n[Actor]\nRolloutSteps=64\n[Environment]\nHow={how}\n")
     t = Terminal("run", conf)
     equal(t.status(), 0, "status: " + t.seen.decode(errors="replace")[-800:])
+    return conf, t
+
+
+@story("a rate is that of rounds, however long they take")
+def slow():
+    _, t = hostile("slow", 192)
     rates = {int(x) for x in re.findall(r", (\d+)/s", t.seen.decode())}
     assert rates and all(0 < x < 100 for x in rates), rates
 
 
 @story("what an environment writes changes no title, clears no screen and ends before it fills it, and the job goes on")
 def hostile_words():
-    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "hostile.conf")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
-                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
-    with open(conf, "w") as f:
-        f.write(f"[Job]\nEnvironment={so}\nStopSteps=2000\n[Scaling]\nActors=1\n[Actor]\nRolloutSteps=64\n[Environment]\nHow=talk\n")
-    t = Terminal("run", conf)
-    equal(t.status(), 0, "status: " + t.seen.decode(errors="replace")[-800:])
+    conf, t = hostile("talk", 2000)
     text = t.seen.decode()
     assert r"\x1b]0;taken over\x07\x1b[2J" in text and "the last word" in text and "lines of the environment's are left out" in text, text[-3000:]
     assert "\033]" not in text and "\033[2J" not in text and len(text) < 200000, len(text)

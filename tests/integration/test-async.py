@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Rounds that overlap: whoever is ready is learned from. By the model's costs even that is the same in each run, whatever happens to the processes;
 by metered ones it is written down, and can be repeated."""
-import shutil, subprocess
+import shutil
 from bus import *
 
 SETS = ("Distribution.Policy=async", "Scaling.Actors=4", "Job.StopReturn=")
@@ -160,9 +160,7 @@ def on_the_bus():
 
 @story("an environment that hangs, dies or lies fails the job with its reason, whatever the learner does meanwhile")
 def hostile():
-    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "hostile.conf")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
-                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
+    so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")
     open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=2000\nAlgorithm=impala\n[Distribution]\nPolicy=async\n[Scaling]\nActors=3\n"
                           "[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n")
     equal(run(conf).state, "finished", "state")

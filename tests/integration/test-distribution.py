@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where fragments run is nobody's business but the clock's: every distribution ends with the same policy, whatever happens to its processes."""
-import os, re, subprocess, time
+import os, re, time
 from distributing import *
 
 SERVED = ("single-learner-fine", "environments", "central x 2")
@@ -166,9 +166,7 @@ def killed_learner():
 
 @story("an environment that hangs, dies or lies fails its own invocation while the learner acts for it, and the job with a reason")
 def hostile():
-    so, conf = os.path.join(STATE, "hostile.so"), os.path.join(STATE, "hostile.conf")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so,
-                    os.path.join(ROOT, "tests", "integration", "hostile-env.c"), "-lm"], check=True)
+    so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")
     open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=1000\n[Scaling]\nActors=2\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n"
                           "[Learner]\nMinibatchSize=32\nEpochs=1\n")
     want = run(conf).policy_sha256

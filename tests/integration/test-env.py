@@ -2,19 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Environments without a job: what an author is told about a plugin, and rollouts that others can be held against."""
 import json, os, re, subprocess
-from story import ROOT, STATE, ctl, equal, story, tell
-
-
-def build(source, name, *flags):
-    path = os.path.join(STATE, name)
-    subprocess.run(["gcc", "-std=gnu17", "-O1", "-fPIC", "-shared", *flags, "-I", os.path.join(ROOT, "include"),
-                    "-o", path, os.path.join(ROOT, source), "-lm"], check=True)
-    return path
-
-
-def hostile():
-    path = os.path.join(STATE, "hostile.so")
-    return path if os.path.exists(path) else build("tests/integration/hostile-env.c", "hostile.so")
+from story import HOSTILE, ROOT, STATE, ctl, equal, shared_library, story, tell
 
 
 def lines(r):
@@ -33,7 +21,7 @@ def points(*words):
 
 @story("a good plugin keeps every point, and so do environments of ours")
 def good():
-    line = build("examples/env-template/line.c", "line.so")
+    line = shared_library("examples/env-template/line.c")
     r = ctl("env", "show", line, "--set", "Squares=x")
     assert r.status == 2 and "Squares=x: it must be a whole number from 3 to 1000" in r.err, r.err
     for words in [line], [line, "--set", "Squares=50"], ["CartPole-v1"], ["Pendulum-v1"]:
@@ -65,7 +53,7 @@ def misbehaviour():
                                 ("error", "outside its memory", r"error 5"),
                                 ("fork", "outside its memory", r"sandbox forbids"),
                                 ("file", "outside its memory", r"error 2|error 13")]:
-        broken, status = points(hostile(), "--set", "How=" + how)
+        broken, status = points(shared_library(HOSTILE), "--set", "How=" + how)
         found = [f for p, f in broken.items() if point in p]
         assert found and re.search(finding, found[0]), (how, broken)
         equal(status, 1, f"status of {how}")
@@ -74,11 +62,11 @@ def misbehaviour():
 
 @story("what never returns is ended after its time, and nothing is tried after it")
 def hang():
-    broken, status = points(hostile(), "--set", "How=hang", "--set", "Actor.TimeoutSec=1")
+    broken, status = points(shared_library(HOSTILE), "--set", "How=hang", "--set", "Actor.TimeoutSec=1")
     assert status == 1 and any("did not answer" in f for f in broken.values()), broken
     assert any("not tried" in f for f in broken.values()), broken
     for words in ["check"], ["show"], ["rollout"]:
-        r = ctl("env", *words, hostile(), "--set", "How=stall", "--set", "Actor.TimeoutSec=1", timeout=20)
+        r = ctl("env", *words, shared_library(HOSTILE), "--set", "How=stall", "--set", "Actor.TimeoutSec=1", timeout=20)
         assert r.status != 0 and "did not answer" in r.err + r.out, (words, r.out, r.err)
 
 
@@ -88,12 +76,12 @@ def unusable():
     os.makedirs(older)
     with open(os.path.join(ROOT, "include", "actord", "env.h")) as f, open(os.path.join(older, "env.h"), "w") as g:
         g.write(f.read().replace("#define ACTORD_ENV_ABI 1u", "#define ACTORD_ENV_ABI 99u"))
-    other = build("tests/integration/hostile-env.c", "other.so", "-I", os.path.dirname(older))
+    other = shared_library(HOSTILE, "-I", os.path.dirname(older), name="other.so")
     empty = os.path.join(STATE, "empty.so")
     subprocess.run(["gcc", "-shared", "-o", empty, "-x", "c", "/dev/null"], check=True)
-    cut = build("tests/integration/hostile-env.c", "cut.so", "-DTABLE_BYTES=8")
-    for words, want in [([cut], "lacks a function"), ([hostile(), "--set", "How=spec"], "impossible"), ([hostile(), "--set", "How=load"], "could not load"),
-                        ([hostile(), "--set", "How=loader"], "signal 6"), ([empty], "actord_env"), ([other], "ABI 99")]:
+    cut = shared_library(HOSTILE, "-DTABLE_BYTES=8", name="cut.so")
+    for words, want in [([cut], "lacks a function"), ([shared_library(HOSTILE), "--set", "How=spec"], "impossible"), ([shared_library(HOSTILE), "--set", "How=load"], "could not load"),
+                        ([shared_library(HOSTILE), "--set", "How=loader"], "signal 6"), ([empty], "actord_env"), ([other], "ABI 99")]:
         r = ctl("env", "check", *words)
         assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)
         assert "not ok 1" in r.out and "not ok 2" in r.out, r.out
@@ -168,7 +156,7 @@ def wrong_input():
     assert r.status == 2 and "is 1" in r.err, r.err
     r = ctl("env", "rollout", "CartPole-v1", "--actions", file("1\n7\n"))
     assert r.status == 2 and "action 1" in r.err and len(r.out.splitlines()) == 2, (r.out, r.err)
-    r = ctl("env", "rollout", hostile(), "--state", file("[1]"))
+    r = ctl("env", "rollout", shared_library(HOSTILE), "--state", file("[1]"))
     assert r.status == 2 and "no physical state" in r.err, r.err
 
 
@@ -177,7 +165,7 @@ EXAMPLE = os.path.join(ROOT, "examples", "cartpole.conf")
 
 @story("a rollout that dies says so after the lines that came before")
 def dies():
-    r = ctl("env", "rollout", hostile(), "--set", "How=crash")
+    r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=crash")
     rows = [json.loads(line) for line in r.out.splitlines()]
     equal((r.status, rows[-1]["step"]), (1, 18), r.err)
     assert "signal 11" in r.err, r.err
@@ -185,23 +173,23 @@ def dies():
 
 @story("what an environment writes arrives as letters, its first and last lines and ours; a file gets all of it")
 def talks():
-    r = ctl("env", "rollout", hostile(), "--set", "How=talk")
+    r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=talk")
     lines = r.err.splitlines()
     equal((r.status, lines[0]), (0, r"\x1b]0;taken over\x07\x1b[2J"), "status and first line")
     equal(lines[1], "x" * 1024 + " [and 1047552 bytes]", "the line of a megabyte")
     assert len(lines) < 430 and "79583 lines of the environment's are left out" in r.err, (len(lines), lines[-22:])
     equal((lines[-1], "actord-learner: a sentence that counts" in lines), ("the last word", True), "the end")
     path = os.path.join(STATE, "words")
-    r = ctl("env", "rollout", hostile(), "--set", "How=talk", before=("sh", "-c", f'exec "$@" 2>{path}', "sh"))
+    r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=talk", before=("sh", "-c", f'exec "$@" 2>{path}', "sh"))
     written = open(path).read()
     equal((r.status, len(written.splitlines()), "\033" in written), (0, 80004, False), "a file: status, lines, escape sequences")
-    r = ctl("env", "rollout", hostile(), "--set", "How=talk", before=("sh", "-c", 'exec "$@" 2>&-', "sh"))
+    r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=talk", before=("sh", "-c", 'exec "$@" 2>&-', "sh"))
     equal((r.status, len(r.out.splitlines()) > 20), (0, True), "a closed descriptor")
 
 
 @story("records that a plugin forges are nonsense to their reader, and no harm")
 def forges():
-    r = ctl("env", "rollout", hostile(), "--set", "How=rows", timeout=20)
+    r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=rows", timeout=20)
     assert r.status == 1 and "answered nonsense" in r.err, (r.status, r.err)
     equal(json.loads(r.out.splitlines()[-1])["step"], 18, "the last row before")
 
@@ -210,7 +198,7 @@ def forges():
 def bench():
     r = ctl("env", "bench", "CartPole-v1", "--steps", "20000", "--json")
     assert r.inside_steps_per_s > 1e5 and r.outside_steps_per_s > 1e5 and r.share_lost < 0.9, r.json
-    r = ctl("env", "bench", hostile(), "--steps", "20000", "--json")
+    r = ctl("env", "bench", shared_library(HOSTILE), "--steps", "20000", "--json")
     assert r.inside_steps_per_s > 1e4 and r.outside_steps_per_s is None and r.share_lost is None, r.json
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Recordings: the episodes that an evaluation plays, as pictures; and nothing left behind where there can be none."""
-import glob, os, shutil, struct, subprocess
-from story import ROOT, STATE, ctl, equal, run, story, tell
+import glob, os, shutil, struct
+from story import HOSTILE, STATE, ctl, equal, run, shared_library, story, tell
 
 kept = {}
 
@@ -27,12 +27,6 @@ def eval_json(*words, **kw):
 
 def nothing_but(before):
     equal(set(os.listdir(STATE)) - {"actord"}, before - {"actord"}, "files left")
-
-
-def build(source, name):
-    subprocess.run(["gcc", "-std=gnu17", "-O1", "-fPIC", "-shared", "-I", os.path.join(ROOT, "include"), "-o", at(name),
-                    os.path.join(ROOT, source), "-lm"], check=True)
-    return at(name)
 
 
 @story("what is recorded is what an evaluation plays: equal returns to the last digit, modes or samples, scaled observations or raw ones")
@@ -85,17 +79,17 @@ def rollouts():
         equal((r.status, r.out), (0, plain.out), f"{name}: {r.err}")
         assert f"c.gif: {pictures} pictures of " in r.err, r.err
         os.unlink(at("c.gif"))
-    r = ctl("env", "rollout", build("examples/env-template/line.c", "line.so"), "--steps=5", "--gif", at("c.gif"), "-q")
+    r = ctl("env", "rollout", shared_library("examples/env-template/line.c"), "--steps=5", "--gif", at("c.gif"), "-q")
     equal((r.status, r.err, os.path.exists(at("c.gif"))), (0, "", True), "a plugin that draws")
 
 
 @story("a plugin whose pictures are none, or that fails in between, is named, and leaves no file")
 def hostile():
-    plugin = build("tests/integration/hostile-env.c", "hostile.so")
+    so = shared_library(HOSTILE)
     before = set(os.listdir(STATE))
     for how, want in ("shapes", "no picture"), ("nowhere", "no picture"), ("blind", "Input/output error"), ("crash", "signal 11"):
         for option in ["--gif", at("d.gif")], ["--frames", at("d")]:
-            r = ctl("env", "rollout", plugin, "--steps=30", "--set", "How=" + how, *option)
+            r = ctl("env", "rollout", so, "--steps=30", "--set", "How=" + how, *option)
             assert r.status != 0 and want in r.err, (how, r.status, r.err)
             nothing_but(before)
 

@@ -243,10 +243,7 @@ def bad_input():
 
 @story("an environment that crashes, hangs, lies or does not load fails its job with a reason, and nothing else")
 def hostile_environments():
-    source = os.path.join(ROOT, "tests", "integration", "hostile-env.c")
-    so = os.path.join(STATE, "hostile.so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", os.path.join(ROOT, "include"), "-o", so, source, "-lm"], check=True)
-    conf = os.path.join(STATE, "hostile.conf")
+    so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")
     open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=2000\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n"
                           "[Learner]\nMinibatchSize=32\nEpochs=1\n")
     ok = run(conf)
