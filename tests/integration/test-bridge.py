@@ -69,6 +69,22 @@ class Painted(Counter):
         return picture
 
 
+class Ticking(Counter):
+    """As one that sees what it draws by pygame: it has a clock, though nobody else looks. And its copies fail without a word."""
+    def reset(self, seed=None, options=None):
+        from pygame.time import Clock
+        self.clock = Clock()
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        assert hasattr(self, "clock")
+        self.clock.tick(50)
+        return super().step(action)
+
+    def __getstate__(self):
+        return {k: v for k, v in self.__dict__.items() if k != "clock"}
+
+
 class Practised(Counter):
     """It keeps something over its episodes."""
     episodes = 0
@@ -133,7 +149,7 @@ class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Transposed, Held, Painted, Practised, Failing, Hostile, Strange, Dying, Older, Unpaid):
+for kind in (Hollow, Counter, Transposed, Held, Painted, Ticking, Practised, Failing, Hostile, Strange, Dying, Older, Unpaid):
     gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -379,6 +395,22 @@ def recorded():
     words[2] = "gym:actord_awkward:Counter-v0"
     r = ctl(*words, "--gif", os.path.join(STATE, "none.gif"))
     assert r.status != 0 and not os.path.exists(os.path.join(STATE, "none.gif")), r.err
+
+
+@story("pygame's clock starts no thread, so that whoever has one runs, watched or not")
+def clocks():
+    package = glob.glob(venv() + "/lib/python3*/site-packages")[0] + "/pygame"
+    os.makedirs(package)
+    try:
+        with open(package + "/__init__.py", "w") as f:
+            f.write("import pygame.time\n")
+        with open(package + "/time.py", "w") as f:
+            f.write("import threading\nclass Clock:\n    def __init__(self):\n        threading.Thread(target=print).start()\n")
+        r = ctl("env", "rollout", "gym:actord_awkward:Ticking-v0", "--set", "Actor.Python=" + venv(), "--steps", "20")
+    finally:
+        shutil.rmtree(package)
+    equal((r.status, len(r.out.splitlines())), (0, 21), r.err)
+    assert "a copy that was saved does not step (AssertionError);" in r.err, r.err
 
 
 @story("what a script tries beyond its sandbox is refused, and the script hears of it")

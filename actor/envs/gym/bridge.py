@@ -66,30 +66,56 @@ class Windows(types.ModuleType):
         raise Refusal(f"glfw.{name}: an actor has no screen to open a window on: use render_mode=rgb_array with MUJOCO_GL=egl or osmesa")
 
 
-class OneThread:
-    """MuJoCo as it is imported: newer compilers start threads unless a model forbids it, and an actor has one."""
+class Mended:
+    """A package that starts threads, and an actor has one: as it is imported, whenever that is."""
+    def __init__(self, name, mend):
+        self.name, self.mend = name, mend
+
     def find_spec(self, name, path=None, target=None):
-        if name != "mujoco":
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        if spec:
+        if spec and spec.loader:  # a directory that is no package has none
             execute = spec.loader.exec_module
             spec.loader.exec_module = lambda module: (execute(module), self.mend(module))
         return spec
 
-    def mend(self, mujoco):
-        if not hasattr(mujoco, "MjSpec"):
-            return  # older than the threads
 
-        def one_thread(read):
-            def load(source, assets=None):
-                spec = read(source, assets=assets or {})
-                getattr(spec, "compiler", spec).usethread = False
-                return spec.compile()
-            return staticmethod(load)
-        mujoco.MjModel.from_xml_path = one_thread(mujoco.MjSpec.from_file)
-        mujoco.MjModel.from_xml_string = one_thread(mujoco.MjSpec.from_string)
+def mend_mujoco(mujoco):
+    """Newer compilers start threads unless a model forbids it."""
+    if not hasattr(mujoco, "MjSpec"):
+        return  # older than the threads
+
+    def one_thread(read):
+        def load(source, assets=None):
+            spec = read(source, assets=assets or {})
+            getattr(spec, "compiler", spec).usethread = False
+            return spec.compile()
+        return staticmethod(load)
+    mujoco.MjModel.from_xml_path = one_thread(mujoco.MjSpec.from_file)
+    mujoco.MjModel.from_xml_string = one_thread(mujoco.MjSpec.from_string)
+
+
+class Clock:
+    """For pygame's. Nobody waits for pictures that are not shown."""
+
+    def tick(self, framerate=0):
+        return 0
+
+    tick_busy_loop = tick
+
+    def get_time(self):
+        return 0
+
+    get_rawtime = get_fps = get_time
+
+
+def mend_pygame(pygame):
+    """Some environments see what they draw, and have a clock whether or not anybody else looks."""
+    for home in pygame, pygame.time:
+        if hasattr(home, "Clock"):
+            home.Clock = Clock
 
 
 def prepare(python, root):
@@ -119,7 +145,7 @@ def prepare(python, root):
             if os.path.isdir(path):
                 site.addsitedir(path)
     sys.modules["glfw"] = Windows("glfw")
-    sys.meta_path.insert(0, OneThread())
+    sys.meta_path[:0] = Mended("mujoco", mend_mujoco), Mended("pygame", mend_pygame)
     import numpy as np
     import gymnasium as gym
     for package in np, gym:
@@ -202,8 +228,6 @@ def wrapped(wrapper, env, arguments, keywords, word):
 def make(name, options):
     options = dict(options)
     wrappers = options.pop("Wrappers", "")
-    if "render_mode" in options:
-        still_pygame()
     try:
         return wrap(gym.make(name, **{key: literal(value) for key, value in options.items()}), wrappers)
     except gym.error.DependencyNotInstalled:
@@ -287,28 +311,6 @@ def as_array(env):
             raise Refusal(f"an observation has the shape {array.shape}, and the observation space is {s}")
         return array
     return convert
-
-
-class Clock:
-    """For pygame's, which starts a thread, and an actor has none. Nobody waits for pictures that are not shown."""
-
-    def tick(self, framerate=0):
-        return 0
-
-    tick_busy_loop = tick
-
-    def get_time(self):
-        return 0
-
-    get_rawtime = get_fps = get_time
-
-
-def still_pygame():
-    try:
-        import pygame
-        pygame.time.Clock = Clock
-    except ImportError:
-        pass
 
 
 def frame(env, side_max):
@@ -435,6 +437,11 @@ def episode(env, actions, draws):
     return reset(env, SEED_CHECKED), trace(env, actions, draws)
 
 
+def named(error):
+    """Assertions often say no more than what they are."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
 def check(env):
     """Steps a copy that was saved and restored beside the original. (bytes of a snapshot, 0: none that could be trusted; whether
     steps draw from shared streams; whether episodes show what was before their reset; why there is no snapshot)."""
@@ -443,14 +450,14 @@ def check(env):
     try:
         new, reason = choose_freezer(env), ""
     except Exception as e:
-        new, reason = None, f"it cannot be pickled ({type(e).__name__}: {e})"
+        new, reason = None, f"it cannot be pickled ({named(e)})"
     _, (_, draws) = episode(env, actions, False)
     env.reset(seed=SEED_CHECKED)
     trace(env, actions[:STEPS_BEFORE], draws)
     try:
         data = choose_freezer(env)
     except Exception as e:
-        return 0, draws, False, reason or f"it cannot be pickled ({type(e).__name__}: {e})"
+        return 0, draws, False, reason or f"it cannot be pickled ({named(e)})"
     original = trace(env, actions[STEPS_BEFORE:], draws)
     size = -(-2 * max(len(data), len(freeze(env))) // SNAPSHOT_UNIT) * SNAPSHOT_UNIT
     try:
@@ -459,7 +466,7 @@ def check(env):
         used = episode(env, actions, draws)
         remembers = new is not None and episode(thaw(env, new), actions, draws) != used
     except Exception as e:
-        return 0, draws, False, f"a copy that was saved does not step ({type(e).__name__}: {e})"
+        return 0, draws, False, f"a copy that was saved does not step ({named(e)})"
     if size > SNAPSHOT_BYTES_MAX:
         return 0, draws, False, f"it takes {size // 2} bytes"
     return size, draws, remembers, ""
