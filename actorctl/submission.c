@@ -379,10 +379,8 @@ static ExitStatus add_start(Submission *submission, const Options *options) {
         status = named_checkpoint_open(&from, options, options->from);
         if (status == STATUS_OK)
                 status = check_start(submission, &from);
-        if (status == STATUS_OK) {
-                submission->checkpoint_fd = from.fd;
-                from.fd = -EBADF;
-        }
+        if (status == STATUS_OK)
+                submission->checkpoint_fd = TAKE_FD(from.fd);
         named_checkpoint_done(&from);
         return status;
 }

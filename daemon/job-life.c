@@ -17,6 +17,7 @@
 #include "daemon/files.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
@@ -25,13 +26,6 @@
 #include "lib/words.h"
 
 enum { UID_RANGES = (UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX };
-
-static uint64_t boottime_nsec(void) {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t) t.tv_sec * 1000000000ull + (uint64_t) t.tv_nsec;
-}
 
 static void socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
@@ -537,7 +531,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 job_life_check(job);
                 return 0;
         }
-        job->stop_deadline_nsec = boottime_nsec() + STOP_TIMEOUT_USEC * 1000;
+        job->stop_deadline_nsec = clock_boottime() + STOP_TIMEOUT_USEC * 1000;
         if (job->state == JOB_RUNNING)
                 job_set_state(job, JOB_ENDING);
         job_send_plan(job);

@@ -206,8 +206,7 @@ static int job_query(Ledger *ledger, const char *sql, uint64_t job, sqlite3_stmt
         rc = sqlite3_step(statement);
         if (rc != SQLITE_ROW)
                 return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
-        *ret = statement;
-        statement = NULL;
+        *ret = TAKE_PTR(statement);
         return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "daemon/sheets.h"
 #include "daemon/submit.h"
 #include "include/bus.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 
 static const sd_bus_error_map error_map[] = {
@@ -280,10 +281,7 @@ static int enumerate(
 }
 
 static uint64_t now_usec(void) {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t) t.tv_sec * 1000000u + (uint64_t) t.tv_nsec / 1000u;
+        return clock_boottime() / 1000;
 }
 
 /* Sees every message before its handler does. */

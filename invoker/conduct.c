@@ -8,6 +8,7 @@
 
 #include "invoker/evaluation.h"
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 #include "lib/fragment.h"
 
 static bool training(const Invoker *i) {

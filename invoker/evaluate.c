@@ -12,6 +12,7 @@
 
 #include "invoker/evaluation.h"
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 
 static bool training(const Invoker *i) {
         return i->invoked->launch.purpose == LAUNCH_TRAIN;

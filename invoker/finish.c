@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 
 /* A model has all actors of rounds that overlap act until the end; whose order was still waiting for a process here is on the bill like the others,
  * so that the bill does not depend on when processes were free. A life that began no round has ordered nothing of that. */

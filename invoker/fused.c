@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 #include "lib/fd.h"
 
 /* What the child needs of ours is filled before the fork. */

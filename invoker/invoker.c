@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(Invoker *, invoker_free)

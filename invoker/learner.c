@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"

@@ -12,16 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 
 enum { STATUS_BYTES = 4096, CPU_STAT_BYTES = 512 };
-
-uint64_t clock_boottime(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_BOOTTIME, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
-}
 
 /* "KEY NUMBER" at a line's beginning, with blanks between. */
 static int find_number(const char *text, const char *key, uint64_t *ret) {

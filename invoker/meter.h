@@ -36,8 +36,6 @@ uint64_t meter_take(Meter *meter);
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 
-uint64_t clock_boottime(void);
-
 /* The parts, for the tests. -EBADMSG: the field is not there. */
 int cpu_stat_parse(const char *text, uint64_t *ret_nsec);
 int status_parse_peak(const char *text, uint64_t *ret_bytes);

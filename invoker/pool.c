@@ -12,6 +12,7 @@
 #include "actor/actor.h"
 #include "include/turn.h"
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"

@@ -8,6 +8,7 @@
 
 #include "include/record.h"
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "invoker/invoker.h"
+#include "lib/boottime.h"
 #include "lib/clock.h"
 #include "lib/saturate.h"
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "include/sandbox.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/turn.h"

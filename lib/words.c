@@ -151,15 +151,17 @@ static const char *environment_word(int error) {
 
 /* What a number means to people: the signal's name, the step's word, the error's description. */
 static const char *detail_word(uint32_t fault, int detail) {
+        int error = detail < 0 && detail > -4096 ? -detail : detail;
+
         switch (fault) {
         case FAULT_KILLED:
         case FAULT_SYSCALL: return sigabbrev_np(detail);
         case FAULT_SANDBOX: return detail >= 0 ? sandbox_step_to_string((uint32_t) detail) : NULL;
         case FAULT_SPEC: return spec_field_to_string(detail);
-        case FAULT_LOAD: return load_word(detail < 0 && detail > -4096 ? -detail : detail);
-        case FAULT_ENVIRONMENT: return environment_word(detail < 0 && detail > -4096 ? -detail : detail);
+        case FAULT_LOAD: return load_word(error);
+        case FAULT_ENVIRONMENT: return environment_word(error);
         case FAULT_CHECKPOINT:
-        case FAULT_INTERNAL: return strerrordesc_np(detail < 0 && detail > -4096 ? -detail : detail);
+        case FAULT_INTERNAL: return strerrordesc_np(error);
         }
         return NULL;
 }

@@ -47,7 +47,7 @@ static Fused *job_new(const JobSettings *settings) {
         Fused *fused;
 
         g_assert_cmpint(sibling_directory(directory), >=, 0);
-        if (environment_load(settings->environment, directory, &env) < 0)
+        if (environment_load_for(settings, directory, &env) < 0)
                 g_error("%s does not load", settings->environment);
         g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
         return fused;
