@@ -11,49 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "actor/actor.h"
-#include "learner/fused.h"
-#include "lib/settings.h"
-#include "lib/sibling.h"
+#include "tests/bench/job.h"
 
 static double now_sec(clockid_t clock) {
         struct timespec ts;
 
         (void) clock_gettime(clock, &ts);
         return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
-}
-
-static void read_settings(int argc, char *argv[], JobSettings *ret) {
-        g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
-        g_autofree char *text = NULL, *message = NULL;
-
-        if (!g_file_get_contents(argv[1], &text, NULL, NULL))
-                g_error("%s: cannot be read", argv[1]);
-        for (int i = 2; i < argc; i++) {
-                char *value = strchr(argv[i], '=');
-
-                g_assert(value);
-                *value = '\0';
-                overrides[i - 2] = (SettingOverride){ argv[i], value + 1 };
-        }
-        if (settings_parse(text, argv[1], overrides, argc - 2, NULL, ret, &message) < 0)
-                g_error("%s", message);
-}
-
-static Fused *training_new(const JobSettings *settings) {
-        const char *module = getenv("ACTORD_MODULES");
-        char directory[SIBLING_DIRECTORY_MAX];
-        const ActordEnv *env;
-        Fused *fused;
-
-        if (!module) {
-                g_assert_cmpint(sibling_directory(directory), >=, 0);
-                module = directory;
-        }
-        if (environment_load_for(settings, module, &env) < 0)
-                g_error("%s does not load", settings->environment);
-        g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
-        return fused;
 }
 
 static bool training_goes_on(const JobSettings *settings, const Statistics *statistics) {
@@ -83,11 +47,11 @@ int main(int argc, char *argv[]) {
                 (void) fprintf(stderr, "usage: train-inprocess FILE [Section.Key=VALUE]...\n");
                 return 2;
         }
-        read_settings(argc, argv, &settings);
+        bench_settings(argv[1], argc, argv, 2, &settings);
         settings.cold_usec = settings.warm_usec = 0; /* what is measured here starts nothing */
         often = settings.evaluation_episodes > 0 &&
                 settings_present(&settings, SETTING_Evaluation_EveryRounds);
-        fused = training_new(&settings);
+        fused = bench_job_new(&settings);
         do {
                 g_assert_cmpint(fused_round(fused, settings.n_actors, &statistics, &times), ==, 0);
                 total.actors_nsec += times.actors_nsec;

@@ -13,45 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "actor/actor.h"
-#include "learner/fused.h"
-#include "lib/settings.h"
-#include "lib/sibling.h"
+#include "tests/bench/job.h"
 
 enum { SLOPE_ROUNDS = 5, ROUNDS_MAX = 10000 };
 
 static const unsigned looks[] = { 1, 5, 10 };
 enum { N_LOOKS = G_N_ELEMENTS(looks) };
-
-static void read_settings(int argc, char *argv[], JobSettings *ret) {
-        g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
-        g_autofree char *text = NULL, *message = NULL;
-
-        if (!g_file_get_contents(argv[1], &text, NULL, NULL))
-                g_error("%s: cannot be read", argv[1]);
-        for (int i = 7; i < argc; i++) {
-                char *value = strchr(argv[i], '=');
-
-                if (!value)
-                        g_error("%s is not Section.Key=VALUE", argv[i]);
-                *value = '\0';
-                overrides[i - 7] = (SettingOverride){ argv[i], value + 1 };
-        }
-        if (settings_parse(text, argv[1], overrides, argc - 7, NULL, ret, &message) < 0)
-                g_error("%s", message);
-}
-
-static Fused *job_new(const JobSettings *settings) {
-        char directory[SIBLING_DIRECTORY_MAX];
-        const ActordEnv *env;
-        Fused *fused;
-
-        g_assert_cmpint(sibling_directory(directory), >=, 0);
-        if (environment_load_for(settings, directory, &env) < 0)
-                g_error("%s does not load", settings->environment);
-        g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
-        return fused;
-}
 
 static void job_round(Fused *fused, uint32_t n_actors, Statistics *ret) {
         FusedTimes times;
@@ -124,15 +91,15 @@ int main(int argc, char *argv[]) {
         last = (uint32_t) atoi(argv[4]);
         every = (uint32_t) atoi(argv[5]);
         n_episodes = (uint32_t) atoi(argv[6]);
-        read_settings(argc, argv, &settings);
+        bench_settings(argv[1], argc, argv, 7, &settings);
         g_assert_cmpuint(n_boost, <=, settings_actors_max(&settings));
         g_assert_true(every > 0 && n_episodes > 0 && last <= ROUNDS_MAX);
-        measured = job_new(&settings);
+        measured = bench_job_new(&settings);
         /* Measuring changes no policy: the twins go without, and are the faster for it. */
         plain = settings;
         plain.curvature = CURVATURE_NONE;
         plain.noise_scale = false;
-        fused = job_new(&plain);
+        fused = bench_job_new(&plain);
 
         for (uint32_t round = 1; round <= last; round++) {
                 double usual[N_LOOKS], boosted[N_LOOKS], now;

@@ -64,7 +64,7 @@ def enter(path, rows, result):
 
 def run_in_process(row, seed):
     command = [os.path.join(BUILD, "bench", "train-inprocess"), job_file(row), *overrides(row), f"Job.Seed={seed}"]
-    r = subprocess.run(command, env=dict(os.environ, ACTORD_MODULES=BUILD), capture_output=True, text=True)
+    r = subprocess.run(command, capture_output=True, text=True)
     found = RESULT.search(r.stdout)
     if r.returncode != 0 or not found:
         raise RuntimeError(f"{row.name}, seed {seed}: {r.stderr.strip() or r.stdout.strip()}")

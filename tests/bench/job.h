@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job of the command line in this process, for the programs of build/bench: without sandbox, meters or daemon. */
+#pragma once
+
+#include <glib.h>
+#include <string.h>
+
+#include "actor/actor.h"
+#include "learner/fused.h"
+#include "lib/settings.h"
+#include "lib/sibling.h"
+
+/* From a job file, and Section.Key=VALUE of argv[first] and after it, which are cut at the equals sign. Ends the process otherwise. */
+static inline void bench_settings(const char *file, int argc, char *argv[], int first, JobSettings *ret) {
+        g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
+        g_autofree char *text = NULL, *message = NULL;
+
+        if (!g_file_get_contents(file, &text, NULL, NULL))
+                g_error("%s: cannot be read", file);
+        for (int i = first; i < argc; i++) {
+                char *value = strchr(argv[i], '=');
+
+                if (!value)
+                        g_error("%s is not Section.Key=VALUE", argv[i]);
+                *value = '\0';
+                overrides[i - first] = (SettingOverride){ argv[i], value + 1 };
+        }
+        if (settings_parse(text, file, overrides, argc - first, NULL, ret, &message) < 0)
+                g_error("%s", message);
+}
+
+static inline Fused *bench_job_new(const JobSettings *settings) {
+        char programs[SIBLING_DIRECTORY_MAX];
+        g_autofree char *modules = NULL;
+        const ActordEnv *env;
+        Fused *fused;
+
+        g_assert_cmpint(sibling_directory(programs), >=, 0);
+        modules = g_path_get_dirname(programs);
+        if (environment_load_for(settings, modules, &env) < 0)
+                g_error("%s does not load", settings->environment);
+        g_assert_cmpint(fused_new(settings, env, &fused), ==, 0);
+        return fused;
+}
