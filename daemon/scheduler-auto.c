@@ -12,6 +12,11 @@
  * weighed is memory for a time. What idle actors cost, and requests, is left aside. Under Convention=server a fleet is paid by time, whoever works:
  * c0 = Ta, c1 = tl.
  *
+ * With PPO and Updates=per-data more rows are more gradient steps as well, and those carry the policy further: by as much as its trust region allows, and no further. How far a round got is
+ * d = sqrt(KL), as the divergence is a squared distance (Schulman et al. 2015); the region ends at D = sqrt(limit). Taken for d = D A / (A + b), which is A steps of equal length
+ * at first and never more than D, a result takes as many times the rounds that it would take with D in each: 1 + b/A once more, with b = A (D/d - 1). Both hold rounds up, and
+ * for b that are small beside A it is their sum that does.
+ *
  * The noise scale of one round is a ratio of two estimates, with heavy tails, and no number where noise hides the gradient. So the median of the newest ones is taken, in which no number
  * is a large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken: what a round takes that nothing disturbed, and the same
  * under Clock=model whether or not an actor was killed and started cold once more. An actor's share alone shows no noise, so there are two at least.
@@ -35,7 +40,7 @@ typedef struct Newest {
 } Newest;
 
 typedef struct Auto {
-        Newest noise;                  /* in actors: s/n */
+        Newest held_up;                /* b, in actors */
         Newest slowest, mean, learner; /* Ta, Tm, tl in nanoseconds */
         double spent;                  /* the sums of all rounds, at what they take when warm */
         double most;                   /* actors that a round had: others start cold */
@@ -71,6 +76,21 @@ static double newest_least(const Newest *newest) {
         return least;
 }
 
+/* What a round's gradient steps fall short of their trust region by, in actors; 0 where more rows are no more steps, or where the divergence is not
+ * that of a round's updates. The limits are on the divergence itself, or on a ratio exp(x) whose divergence is x^2 / 2. */
+static double auto_reach(const SchedulerView *view) {
+        const JobSettings *s = view->settings;
+        double kl = view->statistics->kl, limit = s->clip * s->clip / 2;
+
+        if (s->algorithm != ALGORITHM_PPO || s->updates != UPDATES_PER_DATA || !(kl > 0))
+                return 0;
+        if (s->kl_weight > 0)
+                limit = fmin(limit, s->kl_target);
+        if (settings_present(s, SETTING_Learner_KLStop))
+                limit = fmin(limit, s->kl_stop);
+        return fmax(view->facts->n_actors * (sqrt(limit / kl) - 1), 0);
+}
+
 static void auto_look(Auto *a, const SchedulerView *view) {
         const RoundFacts *f = view->facts;
         double rows = (double) view->settings->envs_per_actor * view->settings->rollout_steps;
@@ -82,8 +102,10 @@ static void auto_look(Auto *a, const SchedulerView *view) {
         newest_add(&a->mean, (double) f->actor_mean_nsec);
         newest_add(&a->learner, (double) f->learner_nsec / (double) f->n_actors);
         if (f->n_actors >= ACTORS_SEEN)
-                newest_add(&a->noise,
-                                isfinite(noise) && rows > 0 ? fmin(fmax(noise / rows, 0), BEYOND) : BEYOND);
+                newest_add(&a->held_up,
+                                isfinite(noise) && rows > 0
+                                                ? fmin(fmax(noise / rows, 0) + auto_reach(view), BEYOND)
+                                                : BEYOND);
 }
 
 typedef struct Trade {
@@ -94,7 +116,7 @@ typedef struct Trade {
 static Trade trade_make(const Auto *a, const JobSettings *s) {
         double slowest = newest_least(&a->slowest), learner = newest_least(&a->learner);
         double time, allocated = (double) s->learner_memory_max_bytes;
-        Trade t = { .b = newest_median(&a->noise), .c0 = slowest, .c1 = learner };
+        Trade t = { .b = newest_median(&a->held_up), .c0 = slowest, .c1 = learner };
 
         t.c0_cold = (double) s->cold_usec * 1e3;
         if (s->convention == CONVENTION_SERVER)
@@ -133,7 +155,7 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         if (view->facts)
                 auto_look(&a, view);
         memcpy(state->own, &a, sizeof(a));
-        if (!view->facts || a.noise.n == 0)
+        if (!view->facts || a.held_up.n == 0)
                 return (uint32_t) first;
 
         trade = trade_make(&a, view->settings);

@@ -160,8 +160,10 @@ static void test_constants(void) {
         }
 }
 
-/* The same round again and again, told to a scheduler that gets what it decides: where it arrives. Times in seconds. */
-static uint32_t settle(JobSettings settings, double noise, double slowest, double learner) {
+/* The same round again and again, told to a scheduler that gets what it decides: where it arrives. A round of A actors gets A / (A + reach) of the way to
+ * where a divergence of `limit` ends its trust region. Times in seconds. */
+static uint32_t settle_within(JobSettings settings, double limit, double reach, double noise, double slowest,
+                double learner) {
         Statistics statistics = { .noise_scale = noise };
         RoundFacts facts = {};
         SchedulerState state;
@@ -178,6 +180,7 @@ static uint32_t settle(JobSettings settings, double noise, double slowest, doubl
                         g_assert_cmpuint(4 * state.n_actors, >=, before);
                 }
                 before = state.n_actors;
+                statistics.kl = limit * pow(before / (before + reach), 2);
                 facts = (RoundFacts){
                         .n_actors = before,
                         .learner_nsec = (uint64_t) (learner * before * 1e9),
@@ -186,6 +189,11 @@ static uint32_t settle(JobSettings settings, double noise, double slowest, doubl
                 };
         }
         return before;
+}
+
+/* Nothing limits it. */
+static uint32_t settle(JobSettings settings, double noise, double slowest, double learner) {
+        return settle_within(settings, NAN, 0, noise, slowest, learner);
 }
 
 /* Whether n actors are within 5 % of the best number, where the sum is (1 + b/A) (c0 + c1 A). */
@@ -223,6 +231,34 @@ static void test_equation(void) {
         settings.time_price = 1000;
         assert_good(settle(settings, 100 * ROWS, 1, 0.25), 100, 1000, 1001 * 0.25 + 1);
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0), ==, MOST);
+}
+
+static void test_reach(void) {
+        JobSettings settings = settings_new(1, MOST, 1);
+
+        settings.updates = UPDATES_PER_DATA;
+        settings.clip = 0.2;
+        assert_good(settle_within(settings, 0.02, 100, 0, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+        assert_good(settle_within(settings, 0.02, 60, 40 * ROWS, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+        /* The narrowest limit counts, and what is not in force does not. */
+        settings.kl_target = 0.01;
+        assert_good(settle_within(settings, 0.02, 100, 0, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+        settings.kl_weight = 0.2;
+        assert_good(settle_within(settings, 0.01, 100, 0, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+        settings.kl_stop = 0.005;
+        settings.present[SETTING_Learner_KLStop / 64] |= 1ull << (SETTING_Learner_KLStop % 64);
+        assert_good(settle_within(settings, 0.005, 100, 0, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+        /* As far as it may, and beyond: noise alone decides. */
+        g_assert_cmpuint(settle_within(settings, 0.005, 0, 0, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle_within(settings, 0.1, 0, 0, 1, 0.25), ==, 2);
+        /* Nothing was measured, or nothing moved as rows that do not move it would not either. */
+        g_assert_cmpuint(settle_within(settings, NAN, 100, 0, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle_within(settings, 0, 100, 0, 1, 0.25), ==, 2);
+        /* More rows are no more steps. */
+        settings.updates = UPDATES_PER_ROUND;
+        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 2);
+        settings.updates = UPDATES_FULL_BATCH;
+        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 2);
 }
 
 /* Sixty rounds of a second: a start of one second pays in time, one of an hour does not, and what is there needs none. */
@@ -273,6 +309,7 @@ int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/scheduler/auto/constants", test_constants);
         g_test_add_func("/scheduler/auto/equation", test_equation);
+        g_test_add_func("/scheduler/auto/reach", test_reach);
         g_test_add_func("/scheduler/auto/cold", test_cold);
         g_test_add_func("/scheduler/auto/degenerate", test_degenerate);
         g_test_add_func("/scheduler/auto/restored", test_restored);
