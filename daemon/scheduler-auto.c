@@ -19,7 +19,7 @@
  *
  * The noise scale of one round is a ratio of two estimates, with heavy tails, and no number where noise hides the gradient. So the median of the newest ones is taken, in which no number
  * is a large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken: what a round takes that nothing disturbed, and the same
- * under Clock=model whether or not an actor was killed and started cold once more. An actor's share alone shows no noise, so there are two at least.
+ * under Clock=model whether or not an actor was killed and started cold once more.
  *
  * More actors than there ever were start cold (ColdStartSec=): all wait for that, and the new ones are paid for it. Training lasts as long again as it has, as far as anybody can
  * tell, so they start if that would save more than their start. */
@@ -28,11 +28,10 @@
 
 #include "daemon/scheduler.h"
 
-#define NEWEST      15u
-#define WORTH_IT    0.05 /* less than this share is saved: nothing is thawed and frozen for it */
-#define STEP        4.0  /* nothing grows or shrinks by more in one round */
-#define BEYOND      1e9  /* a noise scale, in actors, at which any number of them is few */
-#define ACTORS_SEEN 2u   /* the fewest that show noise */
+#define NEWEST   15u
+#define WORTH_IT 0.05 /* less than this share is saved: nothing is thawed and frozen for it */
+#define STEP     4.0  /* nothing grows or shrinks by more in one round */
+#define BEYOND   1e9  /* a noise scale, in actors, at which any number of them is few */
 
 typedef struct Newest {
         uint64_t n; /* values seen; the newest lie at i % NEWEST */
@@ -101,9 +100,7 @@ static void auto_look(Auto *a, const SchedulerView *view) {
         newest_add(&a->slowest, (double) f->actor_slowest_nsec);
         newest_add(&a->mean, (double) f->actor_mean_nsec);
         newest_add(&a->learner, (double) f->learner_nsec / (double) f->n_actors);
-        if (f->n_actors >= ACTORS_SEEN)
-                newest_add(&a->held_up,
-                                isfinite(noise) && rows > 0
+        newest_add(&a->held_up, isfinite(noise) && rows > 0
                                                 ? fmin(fmax(noise / rows, 0) + auto_reach(view), BEYOND)
                                                 : BEYOND);
 }
@@ -147,7 +144,7 @@ static double trade_best(const Trade *t, double lowest, double highest) {
 
 static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         double lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
-        double first = fmin(fmax(lowest, ACTORS_SEEN), highest), now, best, saved;
+        double now, best, saved;
         Trade trade;
         Auto a;
 
@@ -156,7 +153,7 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
                 auto_look(&a, view);
         memcpy(state->own, &a, sizeof(a));
         if (!view->facts || a.held_up.n == 0)
-                return (uint32_t) first;
+                return (uint32_t) lowest;
 
         trade = trade_make(&a, view->settings);
         now = (double) view->facts->n_actors;
@@ -165,7 +162,7 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         memcpy(state->own, &a, sizeof(a));
         if (!(trade.c0 + trade.c1 > 0)) /* nothing takes time or costs anything */
                 return (uint32_t) now;
-        best = trade_best(&trade, trade.c0 > 0 ? first : lowest, highest);
+        best = trade_best(&trade, lowest, highest);
         best = fmin(fmax(best, ceil(now / STEP)), now * STEP);
         saved = 1 - trade_cost(&trade, best) / trade_cost(&trade, now);
         /* Training lasts as long again as it has, as far as anybody can tell: so long must a start pay. */

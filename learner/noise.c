@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each actor's share of the round gives a gradient; their mean is that of all of them, since shares are equal. What is asked for is how these
+/* Each actor's share of the round gives a gradient; their mean is that of all of them, since shares are equal. An actor alone has parts instead of shares, of one
+ * environment each or of its successive steps: neighbours in time, whose gradients differ by less, which is the best there is. What is asked for is how these
  * gradients differ, and none of the updates computes them: minibatches mix the actors, whose rows resemble their neighbours, so that their
  * gradients differ by less, and all but the first are taken elsewhere. So each share costs what it costs in one epoch, and beyond
  * NoiseActors= of them the answer is not worth it. */
@@ -18,14 +19,29 @@ double noise_scale_estimate(double rows_small, double square_small, double rows_
         return gradient > 0.0 && isfinite(noise / gradient) ? noise / gradient : NAN;
 }
 
+enum { PARTS_ALONE = 8 };
+
+/* The only actor's rows, environment by environment. */
+static Rows rows_by_environment(Runtime *rt) {
+        const Batch *b = rt->batch;
+        uint32_t k = 0;
+
+        for (uint32_t e = 0; e < b->envs; e++)
+                for (uint32_t t = 0; t < b->steps; t++)
+                        b->order[k++] = t * b->envs + e;
+        return (Rows){ .order = b->order, .n = k };
+}
+
 double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
-        Rows all = runtime_rows(rt);
-        uint32_t share = rt->batch->step_rows, n = rt->settings->n_noise_actors;
+        bool alone = rt->n_actors == 1;
+        Rows all = alone ? rows_by_environment(rt) : runtime_rows(rt);
+        uint32_t share = alone ? all.n / PARTS_ALONE : rt->batch->step_rows;
+        uint32_t n = alone ? PARTS_ALONE : rt->settings->n_noise_actors;
         double sums[SUMS_MAX], small = 0.0, big = 0.0;
 
-        if (rt->n_actors < 2)
+        if (share == 0)
                 return NAN;
-        if (n > rt->n_actors)
+        if (!alone && n > rt->n_actors)
                 n = rt->n_actors;
 
         memset(rt->noise_mean, 0, rt->network->n_parameters * sizeof(double));

@@ -97,6 +97,6 @@ Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_choose(Runtime *runtime, Net net);
 void runtime_bootstrap(Runtime *runtime);
 
-/* learner/noise.c: the gradient's noise scale in rows, from the shares of the round that its first actors have; NaN: not to be had, as from one actor's.
- * For a job that asks for it (settings_noise_scale()). */
+/* learner/noise.c: the gradient's noise scale in rows, from the shares of the round that its first actors have, or from parts of an only
+ * actor's; NaN: not to be had. * For a job that asks for it (settings_noise_scale()). */
 double runtime_noise_scale(Runtime *runtime, Net net, Loss loss, const void *arg);

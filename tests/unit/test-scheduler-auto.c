@@ -11,6 +11,7 @@
 #define DIMENSIONS   40u
 #define MOST         64u
 #define NOISE_ACTORS 32u /* Learner.NoiseActors= */
+#define PARTS_ALONE  8u  /* that the learner makes of an only actor's share */
 
 static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_price) {
         JobSettings s = {
@@ -42,25 +43,22 @@ static double normal(GRand *rand) {
 
 /* From a gradient of length one, with as much noise in each of its dimensions. */
 static double measured(GRand *rand, double noise, uint32_t n_actors) {
-        double small = 0, big = 0, mean[DIMENSIONS] = {}, sd = sqrt(noise / ROWS / DIMENSIONS);
-        double gradient, trace, rows;
+        uint32_t n = n_actors == 1 ? PARTS_ALONE : MIN(n_actors, NOISE_ACTORS);
+        double share = n_actors == 1 ? (double) ROWS / PARTS_ALONE : ROWS, rows = n * share;
+        double small = 0, big = 0, mean[DIMENSIONS] = {}, sd = sqrt(noise / share / DIMENSIONS);
+        double gradient, trace;
 
-        if (n_actors < 2)
-                return NAN;
-        if (n_actors > NOISE_ACTORS)
-                n_actors = NOISE_ACTORS;
-        rows = (double) n_actors * ROWS;
-        for (uint32_t a = 0; a < n_actors; a++)
+        for (uint32_t a = 0; a < n; a++)
                 for (uint32_t i = 0; i < DIMENSIONS; i++) {
                         double g = (i == 0 ? 1 : 0) + sd * normal(rand);
 
-                        small += g * g / n_actors;
-                        mean[i] += g / n_actors;
+                        small += g * g / n;
+                        mean[i] += g / n;
                 }
         for (uint32_t i = 0; i < DIMENSIONS; i++)
                 big += mean[i] * mean[i];
-        gradient = (rows * big - ROWS * small) / (rows - ROWS);
-        trace = (small - big) / (1.0 / ROWS - 1.0 / rows);
+        gradient = (rows * big - share * small) / (rows - share);
+        trace = (small - big) / (1.0 / share - 1.0 / rows);
         return gradient > 0 ? trace / gradient : NAN;
 }
 
@@ -200,7 +198,7 @@ static uint32_t settle(JobSettings settings, double noise, double slowest, doubl
 static void assert_good(uint32_t n, double b, double c0, double c1) {
         double best = INFINITY;
 
-        for (uint32_t a = 2; a <= MOST; a++)
+        for (uint32_t a = 1; a <= MOST; a++)
                 best = fmin(best, (1 + b / a) * (c0 + c1 * a));
         g_assert_cmpfloat((1 + b / n) * (c0 + c1 * n), <=, 1.05 * best);
         g_assert_cmpfloat(n, >, 0.5 * fmin(sqrt(b * c0 / c1), MOST) - 1);
@@ -249,16 +247,16 @@ static void test_reach(void) {
         settings.present[SETTING_Learner_KLStop / 64] |= 1ull << (SETTING_Learner_KLStop % 64);
         assert_good(settle_within(settings, 0.005, 100, 0, 1, 0.25), 100, 1, 2 * 0.25 + 1);
         /* As far as it may, and beyond: noise alone decides. */
-        g_assert_cmpuint(settle_within(settings, 0.005, 0, 0, 1, 0.25), ==, 2);
-        g_assert_cmpuint(settle_within(settings, 0.1, 0, 0, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle_within(settings, 0.005, 0, 0, 1, 0.25), ==, 1);
+        g_assert_cmpuint(settle_within(settings, 0.1, 0, 0, 1, 0.25), ==, 1);
         /* Nothing was measured, or nothing moved as rows that do not move it would not either. */
-        g_assert_cmpuint(settle_within(settings, NAN, 100, 0, 1, 0.25), ==, 2);
-        g_assert_cmpuint(settle_within(settings, 0, 100, 0, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle_within(settings, NAN, 100, 0, 1, 0.25), ==, 1);
+        g_assert_cmpuint(settle_within(settings, 0, 100, 0, 1, 0.25), ==, 1);
         /* More rows are no more steps. */
         settings.updates = UPDATES_PER_ROUND;
-        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 1);
         settings.updates = UPDATES_FULL_BATCH;
-        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 1);
 }
 
 /* Sixty rounds of a second: a start of one second pays in time, one of an hour does not, and what is there needs none. */
@@ -266,11 +264,11 @@ static void test_cold(void) {
         JobSettings settings = settings_new(1, MOST, 1);
 
         settings.cold_usec = 1000000;
-        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), >, 2);
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), >, 1);
         settings.cold_usec = 3600000000;
-        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), ==, 1);
         settings.convention = CONVENTION_SERVER;
-        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), ==, 2);
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), ==, 1);
         settings = settings_new(20, MOST, 1);
         settings.cold_usec = 3600000000;
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 20);
@@ -280,12 +278,12 @@ static void test_degenerate(void) {
         JobSettings settings = settings_new(1, 64, 1);
 
         /* Noise hides the gradient: as many as it takes for the actor's time not to matter any more. */
-        g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 32);
-        g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 32);
-        g_assert_cmpuint(settle(settings, 1e300, 1e9, 1e-9), ==, 32);
-        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 2);
-        g_assert_cmpuint(settle(settings, -5, 1, 0.25), ==, 2);
-        g_assert_cmpuint(settle(settings, 100 * ROWS, 0, 0), ==, 2); /* rounds that take no time */
+        g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 16);
+        g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 16);
+        g_assert_cmpuint(settle(settings, 1e300, 1e9, 1e-9), ==, 16);
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
+        g_assert_cmpuint(settle(settings, -5, 1, 0.25), ==, 1);
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 0, 0), ==, 1); /* rounds that take no time */
         settings = settings_new(1, 1, 1);
         g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 1);
         settings = settings_new(5, 7, 1000);
