@@ -32,6 +32,8 @@ def small_gradients():
 def measured():
     sets = ("Scaling.Policy=kungfu", "Scaling.MaxActors=4", "Billing.Clock=model", "Learner.KLStop=0.005")
     want = policy("cartpole", "single-learner-coarse", *sets)
+    with sqlite3.connect(f"file:{want.state_directory}/ledger.sqlite?mode=ro", uri=True) as ledger:
+        assert ledger.execute("SELECT count(DISTINCT n_actors) FROM rounds").fetchone()[0] > 1, "as many actors in each round"
     for distribution in "multi-learner x 4", "central x 2":
         r = policy("cartpole", distribution, *sets)
         equal((r.policy_sha256, r.rounds), (want.policy_sha256, want.rounds), f"policies and rounds under {distribution}")
