@@ -37,9 +37,9 @@ def medians(r):
 
 print(f"{BOOSTED} actors of {STEPS} steps, {ROUNDS} such rounds, medians in ms")
 print(f"{'':<28}{'round':>8}{'acting':>8}{'update':>8}{'detector':>10}{'start':>8}{'collection':>12}{'these three / round':>21}")
-for word, sets in ((f"{BOOSTED} kept warm", WARM), (f"{BOOSTED - USUAL} of {BOOSTED} started cold", COLD)):
+for word, sets, rows in ((f"{BOOSTED} kept warm", WARM, 512), ("the same, CurvatureRows=256", WARM, 256), (f"{BOOSTED - USUAL} of {BOOSTED} started cold", COLD, 512)):
     _, _, plain, _ = medians(run("hopper", *JOB, *sets, seed=1, timeout=600))
-    whole, acting, update, collection = medians(run("hopper", *JOB, *sets, "Learner.Curvature=objective", seed=1, timeout=600))
+    whole, acting, update, collection = medians(run("hopper", *JOB, *sets, "Learner.Curvature=objective", f"Learner.CurvatureRows={rows}", seed=1, timeout=600))
     detector, start = update - plain, whole - acting - update
     overhead = (detector + start + collection) / (whole + collection)
     print(f"{word:<28}{whole:>8.1f}{acting:>8.1f}{plain:>8.1f}{detector:>10.1f}{start:>8.1f}{collection:>12.1f}{100 * overhead:>20.1f}%", flush=True)
