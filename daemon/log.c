@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/boottime.h"
 
 static struct {
         bool journal;
@@ -156,14 +157,12 @@ static void say_suppressed(unsigned n_suppressed, Message message) {
 void log_send(LogEntry *entry, int priority, const char *format, ...) {
         char sentence[2048];
         unsigned n_suppressed;
-        struct timespec now;
         va_list ap;
 
         assert(entry);
         assert(format);
 
-        (void) clock_gettime(CLOCK_BOOTTIME, &now);
-        if (!log_bucket_pass(log_state.buckets + entry->message, (unsigned long long) now.tv_sec,
+        if (!log_bucket_pass(log_state.buckets + entry->message, clock_boottime() / 1000000000u,
                             &n_suppressed))
                 return;
         if (n_suppressed > 0)

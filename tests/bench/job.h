@@ -10,13 +10,13 @@
 #include "lib/settings.h"
 #include "lib/sibling.h"
 
-/* From a job file, and Section.Key=VALUE of argv[first] and after it, which are cut at the equals sign. Ends the process otherwise. */
-static inline void bench_settings(const char *file, int argc, char *argv[], int first, JobSettings *ret) {
+/* From the job file argv[1], and Section.Key=VALUE of argv[first] and after it, which are cut at the equals sign. Ends the process otherwise. */
+static inline void bench_settings(int argc, char *argv[], int first, JobSettings *ret) {
         g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
         g_autofree char *text = NULL, *message = NULL;
 
-        if (!g_file_get_contents(file, &text, NULL, NULL))
-                g_error("%s: cannot be read", file);
+        if (!g_file_get_contents(argv[1], &text, NULL, NULL))
+                g_error("%s: cannot be read", argv[1]);
         for (int i = first; i < argc; i++) {
                 char *value = strchr(argv[i], '=');
 
@@ -25,7 +25,7 @@ static inline void bench_settings(const char *file, int argc, char *argv[], int 
                 *value = '\0';
                 overrides[i - first] = (SettingOverride){ argv[i], value + 1 };
         }
-        if (settings_parse(text, file, overrides, argc - first, NULL, ret, &message) < 0)
+        if (settings_parse(text, argv[1], overrides, argc - first, NULL, ret, &message) < 0)
                 g_error("%s", message);
 }
 

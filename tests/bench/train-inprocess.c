@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tests/bench/job.h"
@@ -47,7 +45,7 @@ int main(int argc, char *argv[]) {
                 (void) fprintf(stderr, "usage: train-inprocess FILE [Section.Key=VALUE]...\n");
                 return 2;
         }
-        bench_settings(argv[1], argc, argv, 2, &settings);
+        bench_settings(argc, argv, 2, &settings);
         settings.cold_usec = settings.warm_usec = 0; /* what is measured here starts nothing */
         often = settings.evaluation_episodes > 0 &&
                 settings_present(&settings, SETTING_Evaluation_EveryRounds);

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,7 +90,7 @@ int main(int argc, char *argv[]) {
         last = (uint32_t) atoi(argv[4]);
         every = (uint32_t) atoi(argv[5]);
         n_episodes = (uint32_t) atoi(argv[6]);
-        bench_settings(argv[1], argc, argv, 7, &settings);
+        bench_settings(argc, argv, 7, &settings);
         g_assert_cmpuint(n_boost, <=, settings_actors_max(&settings));
         g_assert_true(every > 0 && n_episodes > 0 && last <= ROUNDS_MAX);
         measured = bench_job_new(&settings);

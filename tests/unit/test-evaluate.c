@@ -2,6 +2,7 @@
 /* Evaluations of a job that trains: the rules, and the real invoker with real actors that follow them. What is learnt is the same with and
  * without; what an evaluation measures depends on the policy alone. */
 #include "invoker/evaluation.h"
+#include "lib/boottime.h"
 #include "lib/slot.h"
 #include "tests/unit/invoker-fixture.h"
 
@@ -268,7 +269,6 @@ static void test_hostile(void) {
 static void cut_short(bool beside) {
         unsigned n_open = beside ? 2 : 1; /* the round that waits */
         const Record *ended;
-        struct timespec now;
         Job job;
 
         if (!hostile_init(&job, "hang", beside))
@@ -281,9 +281,8 @@ static void cut_short(bool beside) {
         (void) job_read(&job);
         g_assert_cmpuint(count(&job, RECORD_ROUND, false), ==, n_open - 1);
 
-        (void) clock_gettime(CLOCK_BOOTTIME, &now);
         job.plan.end = PLAN_END_INTERRUPTED;
-        job.plan.stop_deadline_nsec = (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+        job.plan.stop_deadline_nsec = clock_boottime();
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
         g_assert_cmpuint(find(&job, RECORD_ROUND)->end, ==,
@@ -302,7 +301,6 @@ static void test_cut_short(void) {
 /* A checkpoint waits for an evaluation, though somebody wants one; and so does the end, until it may wait no longer. */
 static void test_cut_idle(void) {
         const Record *ended;
-        struct timespec now;
         Job job;
 
         if (!hostile_init(&job, "hang", true))
@@ -322,8 +320,7 @@ static void test_cut_idle(void) {
                 job_send_plan(&job);
         }
 
-        (void) clock_gettime(CLOCK_BOOTTIME, &now);
-        job.plan.stop_deadline_nsec = (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+        job.plan.stop_deadline_nsec = clock_boottime();
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
         g_assert_cmpuint(count(&job, RECORD_EVALUATION, true), ==, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The invoker among its neighbours: the test plays spawner and daemon, the learner and the actors are the real ones. Each story runs a
  * small CartPole job, or a plugin that misbehaves, and reads what its records say. */
+#include "lib/boottime.h"
 #include "tests/unit/invoker-fixture.h"
 
 static bool skip_level(Job *job, uint32_t level) {
@@ -396,13 +397,6 @@ static void test_pool(gconstpointer data) {
         }
 }
 
-static uint64_t boottime(void) {
-        struct timespec ts;
-
-        (void) clock_gettime(CLOCK_BOOTTIME, &ts);
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
-}
-
 /* A stop does not wait for an actor that hangs: at the deadline its round is waste. */
 static void test_deadline(void) {
         const Record *ended;
@@ -422,7 +416,7 @@ static void test_deadline(void) {
         job_send_plan(&job);
         g_usleep(50000);
         job.plan.end = PLAN_END_INTERRUPTED;
-        job.plan.stop_deadline_nsec = boottime() + 100000000;
+        job.plan.stop_deadline_nsec = clock_boottime() + 100000000;
         ended = job_finish(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_INTERRUPTED);
         g_assert_cmpuint(ended->round, ==, 1);
@@ -453,7 +447,7 @@ static void test_stalled(void) {
                 job_send_plan(&job);
                 g_usleep(300000);
 
-                begin = boottime();
+                begin = clock_boottime();
                 if (way == STOP) {
                         const Record *ended;
 
@@ -469,7 +463,7 @@ static void test_stalled(void) {
                                 g_assert_cmpint(kill(job.pid, SIGTERM), ==, 0);
                         job_reap(&job);
                 }
-                g_assert_cmpuint(boottime() - begin, <, 5000000000u);
+                g_assert_cmpuint(clock_boottime() - begin, <, 5000000000u);
                 job_done(&job);
         }
 }

@@ -249,9 +249,13 @@ static void test_reach(void) {
         /* As far as it may, and beyond: noise alone decides. */
         g_assert_cmpuint(settle_within(settings, 0.005, 0, 0, 1, 0.25), ==, 1);
         g_assert_cmpuint(settle_within(settings, 0.1, 0, 0, 1, 0.25), ==, 1);
-        /* Nothing was measured, or nothing moved as rows that do not move it would not either. */
+        /* Nothing was measured, or the policy did not move. */
         g_assert_cmpuint(settle_within(settings, NAN, 100, 0, 1, 0.25), ==, 1);
         g_assert_cmpuint(settle_within(settings, 0, 100, 0, 1, 0.25), ==, 1);
+        /* IMPACT's divergence is that from its target network. */
+        settings.algorithm = ALGORITHM_IMPACT;
+        g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 1);
+        settings.algorithm = ALGORITHM_PPO;
         /* More rows are no more steps. */
         settings.updates = UPDATES_PER_ROUND;
         g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 1);
