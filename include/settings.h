@@ -164,7 +164,8 @@ enum KernelClass_ {
         X(Scaling, Window, u32, window, "6", 1, 64, "Policy=nitro and its like: values that one is compared with")           \
         X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round")                  \
         X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6, "Policy=auto: what a second of time is worth, in prices of the learner's") \
-        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, 1000, "frozen actors kept for later rounds; unset: all started")   \
+        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, 1000, "frozen actors kept for later rounds whatever happens")      \
+        X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12, "other idle actors end after this; unset: never, or at once with WarmActors") \
         X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, 4096, "environments (slots) of an actor")                        \
         X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, 1048576, "steps of each environment in one invocation")         \
         X(Actor, Carry, choice_carry, carry, "slots", 0, 0, "slots: episodes go on in the next invocation; reset: afresh")   \

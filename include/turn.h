@@ -87,7 +87,8 @@ typedef enum FlightState {
 
 typedef struct Flight {         /* of one actor; all numbers have 64 bits, as a checkpoint's tensor has them */
         uint64_t state;
-        uint64_t started_nsec, policy_version, policy_bank;     /* while it acts */
+        uint64_t started_nsec;                                  /* since when it acts, or is idle */
+        uint64_t policy_version, policy_bank;                   /* while it acts */
 } Flight;
 
 typedef struct Arrival {

@@ -265,9 +265,9 @@ void conduct_close_round(Invoker *i) {
         uint32_t end = i->phase == PHASE_ENDING ? i->end : end_reached(i);
 
         if (i->round_open) {
-                /* What idles may do so for many rounds, and a budget is to know what each of them has cost. */
-                if (settings_present(i->settings, SETTING_Job_Budget))
-                        report_idle(i);
+                /* What idles may do so for many rounds, and what each of them has cost is compared with a budget, and
+                 * drawn as a curve. */
+                report_idle(i);
                 report_round(i, end);
                 i->number = i->round->number;
                 i->round_open = false;

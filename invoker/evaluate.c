@@ -47,9 +47,11 @@ void evaluate_begin(Invoker *i) {
 
 /* Kept for the next time, unless the job keeps nobody. An evaluation takes no time of the fleet's, wherever beside the next round it ended. */
 void evaluate_rest(Invoker *i, Container *c) {
+        WarmRest rest = warm_rest(i->settings);
+
         if (c->state != CONTAINER_READY || c->doing != ORDER_NONE)
                 return;
-        if (settings_present(i->settings, SETTING_Scaling_WarmActors) && i->settings->n_actors_warm == 0)
+        if (rest.n_provisioned == 0 && rest.keep_nsec == 0)
                 pool_end(c, FAULT_NONE, 0);
         else
                 pool_park(c, i->evaluation.started_emulated_nsec);

@@ -91,21 +91,11 @@ void fused_child(const Invoker *i, const Worker *learner) {
 /* One container after the other would have been started by now, and some ended again: on the emulated clock, which is a fleet's, the first
  * invocation of each is a cold one, as it is where they exist. */
 static void containers_imagine(Invoker *i) {
-        bool limited = settings_present(i->settings, SETTING_Scaling_WarmActors);
-        uint32_t n_needed = i->round->n_actors < i->n_containers ? i->round->n_actors : i->n_containers;
-        uint32_t n_warm = limited ? i->settings->n_actors_warm : i->n_containers;
+        WarmRest rest = warm_rest(i->settings);
 
-        for (uint32_t k = 0; k < i->n_containers; k++) {
-                Container *c = &i->containers[k];
-
-                if (k < n_needed) {
-                        c->fresh = !c->imagined;
-                        c->imagined = true;
-                } else if (c->imagined) {
-                        c->imagined = n_warm > 0;
-                        n_warm -= n_warm > 0;
-                }
-        }
+        for (uint32_t k = 0; k < i->n_containers; k++)
+                i->containers[k].fresh = imagined_arrange(
+                                &i->containers[k].imagined, k < i->round->n_actors, &rest, i->emulated_nsec);
 }
 
 void fused_begin(Invoker *i) {

@@ -26,6 +26,7 @@
 #include "invoker/spool.h"
 #include "invoker/worker.h"
 #include "lib/arrival.h"
+#include "lib/warm.h"
 
 typedef struct Sandbox Sandbox;
 
@@ -51,9 +52,9 @@ typedef struct Container {
         int ask_fd;   /* the bell that its actors ring when the learner acts for them; -EBADF */
         Cgroup scope; /* ActorScope=each: its own; fd -EBADF: a leaf of the job's */
         uint32_t index, state;
-        bool has_worker; /* pages and leaf are made when it is first needed */
-        bool fresh;      /* has carried out nothing yet: the next invocation is a cold one */
-        bool imagined;   /* there is no process, and a fleet would have one: fused.c */
+        bool has_worker;   /* pages and leaf are made when it is first needed */
+        bool fresh;        /* has carried out nothing yet: the next invocation is a cold one */
+        Imagined imagined; /* there is no process, and a fleet would have one: fused.c */
         uint32_t doing; /* OrderKind that is not over: until it has succeeded, or the process that failed is reaped */
         Attempts starts;
         uint32_t unread; /* the actor whose last invocation's use was not read yet; ACTOR_NONE */
@@ -61,6 +62,7 @@ typedef struct Container {
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU that no record has yet */
         uint64_t parked_nsec, parked_emulated_nsec; /* since when it is billed as idle */
+        uint64_t idle_emulated_nsec;                /* since when it is idle */
         bool has_episode;                           /* that is being evaluated */
         uint64_t episode;
         Attempts plays;

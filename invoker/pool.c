@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Containers: processes that host actors, made when a round first needs them, frozen while none does, ended beyond WarmActors=. An
+/* Containers: processes that host actors, made when a round first needs them, frozen while none does, ended when lib/warm.h keeps them no longer. An
  * actor is forked from this process without exec, so that what an administrator installed is loaded once. */
 #include <assert.h>
 #include <errno.h>
@@ -315,7 +315,7 @@ void pool_park(Container *c, uint64_t emulated_nsec) {
         leaf_freeze(&c->worker.leaf, true);
         c->state = CONTAINER_PARKED;
         c->parked_nsec = clock_boottime();
-        c->parked_emulated_nsec = emulated_nsec;
+        c->parked_emulated_nsec = c->idle_emulated_nsec = emulated_nsec;
 }
 
 void pool_thaw(Invoker *i, Container *c) {
@@ -324,10 +324,9 @@ void pool_thaw(Invoker *i, Container *c) {
         c->state = CONTAINER_READY;
 }
 
-/* The lowest stay warm: they are the first that a larger round needs again. Who is still to be taken is needed, whatever the round's number. */
+/* Who is still to be taken is needed, whatever the round's number. */
 void pool_arrange(Invoker *i, uint32_t n_needed) {
-        bool limited = settings_present(i->settings, SETTING_Scaling_WarmActors);
-        uint32_t n_warm = limited ? i->settings->n_actors_warm : i->n_containers;
+        WarmRest rest = warm_rest(i->settings);
 
         for (uint32_t k = 0; k < n_needed; k++)
                 if (i->containers[k].state == CONTAINER_PARKED)
@@ -341,8 +340,7 @@ void pool_arrange(Invoker *i, uint32_t n_needed) {
                         continue;
                 if (c->state != CONTAINER_PARKED && !idle)
                         continue;
-                if (n_warm > 0) {
-                        n_warm--;
+                if (warm_keeps(&rest, idle ? 0 : i->emulated_nsec - c->idle_emulated_nsec)) {
                         if (idle)
                                 pool_park(c, i->emulated_nsec);
                         continue;

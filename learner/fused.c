@@ -15,13 +15,15 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fragment.h"
+#include "lib/saturate.h"
 #include "lib/slot.h"
+#include "lib/warm.h"
 
 typedef struct FusedSeat { /* of one actor */
         uint64_t ordinal;  /* invocations that were learned from */
         uint32_t bank;     /* holds its snapshots */
-        bool started;      /* as a container would be, to know which starts are cold */
-        bool fresh;
+        Imagined container;
+        bool fresh; /* its container's next invocation is a cold one */
 } FusedSeat;
 
 struct Fused {
@@ -30,7 +32,7 @@ struct Fused {
         WorkerPage worker;
         const ActordEnv *env;
         uint32_t n_actors, n_containers;
-        uint64_t round, policy_version;
+        uint64_t round, policy_version, emulated_nsec;
         Arrival arrival; /* where nobody is said to act, all do with the newest version */
         FusedFault fault;
         FusedSeat *seats; /* [n_actors] */
@@ -150,25 +152,13 @@ int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret) {
         return 0;
 }
 
-/* Which containers a round would find started: those that it needs, and below them the lowest of the others as WarmActors= says. */
-static void containers_arrange(Fused *fused, uint32_t n_actors) {
-        uint32_t n_containers = fused->n_containers;
-        uint32_t n_needed = n_actors < n_containers ? n_actors : n_containers;
-        uint32_t n_warm = settings_present(&fused->settings, SETTING_Scaling_WarmActors)
-                                          ? fused->settings.n_actors_warm
-                                          : n_containers;
+/* Which containers a round would find started. */
+static void containers_arrange(Fused *fused, uint32_t n_needed) {
+        WarmRest rest = warm_rest(&fused->settings);
 
-        for (uint32_t k = 0; k < n_containers; k++) {
-                FusedSeat *container = &fused->seats[k];
-
-                if (k < n_needed) {
-                        container->fresh = !container->started;
-                        container->started = true;
-                } else if (container->started) {
-                        container->started = n_warm > 0;
-                        n_warm -= n_warm > 0;
-                }
-        }
+        for (uint32_t k = 0; k < fused->n_containers; k++)
+                fused->seats[k].fresh = imagined_arrange(
+                                &fused->seats[k].container, k < n_needed, &rest, fused->emulated_nsec);
 }
 
 static bool start_is_cold(Fused *fused, uint32_t actor) {
@@ -302,6 +292,7 @@ int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, Fus
                 return r;
 
         fused->round++;
+        fused->emulated_nsec = saturating_add(fused->emulated_nsec, times.round_nsec);
         *ret_times = times;
         return 0;
 }

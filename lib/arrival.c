@@ -6,16 +6,16 @@
 
 #include "lib/clock.h"
 #include "lib/saturate.h"
+#include "lib/warm.h"
 
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version) {
-        uint32_t most = settings_actors_max(settings), n_warm = most;
+        uint32_t most = settings_actors_max(settings);
+        WarmRest rest = warm_rest(settings);
 
         assert(arrival);
         assert(n_actors > 0 && n_actors <= most && most <= ACTORS_MAX);
 
-        if (settings_present(settings, SETTING_Scaling_WarmActors))
-                n_warm = settings->n_actors_warm;
         for (uint32_t a = 0; a < most; a++) {
                 Flight *flight = &arrival->flights[a];
 
@@ -28,9 +28,8 @@ void arrival_begin(
                                 .policy_version = policy_version,
                                 .policy_bank = arrival->policy_bank,
                         };
-                else if (flight->state == FLIGHT_IDLE && n_warm > 0)
-                        n_warm--;
-                else
+                else if (flight->state == FLIGHT_IDLE &&
+                                !warm_keeps(&rest, arrival->free_nsec - flight->started_nsec))
                         flight->state = FLIGHT_ABSENT;
         }
 }
@@ -65,7 +64,7 @@ uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, u
         before_nsec = arrival->free_nsec;
         came_nsec = saturating_add(flight->started_nsec, rollout_nsec);
         arrival->free_nsec = saturating_add(came_nsec > before_nsec ? came_nsec : before_nsec, update_nsec);
-        *flight = (Flight){ .state = FLIGHT_IDLE };
+        *flight = (Flight){ .state = FLIGHT_IDLE, .started_nsec = arrival->free_nsec };
         return arrival->free_nsec - before_nsec;
 }
 

@@ -16,7 +16,8 @@ static inline bool arrival_acts(const Arrival *arrival, uint32_t actor) {
 }
 
 /* At the beginning of a round of so many actors: whoever of them does not act begins, with the newest version; others that act go on until
- * they are taken, and of those that do not the lowest stay warm, as many as WarmActors= says. */
+ * they are taken, and of those that do not those stay warm that lib/warm.h
+ * keeps. */
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version);
 

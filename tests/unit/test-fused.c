@@ -15,6 +15,9 @@
         "[Job]\nEnvironment=Pendulum-v1\nSeed=5\n[Scaling]\nActors=3\nMaxActors=4\n" SECTIONS \
         "NormalizeObservations=yes\nNormalizeRewards=yes\n"
 
+/* Rounds of one actor take some 11 ms: after three of them the others have ended, after two they have not. */
+#define KEEP CARTPOLE "[Scaling]\nKeepAliveSec=0.02\n"
+
 #define ASYNC                                                                                          \
         "[Job]\nEnvironment=CartPole-v1\nSeed=3\nAlgorithm=impala\n[Scaling]\nActors=2\nMaxActors=4\n" \
         "[Distribution]\nPolicy=async\n[Actor]\nEnvsPerActor=2\nRolloutSteps=32\nMemoryMax=512M\n"     \
@@ -22,7 +25,7 @@
 
 typedef struct Case {
         const char *name, *text;
-        uint32_t counts[8]; /* of the rounds, up to a 0 */
+        uint32_t counts[10]; /* of the rounds, up to a 0 */
 } Case;
 
 static const Case cases[] = {
@@ -30,6 +33,9 @@ static const Case cases[] = {
         { "cartpole/schedule", CARTPOLE, { 1, 4, 2, 1, 3, 4 } },
         { "cartpole/shared", CARTPOLE "[Actor]\nProcesses=2\n", { 3, 1, 4, 2 } },
         { "cartpole/cold", CARTPOLE "[Scaling]\nWarmActors=1\n", { 4, 1, 3, 4, 1 } },
+        { "cartpole/keep-alive", KEEP, { 4, 1, 1, 4, 1, 1, 1, 4 } },
+        { "cartpole/one-process-keep-alive", KEEP "[Distribution]\nPolicy=fused\n",
+                        { 4, 1, 1, 4, 1, 1, 1, 4 } },
         { "cartpole/one-process", CARTPOLE "[Distribution]\nPolicy=fused\n[Learner]\nThreads=2\n",
                         { 1, 4, 2, 3 } },
         { "cartpole/one-process-cold", CARTPOLE "[Distribution]\nPolicy=fused\n[Scaling]\nWarmActors=1\n",
@@ -39,6 +45,7 @@ static const Case cases[] = {
         { "async/schedule", ASYNC, { 1, 4, 2, 1, 1, 1, 3, 4 } },
         { "async/shared", ASYNC "[Actor]\nProcesses=2\n", { 4, 4, 1, 1, 1, 4, 4, 4 } },
         { "async/cold", ASYNC "[Scaling]\nWarmActors=1\n", { 4, 1, 1, 1, 1, 4, 3, 4 } },
+        { "async/keep-alive", ASYNC "[Scaling]\nKeepAliveSec=0.02\n", { 4, 1, 1, 1, 1, 1, 1, 4, 3, 4 } },
         { "pendulum/schedule", PENDULUM, { 4, 1, 1, 3, 2, 4 } },
 };
 

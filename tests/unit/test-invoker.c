@@ -349,15 +349,17 @@ static uint64_t idle_nsec(const Job *job) {
 }
 
 /* Rounds of 4, 1, 3 and 4 actors: who is not needed is frozen, billed as provisioned for as long as a fleet's rounds last, and goes on where it
- * stood; or is ended, and begins cold. Either way the policy is the same. A job with a budget hears of what idles in each round. */
+ * stood; or is ended, and begins cold. Either way the policy is the same. What idles is told of in each round, and whenever it is needed again. */
 static void test_pool(gconstpointer data) {
         static const struct {
                 const char *keys;
                 unsigned n_cold, n_pool, n_parked,
                                 n_idle[2]; /* actors that idle in the second and third round */
-        } cases[] = { { "", 4, 3, 3, { 3, 1 } }, { "[Scaling]\nWarmActors=1\n", 4 + 1 + 1, 1, 1, { 1, 0 } },
+        } cases[] = { { "", 4, 3 + 2 + 1 + 1, 3, { 3, 1 } },
+                { "[Scaling]\nKeepAliveSec=1000\n", 4, 3 + 2 + 1 + 1, 3, { 3, 1 } },
+                { "[Scaling]\nWarmActors=1\n", 4 + 1 + 1, 2, 1, { 1, 0 } },
                 { "[Scaling]\nWarmActors=0\n", 4 + 2 + 1, 0, 0, { 0, 0 } },
-                { "[Job]\nBudget=1\n", 4, 3 + 2 + 1 + 1, 3, { 3, 1 } } };
+                { "[Scaling]\nKeepAliveSec=0\n", 4 + 2 + 1, 0, 0, { 0, 0 } } };
         uint32_t level = GPOINTER_TO_UINT(data);
         uint8_t policy[32];
 
