@@ -67,8 +67,6 @@ void fleet_make(const Usage *usage, const PriceSheet *sheet, const PriceSheet *f
 
 int fleet_check(const PriceSheet *sheet, const PriceSheet *fleet, const JobSettings *settings,
                 char **ret_message) {
-        uint32_t n_actors = settings_actors_max(settings);
-
         assert(sheet);
         assert(fleet);
         assert(ret_message);
@@ -78,12 +76,8 @@ int fleet_check(const PriceSheet *sheet, const PriceSheet *fleet, const JobSetti
         else if (strcmp(sheet->currency, fleet->currency) != 0)
                 *ret_message = g_strdup_printf("the fleet %s is priced in %s, and this bill is in %s",
                                 fleet->name, fleet->currency, sheet->currency);
-        else if (fleet->actors_count > 0 && fleet->actors_count * fleet->actors_functions < n_actors)
-                *ret_message = g_strdup_printf(
-                                "the fleet %s has places for %.0f actors, and this job may have %u",
-                                fleet->name, fleet->actors_count * fleet->actors_functions, n_actors);
         else
-                return 0;
+                return price_sheet_check_places(fleet, settings, ret_message);
         return -EINVAL;
 }
 

@@ -5,11 +5,25 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include "include/launch.h"
 #include "lib/settings-print.h"
 
-/* One event a round is what a debugger wants to see; nobody else asks for it, and the ledger has them all. */
+/* The journal drops fields whose names have small letters. */
+static void __attribute__((format(printf, 3, 4)))
+saw(LogEntry *entry, const char *name, const char *format, ...) {
+        g_autofree char *upper = g_ascii_strup(name, -1), *value = NULL;
+        va_list ap;
+
+        va_start(ap, format);
+        value = g_strdup_vprintf(format, ap);
+        va_end(ap);
+        log_field(entry, "ACTORD_SAW_%s=%s", upper, value);
+}
+
+/* One event a round is what a debugger wants to see, with all that the scheduler could see; a job whose rounds are shorter than LOG_BURST allows has
+ * some of them left out there. The ledger has them all. */
 static void say_decision(const Job *job) {
         const LedgerDecision *d = &job->decision;
         LogEntry entry;
@@ -19,8 +33,13 @@ static void say_decision(const Job *job) {
         log_field(&entry, "ACTORD_ACTORS=%" PRIu32, d->n_actors);
         log_field(&entry, "ACTORD_POLICY=%s", choice_scheduler_to_string(job->settings.scheduler.kind));
         if (d->record > 0) {
-#define X(name, comment) log_field(&entry, "ACTORD_SAW_" #name "=%" PRIu64, d->facts.name);
+#define X(name, comment) saw(&entry, #name, "%" PRIu64, d->facts.name);
                 ROUND_FACTS(X)
+#undef X
+#define X(name, unit)                                \
+        if (isfinite(job->progress.statistics.name)) \
+                saw(&entry, #name, "%.17g", job->progress.statistics.name);
+                STATISTICS(X)
 #undef X
         }
         log_send(&entry, LOG_DEBUG, "Job %" PRIu64 " has %" PRIu32 " actors from round %" PRIu64 " on.",

@@ -7,7 +7,7 @@
 #include <syslog.h>
 #include "include/messages.h"
 
-#define LOG_FIELDS_MAX   20u
+#define LOG_FIELDS_MAX   48u
 #define LOG_TEXT_MAX     6144u
 #define LOG_BURST        60u
 #define LOG_INTERVAL_SEC 10u

@@ -322,13 +322,29 @@ const char *price_sheet_description(const PriceSheet *sheet) {
         return sheet->description;
 }
 
+int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message) {
+        uint32_t n_actors = settings_actors_max(settings);
+
+        assert(fleet);
+        assert(ret_message);
+
+        if (fleet->actors_count == 0 || fleet->actors_count * fleet->actors_functions >= n_actors)
+                return 0;
+        *ret_message = g_strdup_printf("the fleet %s has places for %.0f actors, and this job may have %u",
+                        fleet->name, fleet->actors_count * fleet->actors_functions, n_actors);
+        return -EINVAL;
+}
+
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         assert(sheet);
         assert(settings);
         assert(ret_message);
 
-        if (settings->convention != CONVENTION_SERVER || price_sheet_has_servers(sheet) ||
-                        sheet->from_rates == 1)
+        if (settings->convention != CONVENTION_SERVER)
+                return 0;
+        if (price_sheet_has_servers(sheet))
+                return price_sheet_check_places(sheet, settings, ret_message);
+        if (sheet->from_rates == 1)
                 return 0;
         *ret_message = g_strdup_printf(
                         "[Billing] Convention=server: the price sheet %s names no servers; take one that does "

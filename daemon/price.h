@@ -23,6 +23,8 @@ const char *price_sheet_currency(const PriceSheet *sheet);
 const char *price_sheet_description(const PriceSheet *sheet);
 /* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). To be asked before a job is accepted. */
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
+/* Whether a sheet's servers, if it says how many there are, have places for as many actors as the job may have; else as above. */
+int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
 
 /* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. Allocation is in the sheet's
  * own terms: vCPUs, or functions where the sheet names a fleet. A wasted or started learner stands apart (learner_wasted_, learner_startup_):

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/scheduler.h"
+#include "lib/statistics.h"
 
 #define RETURNS 5u
 
@@ -31,7 +32,9 @@ static uint32_t adapt_count(const SchedulerView *view, SchedulerState *state) {
         Adapt a;
 
         memcpy(&a, state->own, sizeof(a));
-        value = view->statistics ? scheduler_return(view->statistics) : NAN;
+        value = view->statistics ? statistics_return(
+                                                   view->statistics, view->settings->evaluation_episodes > 0)
+                                 : NAN;
         if (isfinite(value)) {
                 if (a.n == 0)
                         a.first = value;

@@ -49,7 +49,10 @@ static uint32_t minions_count(const SchedulerView *view, SchedulerState *state) 
 
         memcpy(&own, state->own, sizeof(own));
         memcpy(&model, view->data, sizeof(model));
-        own.return_mean = view->round == 0 ? NAN : minions_return(view->statistics, own.return_mean);
+        own.return_mean = view->round == 0 ? NAN
+                                           : minions_return(view->statistics,
+                                                             view->settings->evaluation_episodes > 0,
+                                                             own.return_mean);
         memcpy(state->own, &own, sizeof(own));
 
         facts = minions_facts(view, own.return_mean);

@@ -105,13 +105,6 @@ void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, Schedu
                         (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
 }
 
-double scheduler_return(const Statistics *statistics) {
-        assert(statistics);
-
-        return isfinite(statistics->evaluation_mean) ? statistics->evaluation_mean
-                                                     : statistics->return_round;
-}
-
 int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
         assert(view && view->settings);
         assert(view->round == 0 || (view->statistics && view->facts));

@@ -84,9 +84,6 @@ typedef enum SchedulerStream {
 } SchedulerStream;
 void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, SchedulerStream stream);
 
-/* The return that a round showed: of its evaluation episodes, else of the episodes that ended in it; NaN: neither. */
-double scheduler_return(const Statistics *statistics);
-
 /* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision, else 0. */
 int scheduler_decide(const SchedulerView *view, SchedulerState *state);
 

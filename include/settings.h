@@ -325,6 +325,8 @@ static inline uint32_t settings_hidden_layers(const JobSettings *s) {
 static inline double settings_target_return(const JobSettings *s) {
         if (settings_present(s, SETTING_Scaling_TargetReturn))
                 return s->target_return;
+        if (settings_present(s, SETTING_Evaluation_StopReturn))
+                return s->evaluation_stop_return;
         return settings_present(s, SETTING_Job_StopReturn) ? s->stop_return : __builtin_nan("");
 }
 

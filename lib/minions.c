@@ -14,6 +14,7 @@
 #include "lib/forward.h"
 #include "lib/network.h"
 #include "lib/slot.h"
+#include "lib/statistics.h"
 
 #define ROUNDS_HALF 20.0 /* of k: half of the scale */
 #define KL_HALF     0.01 /* the paper's KL target */
@@ -62,10 +63,10 @@ double minions_loss(const JobSettings *settings, const Statistics *statistics) {
                settings->entropy_weight * statistics->entropy;
 }
 
-double minions_return(const Statistics *statistics, double before) {
-        if (isfinite(statistics->evaluation_mean))
-                return statistics->evaluation_mean;
-        return isfinite(statistics->return_round) ? statistics->return_round : before;
+double minions_return(const Statistics *statistics, bool evaluates, double before) {
+        double shown = statistics_return(statistics, evaluates);
+
+        return isfinite(shown) ? shown : before;
 }
 
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics) {
@@ -75,10 +76,10 @@ double minions_steps_left(const JobSettings *settings, const Statistics *statist
 double minions_target(const JobSettings *settings) {
         const EnvironmentRow *row = environment_find(settings->environment);
 
-        if (settings_present(settings, SETTING_Evaluation_StopReturn))
-                return settings->evaluation_stop_return;
-        if (settings_present(settings, SETTING_Job_StopReturn))
-                return settings->stop_return;
+        double target = settings_target_return(settings);
+
+        if (isfinite(target))
+                return target;
         return row ? row->threshold : NAN;
 }
 

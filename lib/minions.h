@@ -17,13 +17,13 @@ typedef struct MinionsFacts {
 
 void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]);
 
-/* The numbers of a round's statistics that are in the facts: the whole loss; the return of its evaluations, or of the episodes that ended in
- * it where it has none, or `before` if there were neither; the share of StopSteps= that is left. */
+/* The numbers of a round's statistics that are in the facts: the whole loss; the return that it showed (lib/statistics.h), or `before` if it
+ * showed none; the share of StopSteps= that is left. */
 double minions_loss(const JobSettings *settings, const Statistics *statistics);
-double minions_return(const Statistics *statistics, double before);
+double minions_return(const Statistics *statistics, bool evaluates, double before);
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics);
 
-/* J: the return at which the job ends, or the one that its environment is registered with; NaN: neither is known. */
+/* J: the return that the job is to reach, or the one that its environment is registered with; NaN: neither is known. */
 double minions_target(const JobSettings *settings);
 
 /* Whether these bytes are a scheduler: 0; -EBADMSG with *ret_reason, words that follow its name. */

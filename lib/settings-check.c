@@ -260,7 +260,7 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
 
         if (settings->scheduler.kind == SCHEDULER_ADAPT && isnan(settings_target_return(settings)))
                 reader_complain(reader, "Scaling", "Policy", "adapt",
-                                "it needs TargetReturn=, or StopReturn= in [Job], to know where it is going");
+                                "it needs TargetReturn=, or a StopReturn=, to know where it is going");
         check_measured(reader, settings);
         if (settings->scheduler.kind != SCHEDULER_SCHEDULE)
                 return;

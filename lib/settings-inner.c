@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/environments.h"
+#include "lib/fragment.h"
 #include "lib/minions.h"
 #include "lib/settings-internal.h"
 #include "lib/settings-print.h"
@@ -74,6 +75,9 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
         if (settings_present(inner, SETTING_Job_RuntimeMaxSec))
                 return refuse(ret_message, text, file_name, SETTING_Job_RuntimeMaxSec,
                                 "an inner job has no wall clock; Rounds= in [Environment] ends it");
+        if (distribution_overlaps(distribution_of(inner)))
+                return refuse(ret_message, text, file_name, SETTING_Distribution_Policy,
+                                "rounds of an inner job wait for all of their actors, or there is nothing to decide");
         if (!settings_option(outer, "Target") && !isfinite(minions_target(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Job_StopReturn,
                                 "it is not known what return the inner job is to reach: "

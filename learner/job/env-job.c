@@ -149,7 +149,7 @@ static int run_round(InnerRun *run, uint32_t n_actors, Statistics *ret) {
         run->facts = (MinionsFacts){
                 .round = run->facts.round + 1,
                 .loss = minions_loss(&inner, ret),
-                .return_mean = minions_return(ret, run->facts.return_mean),
+                .return_mean = minions_return(ret, run->options.episodes >= 1, run->facts.return_mean),
                 .kl = ret->kl,
                 .learner_nsec = times.learner_nsec,
                 .actor_mean_nsec = times.actors_nsec / n_actors,

@@ -183,6 +183,24 @@ def journal():
     assert sh("actorctl", "logs", str(job), "--no-pager").stdout.count("\n") >= 4
 
 
+@story("the journal has each decision with all that the scheduler saw")
+def decisions_in_journal():
+    job = submit(example("cartpole"), "--set", "Scaling.Policy=adapt", "--set", "Scaling.MaxActors=4", "--set", "Job.StopSteps=3000")
+    equal(ended(job), "finished", "results")
+    decisions = json.loads(sh("actorctl", "decisions", str(job), "--json").stdout)
+    time.sleep(0.5)
+    entries = [json.loads(l) for l in sh("journalctl", "-o", "json", "--no-pager", f"ACTORD_JOB={job}", "ACTORD_POLICY=adapt").stdout.splitlines()]
+    by_number = {int(e["ACTORD_DECISION"]): e for e in entries}
+    assert len(decisions) == 12 and {d["decision"] for d in decisions} <= set(by_number), (decisions, sorted(by_number))
+    for decision in decisions:
+        entry = by_number[decision["decision"]]
+        equal(int(entry["ACTORD_ACTORS"]), decision["actors"], "actors")
+        equal("ACTORD_SAW_ROUND_NSEC" in entry, decision["round_s"] is not None, "facts")
+        for name in ("return_round", "kl", "episode_steps", "curvature_ratio"):
+            told = entry.get(f"ACTORD_SAW_{name.upper()}")
+            equal(told and float(told), decision[name], name)
+
+
 @story("an invoker that dies takes its scope along; the job goes on in its next life, to the same policy")
 def invoker_dies():
     sets = ("--set", "Job.StopSteps=20000", "--set", "Actor.RolloutSteps=512", "--set", "Checkpoint.IntervalSec=0.3", "--seed", "5")

@@ -85,7 +85,7 @@ static ActordStep play_step(Play *p, int32_t choice, unsigned n_episodes, double
         p->facts = (MinionsFacts){
                 .round = p->facts.round + 1,
                 .loss = minions_loss(&inner, &s),
-                .return_mean = minions_return(&s, p->facts.return_mean),
+                .return_mean = minions_return(&s, n_episodes > 0, p->facts.return_mean),
                 .kl = s.kl,
                 .learner_nsec = times.learner_nsec,
                 .actor_mean_nsec = times.actors_nsec / ((uint64_t) choice + 1),
@@ -225,6 +225,9 @@ static void test_text_refused(void) {
                                 "StopReturn" },
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nBudget=1\n[Inner.Scaling]\nMaxActors=2\n",
                                 "o.conf:8: [Job] Budget: " },
+                { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nAlgorithm=impala\n[Inner.Scaling]\nMaxActors=2\n"
+                        "[Inner.Distribution]\nPolicy=async\n",
+                                "o.conf:12: [Distribution] Policy: rounds of an inner job wait" },
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nSeeed=1\n", "o.conf:8: [Job] Seeed=1" },
                 { "[Job]\nEnvironment=job:x\n[Actor]\nCarry=reset\n[Environment]\nRounds=129\n",
                                 "RolloutSteps" },

@@ -76,11 +76,13 @@ static void test_statistics(void) {
 
         g_assert_cmpfloat(minions_loss(&settings, &s), ==, 2);
         g_assert_cmpfloat(minions_steps_left(&settings, &s), ==, 0.75);
-        g_assert_cmpfloat(minions_return(&s, 1), ==, 7);
+        g_assert_cmpfloat(minions_return(&s, true, 1), ==, 7);
+        g_assert_cmpfloat(minions_return(&s, false, 1), ==, 3);
+        /* between two evaluations */
         s.evaluation_mean = NAN;
-        g_assert_cmpfloat(minions_return(&s, 1), ==, 3);
+        g_assert_cmpfloat(minions_return(&s, true, 1), ==, 1);
         s.return_round = NAN;
-        g_assert_cmpfloat(minions_return(&s, 1), ==, 1);
+        g_assert_cmpfloat(minions_return(&s, false, 1), ==, 1);
 }
 
 typedef struct File {

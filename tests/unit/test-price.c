@@ -150,7 +150,8 @@ static void test_aci(void) {
 
 /* 20 actors need two c5.4xlarge beside the p3.2xlarge; an hour, plus a minute of start-up. */
 static void test_server(void) {
-        g_autoptr(PriceSheet) sheet = sheet_load("ec2-nitro"), lambda = sheet_load("aws-lambda-x86");
+        g_autoptr(PriceSheet) sheet = sheet_load("ec2-nitro"), lambda = sheet_load("aws-lambda-x86"),
+                              minionsrl = sheet_load("ec2-minionsrl");
         JobSettings settings = settings_new("Billing.Convention", "server");
         Record record = record_new(RECORD_ROUND, SEC, 0);
         g_autofree char *message = NULL;
@@ -167,6 +168,13 @@ static void test_server(void) {
 
         g_assert_cmpint(price_sheet_check(lambda, &settings, &message), ==, -EINVAL);
         g_assert_nonnull(strstr(message, "aws-lambda-x86"));
+        g_clear_pointer(&message, g_free);
+
+        /* Four servers of eight places are 32, and no more are bought. */
+        g_assert_cmpint(price_sheet_check(minionsrl, &settings, &message), ==, 0);
+        settings.n_actors = 33;
+        g_assert_cmpint(price_sheet_check(minionsrl, &settings, &message), ==, -EINVAL);
+        g_assert_nonnull(strstr(message, "places for 32 actors"));
 }
 
 /* A fleet is there from the first round to the last, whoever works: many actors or one, idle or not, by metered times or by a model's; and the job's own sheet

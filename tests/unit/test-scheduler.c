@@ -248,7 +248,8 @@ static void test_adapt(void) {
         g_assert_cmpuint(n[7], ==, 16);  /* -200 has left: mean -100 */
         g_assert_cmpuint(n[12], ==, 32); /* the target */
 
-        /* Evaluations are worth more than what the rollouts happened to end with. */
+        /* In a job that evaluates, what rollouts happened to end with is not mixed with what evaluations showed. */
+        settings.evaluation_episodes = 10;
         statistics[0].evaluation_mean = -100;
         statistics[2].evaluation_mean = -50;
         run(&settings, statistics, 4, n);
@@ -417,7 +418,7 @@ static void test_awaits(void) {
                         .noise_scale = g_rand_double_range(rand, 1, 2),
                 };
                 with[i] = without[i];
-                with[i].evaluation_mean = g_rand_double_range(rand, -50, 50);
+                with[i].evaluation_mean = g_rand_double_range(rand, -5, 5) + 2.0 * i - 50;
                 with[i].evaluation_sd = 1;
         }
 
@@ -427,6 +428,7 @@ static void test_awaits(void) {
                 uint32_t before[ROUNDS], after[ROUNDS];
 
                 settings.scheduler.kind = kind;
+                settings.evaluation_episodes = 1;
                 settings.schedule = (setting_counts){ 2, 0, { { 4, 20 }, { 8, 20 } } };
                 settings.time_price = 1;
                 settings.target_return = 60;
