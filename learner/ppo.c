@@ -120,7 +120,9 @@ static void ppo_normalise(Runtime *runtime, Rows rows, PpoLoss *loss) {
         loss->scale = (float) (1.0 / (sd + 1e-8));
 }
 
-/* One epoch. 0; 1: the divergence passed KLStop=, and the step that would have followed was not taken; -ERANGE. */
+/* One epoch. 0; 1: the divergence passed KLStop=, and the step that would have followed was not taken;
+ * -ERANGE. epoch_kl is what KLWeight= adapts to: the mean over the epoch; or the estimate that stopped it,
+ * which is of the policy that the round ends with, where a mean would have the first step's 0 in it. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, PpoSums *total) {
         const JobSettings *s = runtime_settings(runtime);
         uint32_t n_minibatches = 0;
@@ -135,8 +137,10 @@ static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rat
                 r = runtime_gradient(runtime, NET_POLICY, rows, ppo_loss, loss, sums, _SUM_MAX);
                 if (r < 0)
                         return r;
-                if (settings_present(s, SETTING_Learner_KLStop) && sums[SUM_KL] > s->kl_stop)
+                if (settings_present(s, SETTING_Learner_KLStop) && sums[SUM_KL] > s->kl_stop) {
+                        total->epoch_kl = sums[SUM_KL];
                         return 1;
+                }
                 r = runtime_apply(runtime, NET_POLICY, rate, s->max_grad_norm, &norm);
                 if (r < 0)
                         return r;

@@ -100,6 +100,35 @@ static void test_kl_weight(void) {
         bed_close(&bed);
 }
 
+/* A round that KLStop= ended has diverged by more than that, whichever epoch it was in, and the weight
+ * follows. */
+static void test_kl_stop_weight(void) {
+        static const struct {
+                const char *minibatch, *target;
+                uint64_t n_steps; /* at most */
+                double weight;
+        } cases[] = {
+                /* In the first epoch, which never came to a mean. */
+                { "32", "0.005", 3, 2 },
+                { "32", "10", 3, 0.5 },
+                /* In the second, after one of a single step and so with a mean of 0. */
+                { "128", "0.005", 1, 2 },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *learner =
+                                g_strdup_printf("Epochs=20\nLearningRate=0.05\nKLStop=0.01\nKLWeight=1\n"
+                                                "MinibatchSize=%s\nKLTarget=%s",
+                                                cases[i].minibatch, cases[i].target);
+                Bed bed = {};
+
+                learn_filled(&bed, learner, 3, 1);
+                g_assert_cmpuint(bed.learner->runtime->nets[NET_POLICY]->step, <=, cases[i].n_steps);
+                g_assert_cmpfloat(bed.learner->runtime->state[0], ==, cases[i].weight);
+                bed_close(&bed);
+        }
+}
+
 /* Linear schedules start whole and reach 0 at StopSteps=. */
 static void test_schedules(void) {
         Bed bed = {};
@@ -285,6 +314,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ppo/updates", test_updates);
         g_test_add_func("/ppo/kl-stop", test_kl_stop);
         g_test_add_func("/ppo/kl-weight", test_kl_weight);
+        g_test_add_func("/ppo/kl-stop-weight", test_kl_stop_weight);
         g_test_add_func("/ppo/schedules", test_schedules);
         g_test_add_func("/ppo/norm", test_norm);
         g_test_add_func("/ppo/numeric", test_numeric);
