@@ -17,12 +17,15 @@
 #define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
 
 /* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. Each is brought within -1 and 1 by a fixed function of its own, since the
- * original does not scale them; job.conf(5) lists these. A trained network stands and falls with them. */
+ * original does not scale them; job.conf(5) lists these. A trained network stands and falls with them.
+ * KL deviates: the paper has D_KL of the newest two policies; d is the statistic kl (include/record.h), the
+ * mean over the round's steps of the estimated divergence from the policy that acted, each taken before its
+ * step. For equal steps in one direction that is about a third of the paper's, and 0 for a single step. */
 #define MINIONS_FEATURES(X)                                                                             \
         X(ROUND)                /* k: k / (k + 20) */                                                   \
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
         X(RETURN)               /* R of the round before: R / (|R| + |J|); -1 while there is none */    \
-        X(KL)                   /* D_KL of the newest two policies: d / (d + 0.01) */                   \
+        X(KL)                   /* d of the round before: d / (d + 0.01); 0 if it was not measured */   \
         X(LEARNER_TIME)         /* P^l of the round before: lg(1 + t / ms) / 6, and the two that follow alike */ \
         X(ACTOR_TIME)           /* mean P^a of the round before */                                      \
         X(ROUND_TIME)           /* P of the round before */                                             \

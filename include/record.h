@@ -60,7 +60,13 @@ typedef enum Fault {
 } Fault;
 
 /* X(name, unit): one list for learner, scheduler, SQLite, D-Bus, JSON and plots. NaN: not measured.
- * Only ever append: checkpoints have them in this order. */
+ * Only ever append: checkpoints have them in this order.
+ *
+ * kl is not D_KL of two consecutive policies. It is the mean, over the gradient steps that the round took,
+ * of the estimated divergence from the policy that acted, each estimated before its step, on its rows. So it
+ * is 0 but for rounding where a round takes one step, and for many equal steps in one direction a third of
+ * the divergence at their end. That is PPO's; IMPACT's is from its target network, which need not have
+ * acted. NaN: A2C, IMPALA and DQN, which do not estimate it, and a round of PPO that took no step. */
 #define STATISTICS(X)                                                                                   \
         X(return_mean, "reward")        /* last 100 episodes in (round, step, slot) order; NaN before 100 */ \
         X(return_round, "reward")       /* episodes that ended in this round */                         \
