@@ -209,7 +209,7 @@ static bool round_complete(const Learner *l, uint32_t n_actors) {
 }
 
 static void obey_learn(Learner *l, const Order *order, Answer *ret) {
-        double progress = (double) l->books->n_env_steps / (double) l->context.settings->stop_steps;
+        uint64_t n_env_steps_before = l->books->n_env_steps;
         int r;
 
         threads_meter(l->runtime->threads);
@@ -221,7 +221,7 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 
         round_enter(l, order->n_actors);
         /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint left off. */
-        runtime_begin(l->runtime, order->n_actors, l->policy_version, fmin(progress, 1.0), &l->statistics);
+        runtime_begin(l->runtime, order->n_actors, l->policy_version, n_env_steps_before, &l->statistics);
         r = l->algorithm->learn(l->runtime);
         if (r == -ETIMEDOUT) {
                 (void) fprintf(stderr, "actord-learner: another learner has stopped in update %llu\n",

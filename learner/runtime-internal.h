@@ -70,7 +70,7 @@ struct Runtime {
         /* The round */
         uint32_t n_actors, n_live_actors; /* of `batch`, and of `live` */
         uint64_t update;
-        double progress;
+        uint64_t n_env_steps_before; /* of all rounds before this one */
         Statistics *statistics;
         double state[ALGORITHM_STATE_MAX];
         Work work;
@@ -87,5 +87,5 @@ void runtime_share(Runtime *runtime, const JobPage *page, void *memory, uint32_t
 int runtime_meet(Runtime *runtime);
 
 /* Before learn(): the batch holds a round of n_actors, observations normalised, rewards scaled. */
-void runtime_begin(Runtime *runtime, uint32_t n_actors, uint64_t update, double progress,
+void runtime_begin(Runtime *runtime, uint32_t n_actors, uint64_t update, uint64_t n_env_steps_before,
                 Statistics *statistics);

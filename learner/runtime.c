@@ -13,6 +13,7 @@
 #include "lib/algorithms.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
+#include "lib/schedule.h"
 
 DEFINE_CLEANUP(Runtime *, runtime_free)
 
@@ -169,12 +170,12 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         return 0;
 }
 
-void runtime_begin(
-                Runtime *rt, uint32_t n_actors, uint64_t update, double progress, Statistics *statistics) {
+void runtime_begin(Runtime *rt, uint32_t n_actors, uint64_t update, uint64_t n_env_steps_before,
+                Statistics *statistics) {
         rt->batch = rt->live;
         rt->n_actors = rt->n_live_actors = n_actors;
         rt->update = update;
-        rt->progress = progress;
+        rt->n_env_steps_before = n_env_steps_before;
         rt->statistics = statistics;
 }
 
@@ -183,7 +184,7 @@ const JobSettings *runtime_settings(const Runtime *rt) {
 }
 
 double runtime_scheduled(const Runtime *rt, double value, uint32_t schedule) {
-        return schedule == SCHEDULE_LINEAR ? value * (1.0 - rt->progress) : value;
+        return schedule_value(rt->settings, value, schedule, rt->n_env_steps_before);
 }
 
 double *runtime_state(Runtime *rt) {

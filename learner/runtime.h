@@ -56,7 +56,7 @@ typedef void (*LossSecond)(Runtime *runtime, const LossRow *row, LossJet *ret); 
 
 /* Given */
 const JobSettings *runtime_settings(const Runtime *runtime);
-/* SCHEDULE_LINEAR: falls to 0 with the share of StopSteps= that was done when the round began. */
+/* In this round (lib/schedule.h). */
 double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule);
 double *runtime_state(
                 Runtime *runtime); /* [ALGORITHM_STATE_MAX]: kept from round to round, and in checkpoints */

@@ -158,8 +158,9 @@ static void test_constants(void) {
         }
 }
 
-/* The same round again and again, told to a scheduler that gets what it decides: where it arrives. A round of A actors gets A / (A + reach) of the way to
- * where a divergence of `limit` ends its trust region. Times in seconds. */
+/* The same round again and again, told to a scheduler that gets what it decides: where it arrives. A round
+ * of A actors gets A / (A + reach) of the way to where a divergence of `limit` ends its trust region, which
+ * shrinks with ClipSchedule=linear. Times in seconds. */
 static uint32_t settle_within(JobSettings settings, double limit, double reach, double noise, double slowest,
                 double learner) {
         Statistics statistics = { .noise_scale = noise };
@@ -179,6 +180,9 @@ static uint32_t settle_within(JobSettings settings, double limit, double reach, 
                 }
                 before = state.n_actors;
                 statistics.kl = limit * pow(before / (before + reach), 2);
+                if (settings.clip_schedule == SCHEDULE_LINEAR)
+                        statistics.kl *= pow(1 - statistics.n_env_steps / (double) settings.stop_steps, 2);
+                statistics.n_env_steps += before * ROWS;
                 facts = (RoundFacts){
                         .n_actors = before,
                         .learner_nsec = (uint64_t) (learner * before * 1e9),
@@ -263,6 +267,44 @@ static void test_reach(void) {
         g_assert_cmpuint(settle_within(settings, 0.005, 100, 0, 1, 0.25), ==, 1);
 }
 
+/* The clip range of the round that the divergence is of: the one that it began with. */
+static void test_clip_schedule(void) {
+        JobSettings settings = settings_new(1, MOST, 1);
+        Statistics statistics = { .noise_scale = 0, .kl = 0.02 / 100 };
+        RoundFacts facts = { .n_actors = 4, .actor_slowest_nsec = 1000, .actor_mean_nsec = 1000 };
+        SchedulerView view = { .settings = &settings };
+        SchedulerState state;
+
+        settings.updates = UPDATES_PER_DATA;
+        settings.clip = 0.2;
+        settings.clip_schedule = SCHEDULE_LINEAR;
+        settings.stop_steps = 61 * ROWS;
+        /* As far as it may in each of sixty rounds of an actor, the last of which may hardly move. */
+        g_assert_cmpuint(settle_within(settings, 0.02, 0, 0, 1, 0.25), ==, 1);
+        settings.stop_steps = 61 * 20 * ROWS;
+        assert_good(settle_within(settings, 0.02, 100, 0, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+
+        /* The first round began with all of it, though it is the last. */
+        settings.n_actors_min = 4;
+        settings.stop_steps = 4 * ROWS;
+        settings.time_price = 1000;
+        scheduler_init(&state, SCHEDULER_AUTO);
+        (void) scheduler_decide(&view, &state);
+        g_assert_cmpuint(state.n_actors, ==, 4);
+        statistics.n_env_steps = 4 * ROWS;
+        view = (SchedulerView){
+                .settings = &settings, .statistics = &statistics, .facts = &facts, .round = 1
+        };
+        (void) scheduler_decide(&view, &state);
+        g_assert_cmpuint(state.n_actors, ==, 16);
+        /* One that began when nothing was left of it may not get further. */
+        statistics.n_env_steps = 8 * ROWS;
+        scheduler_init(&state, SCHEDULER_AUTO);
+        (void) scheduler_decide(&(SchedulerView){ .settings = &settings }, &state);
+        (void) scheduler_decide(&view, &state);
+        g_assert_cmpuint(state.n_actors, ==, 4);
+}
+
 /* Sixty rounds of a second: a start of one second pays in time, one of an hour does not, and what is there needs none. */
 static void test_cold(void) {
         JobSettings settings = settings_new(1, MOST, 1);
@@ -312,6 +354,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/scheduler/auto/constants", test_constants);
         g_test_add_func("/scheduler/auto/equation", test_equation);
         g_test_add_func("/scheduler/auto/reach", test_reach);
+        g_test_add_func("/scheduler/auto/clip-schedule", test_clip_schedule);
         g_test_add_func("/scheduler/auto/cold", test_cold);
         g_test_add_func("/scheduler/auto/degenerate", test_degenerate);
         g_test_add_func("/scheduler/auto/restored", test_restored);
