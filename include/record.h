@@ -76,7 +76,8 @@ typedef enum Fault {
         X(curvature_min, "1") X(curvature_max, "1")     /* of the surrogate objective's Hessian */      \
         X(curvature_ratio, "1")         /* Nitro's R = -max / min, as its paper has it */               \
         X(curvature_loss, "1")          /* the same of the whole loss, as its published code has it */  \
-        X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */
+        X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
+        X(curvature_products, "rows")   /* what the curvature cost: rows times products with Hessians */
 
 typedef struct Statistics {
 #define X(name, unit) double name;

@@ -108,7 +108,10 @@ static void start_draw(const Curvature *c) {
 }
 
 static void product(void *arg, const double *vector, double *ret) {
-        hessian_times(arg, vector, ret);
+        Curvature *c = arg;
+
+        hessian_times(c->hessian, vector, ret);
+        c->n_products++;
 }
 
 static void objective_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
@@ -137,23 +140,29 @@ static int extremes(Curvature *c, Rows rows, LossSecond loss, bool value, double
         hessian_load(c->hessian, &of);
         c->lanczos->n = c->hessian->n_wanted;
         start_draw(c);
-        r = lanczos_extremes(c->lanczos, product, c->hessian, ret_min, ret_max);
+        r = lanczos_extremes(c->lanczos, product, c, ret_min, ret_max);
         return r < 0 ? r : 0;
 }
 
 void curvature_measure(Curvature *c, LossSecond loss) {
         uint32_t what = settings_curvature(c->runtime->settings);
+        bool objective = what == CURVATURE_OBJECTIVE || what == CURVATURE_BOTH;
+        bool whole = loss && (what == CURVATURE_LOSS || what == CURVATURE_BOTH);
         Statistics *statistics = c->runtime->statistics;
         Rows rows = rows_draw(c->runtime);
         double min, max;
 
-        if (what == CURVATURE_OBJECTIVE || what == CURVATURE_BOTH)
+        c->n_products = 0;
+        if (objective)
                 if (extremes(c, rows, objective_second, false, &min, &max) == 0) {
                         statistics->curvature_min = min;
                         statistics->curvature_max = max;
                         statistics->curvature_ratio = curvature_ratio(min, max);
                 }
-        if (loss && (what == CURVATURE_LOSS || what == CURVATURE_BOTH))
+        if (whole)
                 if (extremes(c, rows, loss, true, &min, &max) == 0)
                         statistics->curvature_loss = curvature_ratio_loss(min, max);
+        /* Products that came to nothing were paid for, too. */
+        if (objective || whole)
+                statistics->curvature_products = (double) rows.n * (double) c->n_products;
 }

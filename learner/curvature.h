@@ -11,6 +11,7 @@ typedef struct Curvature {
         Runtime *runtime;
         Hessian *hessian;
         Lanczos *lanczos;
+        uint64_t n_products; /* with Hessians, in the newest round */
 } Curvature;
 
 /* For a job that asks for it. 0 or -ENOMEM. */

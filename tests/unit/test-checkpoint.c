@@ -450,7 +450,7 @@ static void test_weights(void) {
 }
 
 /* A checkpoint of a program that measured less goes on; what it lacks was not measured. */
-static void test_fewer_statistics(void) {
+static void check_fewer_statistics(uint64_t n_statistics) {
         g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
         Bed before = {}, after = {};
         Answer learned, restored;
@@ -470,7 +470,7 @@ static void test_fewer_statistics(void) {
         n = learner_tensors(before.learner, NULL, rows);
         for (size_t i = 0; i < n; i++)
                 if (rows[i].data == &before.learner->statistics)
-                        rows[i].shape[0] = 13; /* up to learning_rate */
+                        rows[i].shape[0] = n_statistics;
         g_assert_cmpint(safetensors_write(fd, rows, n, metadata, G_N_ELEMENTS(metadata), file_sha256), ==,
                         0);
 
@@ -479,9 +479,15 @@ static void test_fewer_statistics(void) {
         g_assert_cmpmem(restored.sha256, 32, learned.sha256, 32);
         g_assert_cmpfloat(restored.statistics.learning_rate, ==, learned.statistics.learning_rate);
         g_assert_true(isnan(restored.statistics.curvature_min) && isnan(restored.statistics.noise_scale));
+        g_assert_true(isnan(restored.statistics.curvature_products));
         (void) close(fd);
         bed_close(&before);
         bed_close(&after);
+}
+
+static void test_fewer_statistics(void) {
+        check_fewer_statistics(13); /* up to learning_rate */
+        check_fewer_statistics(18); /* up to noise_scale */
 }
 
 /* Shaped as PyTorch has them. */

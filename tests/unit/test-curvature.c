@@ -89,6 +89,23 @@ static void test_choices(void) {
         g_assert_cmpfloat(loss.statistics.curvature_loss, ==, both.statistics.curvature_loss);
 }
 
+static double products_of(const char *learner) {
+        return learned_with(learner, 0).statistics.curvature_products;
+}
+
+/* Rows times products: as many for either Hessian, and twice as many for both. */
+static void test_products(void) {
+        g_assert_true(isnan(products_of("")));
+        g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=objective"), ==,
+                        7 * 300);
+        g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=loss"), ==, 7 * 300);
+        g_assert_cmpfloat(
+                        products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=both"), ==, 2 * 7 * 300);
+        /* There are no more rows than those of the round. */
+        g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=5000\nCurvature=loss"), ==,
+                        7 * ACTORS * 4 * 50);
+}
+
 /* Other rows of the round, other numbers; but rows of the round, so near the numbers of all. */
 static void test_rows(void) {
         double all = learned_with("Curvature=objective\nCurvatureRows=600", 3).statistics.curvature_max;
@@ -139,6 +156,8 @@ static void test_flat(void) {
         g_assert_cmpfloat(learned.statistics.curvature_max, ==, 0);
         g_assert_true(isnan(learned.statistics.curvature_ratio));
         g_assert_cmpfloat(learned.statistics.curvature_loss, ==, 1);
+        /* One product with each says so. */
+        g_assert_cmpfloat(learned.statistics.curvature_products, ==, 2 * 512);
         bed_close(&bed);
 }
 
@@ -279,6 +298,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/curvature/threads", test_threads);
         g_test_add_func("/curvature/traceless", test_traceless);
         g_test_add_func("/curvature/choices", test_choices);
+        g_test_add_func("/curvature/products", test_products);
         g_test_add_func("/curvature/rows", test_rows);
         g_test_add_func("/curvature/ratio", test_ratio);
         g_test_add_func("/curvature/flat", test_flat);

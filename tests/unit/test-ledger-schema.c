@@ -66,6 +66,7 @@ static void test_older_file(void) {
 
         record.statistics.noise_scale = 70;
         record.statistics.curvature_max = 5;
+        record.statistics.curvature_products = 16384;
         assert_ok(ledger_append(ledger, 1, &record));
         assert_ok(ledger_decision_append(ledger, 1, &decision));
         assert_ok(ledger_commit(ledger));
@@ -73,6 +74,7 @@ static void test_older_file(void) {
         g_assert_cmpfloat(g_array_index(records, Record, 2).statistics.noise_scale, ==, 70);
         g_assert_cmpint(ask(ledger, "SELECT noise_scale + curvature_max FROM rounds WHERE life = 2"), ==,
                         75);
+        g_assert_cmpint(ask(ledger, "SELECT curvature_products FROM rounds WHERE life = 2"), ==, 16384);
         g_assert_cmpint(ask(ledger, "SELECT count(*) FROM rounds WHERE noise_scale IS NULL"), ==, 2);
         assert_ok(ledger_decisions(ledger, 1, 0, 100, &decisions, &n));
         free(decisions);
