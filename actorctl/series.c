@@ -9,6 +9,8 @@
 
 #include "actorctl/pager.h"
 #include "actorctl/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
 
 ExitStatus series_check_options(const Options *options) {
         if (options->csv && options->json != JSON_OFF) {
@@ -65,52 +67,104 @@ static void print_csv_row(char *const *names, const double *row, size_t n) {
         putchar('\n');
 }
 
-/* Each row as it comes: into the table, or without one onto standard output. */
-static int read_rows(sd_bus_message *m, const SeriesColumn *known, char *const *names, Table *table) {
-        size_t n = g_strv_length((char **) names), bytes;
-        const void *row;
+typedef struct Printer {
+        const Options *options;
+        const SeriesKind *kind;
+        GStrv names;     /* NULL: nothing has come yet */
+        Table *table;    /* NULL: each row goes onto standard output as it comes */
+        uint64_t round;  /* of the last row */
+        uint32_t n_rows; /* of the last answer */
+} Printer;
+
+static int index_of(char *const *names, const char *name) {
+        for (int i = 0; names[i]; i++)
+                if (strcmp(names[i], name) == 0)
+                        return i;
+        return -EBADMSG;
+}
+
+/* Those of all answers are one table. */
+static int read_names(Printer *p, sd_bus_message *m) {
+        g_auto(GStrv) names = NULL;
         int r;
 
+        r = sd_bus_message_read_strv(m, &names);
+        if (r < 0)
+                return r;
+        if (!names)
+                return -EBADMSG;
+        if (p->names)
+                return g_strv_equal((const char *const *) p->names, (const char *const *) names) ? 0
+                                                                                                 : -EBADMSG;
+        p->names = g_steal_pointer(&names);
+        pager_open(p->options);
+        if (p->options->csv && !p->options->no_legend)
+                print_csv_row(p->names, NULL, g_strv_length(p->names));
+        for (size_t i = 0; p->table && p->names[i]; i++)
+                add_column(p->table, p->kind->columns, p->names[i]);
+        return 0;
+}
+
+static int read_rows(Printer *p, sd_bus_message *m) {
+        size_t n = g_strv_length(p->names), bytes;
+        int r, round = index_of(p->names, "round");
+        const void *row;
+
+        if (round < 0)
+                return round;
         r = sd_bus_message_enter_container(m, 'a', "ad");
         if (r < 0)
                 return r;
-        while ((r = sd_bus_message_at_end(m, false)) == 0) {
+        for (p->n_rows = 0; (r = sd_bus_message_at_end(m, false)) == 0; p->n_rows++) {
+                const double *values;
+
                 r = sd_bus_message_read_array(m, 'd', &row, &bytes);
                 if (r < 0)
                         return r;
-                if (bytes != n * sizeof(double))
+                values = row;
+                /* Rounds ascend; else asking on would not end. */
+                if (bytes != n * sizeof(double) || !(values[round] > (double) p->round) ||
+                                !(values[round] < 0x1p53))
                         return -EBADMSG;
-                if (!table)
-                        print_csv_row(names, row, n);
-                for (size_t i = 0; table && i < n; i++)
-                        add_cell(table, known, names[i], ((const double *) row)[i]);
+                p->round = (uint64_t) values[round];
+                if (!p->table)
+                        print_csv_row(p->names, values, n);
+                for (size_t i = 0; p->table && i < n; i++)
+                        add_cell(p->table, p->kind->columns, p->names[i], values[i]);
         }
         return r < 0 ? r : 0;
 }
 
-ExitStatus series_print(
-                const Options *options, sd_bus_message *reply, const SeriesColumn *known, const char *what) {
-        g_autoptr(Table) table = options->csv ? NULL : table_new();
-        g_auto(GStrv) names = NULL;
+/* 0; or a negative errno after having said why. */
+static int print_part(Printer *p, Connection *connection, const char *path) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
-        r = sd_bus_message_read_strv(reply, &names);
-        if (r < 0 || !names) {
-                complain("the %ss cannot be read: %s", what, g_strerror(r < 0 ? -r : EBADMSG));
-                return STATUS_FAILED;
-        }
-        pager_open(options);
-        if (options->csv && !options->no_legend)
-                print_csv_row(names, NULL, g_strv_length(names));
-        for (size_t i = 0; table && names[i]; i++)
-                add_column(table, known, names[i]);
-        r = read_rows(reply, known, names, table);
+        r = connection_call(connection, path, BUS_INTERFACE_JOB, p->kind->method, &reply, "tu", p->round,
+                        p->kind->most);
+        if (r < 0)
+                return r;
+        r = read_names(p, reply);
+        if (r >= 0)
+                r = read_rows(p, reply);
+        if (r < 0)
+                complain("the %ss cannot be read: %s", p->kind->what, g_strerror(-r));
+        return r;
+}
+
+ExitStatus series_print(
+                const Options *options, Connection *connection, const char *path, const SeriesKind *kind) {
+        g_autoptr(Table) table = options->csv ? NULL : table_new();
+        Printer p = { .options = options, .kind = kind, .table = table };
+        int r;
+
+        do
+                r = print_part(&p, connection, path);
+        while (r >= 0 && kind->until_fewer && p.n_rows == kind->most);
         if (r >= 0 && table)
-                table_print(table, options, what);
-        pager_close();
-        if (r < 0) {
-                complain("the %ss cannot be read: %s", what, g_strerror(-r));
-                return STATUS_FAILED;
-        }
-        return STATUS_OK;
+                table_print(table, options, kind->what);
+        if (p.names)
+                pager_close();
+        g_strfreev(p.names);
+        return r < 0 ? STATUS_FAILED : STATUS_OK;
 }

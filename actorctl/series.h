@@ -9,9 +9,17 @@ typedef struct SeriesColumn {
         const char *name, *heading, *format;
 } SeriesColumn;
 
-/* Prints names and rows, which is all of the reply, as the options say. known ends with a row without a name. what: "round". */
+/* One of the bus's lists of rows. columns ends with a row without a name; what: "round". */
+typedef struct SeriesKind {
+        const char *method, *what;
+        const SeriesColumn *columns;
+        uint32_t most;    /* rows of one answer */
+        bool until_fewer; /* the daemon leaves out what is beyond, so it is asked again, until fewer come */
+} SeriesKind;
+
+/* Asks for all rows of a job and prints them as the options say. */
 ExitStatus series_print(
-                const Options *options, sd_bus_message *reply, const SeriesColumn *known, const char *what);
+                const Options *options, Connection *connection, const char *path, const SeriesKind *kind);
 
 /* What both verbs check. */
 ExitStatus series_check_options(const Options *options);

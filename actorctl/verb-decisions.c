@@ -7,6 +7,8 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
+#define PART 50000u
+
 static const SeriesColumn columns[] = {
         { "round", "ROUND", NULL },
         { "actors", "ACTORS", NULL },
@@ -22,6 +24,8 @@ static const SeriesColumn columns[] = {
         { "round_cost", "COST", "%.6f" },
         {},
 };
+
+static const SeriesKind decisions = { "GetDecisions", "decision", columns, PART, true };
 
 static ExitStatus check(Connection *connection, const char *path, const char *job) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -51,7 +55,6 @@ static ExitStatus check(Connection *connection, const char *path, const char *jo
 }
 
 ExitStatus verb_decisions(const Options *options, char **arguments, size_t n) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
 
@@ -63,8 +66,5 @@ ExitStatus verb_decisions(const Options *options, char **arguments, size_t n) {
                 return STATUS_FAILED;
         if (options->check)
                 return check(connection, path, arguments[0]);
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetDecisions", &reply, "tu", UINT64_C(0),
-                            UINT32_MAX) < 0)
-                return STATUS_FAILED;
-        return series_print(options, reply, columns, "decision");
+        return series_print(options, connection, path, &decisions);
 }

@@ -2,8 +2,6 @@
 /* rounds: everything that is known of a job's rounds. A screen gets a few columns, programs get all of them, whatever they are. */
 #include "actorctl/bus.h"
 #include "actorctl/series.h"
-#include "include/bus.h"
-#include "lib/cleanup.h"
 
 #define ROUNDS_MOST 10000u
 
@@ -21,8 +19,10 @@ static const SeriesColumn columns[] = {
         {},
 };
 
+/* Of more the daemon chooses as many over the whole length. */
+static const SeriesKind rounds = { "GetSeries", "round", columns, ROUNDS_MOST, false };
+
 ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
 
@@ -32,8 +32,5 @@ ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {
                 return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
-        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSeries", &reply, "tu", UINT64_C(0),
-                            ROUNDS_MOST) < 0)
-                return STATUS_FAILED;
-        return series_print(options, reply, columns, "round");
+        return series_print(options, connection, path, &rounds);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The number of actors: what is decided is written down, follows from what was seen, and can be repeated."""
+import csv
 import glob
 import shutil
 
@@ -8,6 +9,16 @@ from bus import *
 
 ELASTIC = [("Job.StopReturn", ""), ("Job.StopSteps", "20000"), ("Scaling.Policy", "adapt"), ("Scaling.MinActors", "1"),
            ("Scaling.MaxActors", "6"), ("Scaling.TargetReturn", "60"), ("Billing.Clock", "model"), ("Actor.RolloutSteps", "64")]
+
+LONG = 110000
+
+
+def prolong(db, table, row, n, values):
+    """The row again for each round after n, but for some values."""
+    columns = [c[1] for c in db.execute(f"PRAGMA table_info({table})")]
+    db.execute(f"WITH RECURSIVE more(n) AS (SELECT {n + 1} UNION ALL SELECT n + 1 FROM more WHERE n < {LONG}) "
+               f"INSERT OR REPLACE INTO {table} SELECT {', '.join(values.get(c, c) for c in columns)} "
+               f"FROM {table}, more WHERE {row}")
 
 
 @story("each decision with what the scheduler saw, on the bus, as a table, in the ledger; and whether it follows from that")
@@ -36,8 +47,17 @@ def decided():
         with sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite") as db:
             assert db.execute("SELECT count(*) FROM decisions WHERE job = ?", (job,)).fetchone()[0] >= n
             db.execute("UPDATE decisions SET decided = decided + 1 WHERE job = ? AND round = 7", (job,))
+            # Its list becomes longer than one answer of the daemon.
+            last = db.execute("SELECT max(seq) FROM records WHERE job = ?", (job,)).fetchone()[0]
+            prolong(db, "records", f"job = {job} AND kind = 6 AND round = {n}", n,
+                    {"round": "n", "seq": f"{last} + n"})
+            prolong(db, "decisions", f"job = {job} AND round = {n}", n, {"round": "n", "decided": "1 + n % 5"})
         db.close()
         bus.start()
+        long = list(csv.DictReader(bus.ctl("decisions", job, "--csv").out.splitlines()))
+        equal((len(long), long[-1]["round"]), (LONG, str(LONG)), "a list of several answers: its length and its last round")
+        wrong = [d["round"] for k, d in enumerate(long[n:], n + 1) if (d["round"], d["actors"]) != (str(k), str(1 + k % 5))]
+        equal(wrong, [], "rounds that are not as they were written")
         p = bus.ctl("decisions", job, "--check", ok=False)
         assert p.status == 1 and "round 7: " in p.err, p.err
 
