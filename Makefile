@@ -36,7 +36,7 @@ say = $(if $(filter 0,$(V)),@$(if $(silent),,printf '  %-4s %s\n' $(1) $@;))
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
-LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/settings-inner.c lib/nearest.c
+LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/settings-inner.c lib/nearest.c lib/sheets.c
 
 SRC_lib      := $(filter-out $(LIB_CONTROL),$(wildcard lib/*.c))
 SRC_control  := $(wildcard $(LIB_CONTROL))

@@ -10,6 +10,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/settings-print.h"
+#include "lib/sheets.h"
 
 const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor) {
         return experiment_factor(experiment, factor)->levels->pdata[cell->levels[factor]];
@@ -92,10 +93,8 @@ static void hash_model(GChecksum *checksum, const Submission *submission) {
                 hash_file(checksum, fd);
 }
 
-/* Settings at their defaults are left out, so that a later version's new keys change no name. */
-static char *make_definition(const Submission *submission, const char *job_text, const Cell *after) {
-        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-        const JobSettings *settings = &submission->settings;
+/* What a default says is left out: it says the same when it is written down. */
+static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
         const SettingRow *row;
 
         for (Setting i = 0; (row = setting_row(i)); i++) {
@@ -114,9 +113,26 @@ static char *make_definition(const Submission *submission, const char *job_text,
 
                 g_checksum_update(checksum, (const guchar *) line, -1);
         }
+}
+
+/* Costs are the sheet's as much as the job's. One that is not found is refused by the daemon, with a sentence. */
+static void hash_sheet(GChecksum *checksum, const JobSettings *settings) {
+        g_autofree char *text = NULL;
+
+        if (sheets_read(settings->price_sheet, &text) >= 0)
+                g_checksum_update(checksum, (const guchar *) text, -1);
+}
+
+static char *make_definition(const Submission *submission, const char *job_text, const Cell *after) {
+        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+
+        /* What is computed, and so what a default is. */
+        g_checksum_update(checksum, (const guchar *) "actord " ACTORD_VERSION "\n", -1);
+        hash_settings(checksum, &submission->settings);
+        hash_sheet(checksum, &submission->settings);
         if (submission->environment_fd >= 0)
                 hash_file(checksum, submission->environment_fd);
-        if (environment_is_mjcf(settings->environment))
+        if (environment_is_mjcf(submission->settings.environment))
                 hash_model(checksum, submission);
         /* A trained scheduler's, too, and those of a file of decisions. */
         if (submission->scheduler_data)

@@ -55,7 +55,7 @@ typedef struct Cell {
         size_t arm, levels[FACTORS_MAX];
         uint64_t seed;
         char *name;
-        char *definition;      /* SHA-256 of everything that the result depends on */
+        char *definition;      /* SHA-256 of what the result depends on, in actord-experiment(5) */
         uint64_t actor_rounds; /* estimated from StopSteps= */
         struct Cell *after;    /* the cell whose decisions this one's policy repeats; NULL: none */
         CellState state;

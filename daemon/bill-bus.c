@@ -6,11 +6,11 @@
 #include <math.h>
 #include "daemon/fleet.h"
 #include "daemon/reply.h"
-#include "daemon/sheets.h"
 #include "include/bus.h"
 #include "include/launch.h"
 #include "lib/cleanup.h"
 #include "lib/settings-print.h"
+#include "lib/sheets.h"
 
 DEFINE_CLEANUP(PriceSheet *, price_sheet_free)
 

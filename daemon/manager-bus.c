@@ -16,11 +16,11 @@
 #include "daemon/price.h"
 #include "daemon/reply.h"
 #include "daemon/removals.h"
-#include "daemon/sheets.h"
 #include "daemon/submit.h"
 #include "include/bus.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
+#include "lib/sheets.h"
 
 static const sd_bus_error_map error_map[] = {
 #define X(name, number) SD_BUS_ERROR_MAP(BUS_ERROR(name), number),

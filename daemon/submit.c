@@ -15,13 +15,13 @@
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
 #include "daemon/reply.h"
-#include "daemon/sheets.h"
 #include "daemon/submission.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/settings.h"
+#include "lib/sheets.h"
 
 static bool is_overridden(const Submission *s, const char *key) {
         for (guint i = 0; i < s->overrides->len; i++)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actorctl experiment: a matrix of small jobs, interrupted, gone on with, redefined, and with a cell that fails."""
-import csv, glob, json, os, signal, tempfile
+import csv, glob, json, os, shutil, signal, subprocess, tempfile
 import xml.etree.ElementTree as ElementTree
-from story import EXAMPLES, STATE, ctl, descendants, equal, run, story, tell, wait_for
+from story import BUILD, CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for
 
 TEXT = """
 [Experiment]
@@ -143,6 +143,30 @@ def decided_by_file():
     r = ctl("experiment", path)
     equal(r.status, 2, r.err)
     assert decisions in r.err, r.err
+
+
+@story("the bytes of the price sheet belong to what a cell is: with others it is to be done again")
+def priced():
+    path = write(TEXT.replace("1-2", "1"))
+    equal(ctl("experiment", path).status, 0)
+    # A program reads the sheets that lie beside it.
+    beside = tempfile.mkdtemp(dir=STATE)
+    program = shutil.copy(CTL, beside)
+    shutil.copytree(os.path.join(BUILD, "share"), os.path.join(beside, "share"))
+
+    def listed():
+        return subprocess.run([program, "experiment", path, "--dry-run"], env=environment(), capture_output=True, text=True).stdout
+
+    equal(listed().count(" done"), 2, listed())
+    sheets = glob.glob(os.path.join(beside, "share", "price", "*.sheet"))
+    used = cells(path)["one.1"][1]["result"]["cost"]["price_sheet"]
+    for sheet in sheets:
+        if os.path.basename(sheet) != used + ".sheet":
+            os.unlink(sheet)
+    equal(listed().count(" done"), 2, "without the sheets that it does not name: " + listed())
+    with open(os.path.join(beside, "share", "price", used + ".sheet"), "a") as f:
+        f.write("# dearer\n")
+    equal(listed().count(" missing"), 2, listed())
 
 
 @story("a cell that fails is named, the others go on, and the next time it is tried again")

@@ -12,8 +12,8 @@
 #include "daemon/config.h"
 #include "daemon/files.h"
 #include "daemon/removals.h"
-#include "daemon/sheets.h"
 #include "include/launch.h"
+#include "lib/sheets.h"
 #include "lib/tree.h"
 
 typedef struct Fixture {

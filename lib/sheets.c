@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A sheet's name comes from a stranger: it never leaves its two directories. */
-#include "daemon/sheets.h"
+#include "lib/sheets.h"
 
 #include <assert.h>
 #include <errno.h>
