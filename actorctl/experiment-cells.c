@@ -46,6 +46,7 @@ Cell *cell_free(Cell *cell) {
                 return NULL;
         g_free(cell->name);
         g_free(cell->definition);
+        g_free(cell->scheduler);
         g_free(cell->fault);
         outcome_free(cell->outcome);
         g_free(cell);
@@ -211,6 +212,8 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                                  submission.settings.rollout_steps;
 
                 cell->actor_rounds = (submission.settings.stop_steps + steps - 1) / steps;
+                if (submission.settings.scheduler.kind == SCHEDULER_MINIONS)
+                        cell->scheduler = g_strdup(submission.settings.scheduler.argument);
                 cell->definition = make_definition(&submission, experiment->job_text, cell->after);
         } else if (message)
                 complain_settings(experiment, cell, message);

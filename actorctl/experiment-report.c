@@ -71,6 +71,23 @@ static void add_member(GString *text, const Outcome *outcome, const char *name) 
                 add_number(text, json_node_get_double(node));
 }
 
+static JsonObject *object_member(JsonObject *object, const char *name) {
+        JsonNode *node = object ? json_object_get_member(object, name) : NULL;
+
+        return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+/* What the training of a cell's scheduler cost; NULL: nothing was trained, or nothing is finished. */
+static JsonObject *scheduler_bill(const Cell *cell) {
+        JsonObject *result = cell->outcome ? json_node_get_object(cell->outcome->result) : NULL;
+
+        return object_member(result ? object_member(result, "cost") : NULL, "scheduler_training");
+}
+
+static double bill_total(JsonObject *bill, const char *name) {
+        return bill ? json_object_get_double_member_with_default(bill, name, NAN) : NAN;
+}
+
 static int write_cells(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         g_autoptr(GString) text = g_string_new(NULL);
 
@@ -79,9 +96,10 @@ static int write_cells(const Experiment *experiment, const GPtrArray *cells, con
                 g_string_append_printf(text, ",%s", members[i]);
         for (Metric metric = 0; metric < _METRIC_MAX; metric++)
                 g_string_append_printf(text, ",%s", metric_to_string(metric));
-        g_string_append_c(text, '\n');
+        g_string_append(text, ",cost_scheduler,cost_scheduler_paper\n");
         for (guint i = 0; i < cells->len; i++) {
                 const Cell *cell = cells->pdata[i];
+                JsonObject *bill = scheduler_bill(cell);
 
                 if (!cell->outcome)
                         continue;
@@ -94,6 +112,10 @@ static int write_cells(const Experiment *experiment, const GPtrArray *cells, con
                         g_string_append_c(text, ',');
                         add_number(text, outcome_metric(cell->outcome, metric, experiment->target));
                 }
+                g_string_append_c(text, ',');
+                add_number(text, bill_total(bill, "full"));
+                g_string_append_c(text, ',');
+                add_number(text, bill_total(bill, "paper"));
                 g_string_append_c(text, '\n');
         }
         return result_file_write(directory, "cells.csv", text->str, text->len);
@@ -301,6 +323,44 @@ static void add_totals(const Experiment *experiment, const GPtrArray *cells, GSt
                 }
 }
 
+/* An arm's cells share their scheduler, unless a factor names several: each bill stands there once. */
+static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrArray *seen, GString *text) {
+        JsonObject *bill = scheduler_bill(cell);
+        g_autoptr(GString) row = g_string_new(NULL);
+
+        if (!bill)
+                return;
+        g_string_append_printf(row, "| %s | %s | %" G_GINT64_FORMAT " runs of %s | ",
+                        experiment_arm(experiment, cell->arm)->name, cell->scheduler ? cell->scheduler : "",
+                        json_object_get_int_member_with_default(bill, "episodes", 0),
+                        json_object_get_string_member_with_default(bill, "job", ""));
+        add_short(row, bill_total(bill, "full"));
+        g_string_append(row, " | ");
+        add_short(row, bill_total(bill, "paper"));
+        g_string_append_printf(
+                        row, " | %s |\n", json_object_get_string_member_with_default(bill, "currency", ""));
+        if (g_ptr_array_find_with_equal_func(seen, row->str, g_str_equal, NULL))
+                return;
+        if (seen->len == 0)
+                g_string_append(text,
+                                "\n## Training of the schedulers\n\n"
+                                "What these schedulers cost before the first cell ran. It was paid once and is in "
+                                "none of the costs above.\n\n"
+                                "| arm | scheduler | trained by | full | paper | currency |\n"
+                                "|---|---|---|--:|--:|---|\n");
+        g_string_append(text, row->str);
+        g_ptr_array_add(seen, g_strdup(row->str));
+}
+
+static void add_schedulers(const Experiment *experiment, const GPtrArray *cells, GString *text) {
+        g_autoptr(GPtrArray) seen = g_ptr_array_new_with_free_func(g_free);
+
+        for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                for (guint i = 0; i < cells->len; i++)
+                        if (((Cell *) cells->pdata[i])->arm == arm)
+                                add_scheduler(experiment, cells->pdata[i], seen, text);
+}
+
 static void add_failures(const GPtrArray *cells, GString *text) {
         bool any = false;
 
@@ -336,6 +396,7 @@ int report_write(const Experiment *experiment, const GPtrArray *cells, const cha
         for (guint i = 0; i < experiment->metrics->len; i++)
                 add_metric(experiment, cells, g_array_index(experiment->metrics, Metric, i), text);
         add_totals(experiment, cells, text);
+        add_schedulers(experiment, cells, text);
         add_failures(cells, text);
         return result_file_write(directory, "summary.md", text->str, text->len);
 }

@@ -57,6 +57,7 @@ typedef struct Cell {
         char *name;
         char *definition;      /* SHA-256 of what the result depends on, in actord-experiment(5) */
         uint64_t actor_rounds; /* estimated from StopSteps= */
+        char *scheduler;       /* of Policy=minions:, as it is named there; NULL: none */
         struct Cell *after;    /* the cell whose decisions this one's policy repeats; NULL: none */
         CellState state;
         char *fault;      /* of CELL_FAILED */

@@ -70,6 +70,7 @@ def matrix():
     equal(len(rounds), alone.rounds)
     equal([x["actors"] for x in rounds], ["2"] * len(rounds))
     summary = open(os.path.join(results(path), "summary.md")).read()
+    assert "Training of the schedulers" not in summary, summary
     assert "# Two fleets" in summary and "4 of 4 cells" in summary and "IQM − that of one" in summary, summary
     for name in "return.svg", "actors.svg", "cost.svg", "pareto.svg":
         file = os.path.join(results(path), name)
@@ -206,13 +207,22 @@ def followed():
         assert set(mixed["rounds"]["actors"]) <= set(actors), (mixed["rounds"]["actors"], actors)
 
 
-@story("an arm may be a trained scheduler")
+@story("an arm may be a trained scheduler, and what its training cost is told once, beside what it saves")
 def trained():
     path = write(TEXT + "\n[Arm learned]\nScaling.MaxActors=8\nScaling.Policy=minions:cartpole\n")
     r = ctl("experiment", path)
     equal(r.status, 0, r.err)
-    actors = cells(path)["learned.1"][1]["rounds"]["actors"]
+    learned = cells(path)["learned.1"][1]
+    actors, training = learned["rounds"]["actors"], learned["result"]["cost"]["scheduler_training"]
     assert len(set(actors)) > 1, actors
+    before, section = open(os.path.join(results(path), "summary.md")).read().split("## Training of the schedulers\n")
+    assert "is in none of the costs above" in section and "cartpole" not in before, section
+    told = [x for x in section.splitlines() if x.startswith("| learned |")]
+    equal([x.strip() for x in told[0].split("|")[2:4]], ["cartpole", f"{training['episodes']} runs of {training['job']}"])
+    equal([float(x) for x in told[0].split("|")[4:6]], [float(f"{training[k]:.4g}") for k in ("full", "paper")], "totals")
+    equal((len(told), section.count("| one |")), (1, 0), section)
+    equal([(float(x["cost_scheduler"] or 0), float(x["cost_scheduler_paper"] or 0)) for x in rows(path, "cells.csv")],
+          [(training["full"], training["paper"]) if x["arm"] == "learned" else (0, 0) for x in rows(path, "cells.csv")])
 
 
 @story("nothing stays behind when actorctl is killed, and its daemon's state does not confuse the next")
