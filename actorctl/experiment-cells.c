@@ -41,6 +41,15 @@ size_t cell_combination(const Experiment *experiment, const Cell *cell) {
         return n;
 }
 
+void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination) {
+        for (guint i = experiment->factors->len; i-- > 0;) {
+                size_t n = experiment_factor(experiment, i)->levels->len;
+
+                cell->levels[i] = combination % n;
+                combination /= n;
+        }
+}
+
 Cell *cell_free(Cell *cell) {
         if (!cell)
                 return NULL;
@@ -226,12 +235,7 @@ static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combinat
 
         cell->arm = arm;
         cell->seed = seed;
-        for (guint i = experiment->factors->len; i-- > 0;) {
-                size_t n = experiment_factor(experiment, i)->levels->len;
-
-                cell->levels[i] = combination % n;
-                combination /= n;
-        }
+        cell_set_combination(experiment, cell, combination);
         name_cell(experiment, cell);
         return cell;
 }

@@ -16,12 +16,7 @@
 static char *combination_title(const Experiment *experiment, size_t combination) {
         Cell cell = {};
 
-        for (guint i = experiment->factors->len; i-- > 0;) {
-                size_t n = experiment_factor(experiment, i)->levels->len;
-
-                cell.levels[i] = combination % n;
-                combination /= n;
-        }
+        cell_set_combination(experiment, &cell, combination);
         return experiment_levels(experiment, &cell, ", ");
 }
 

@@ -202,12 +202,7 @@ static void add_group(const Experiment *experiment, size_t arm, size_t combinati
         Cell cell = { .arm = arm };
         g_autofree char *levels = NULL;
 
-        for (guint i = experiment->factors->len; i-- > 0;) {
-                size_t n = experiment_factor(experiment, i)->levels->len;
-
-                cell.levels[i] = combination % n;
-                combination /= n;
-        }
+        cell_set_combination(experiment, &cell, combination);
         levels = experiment_levels(experiment, &cell, " | ");
         g_string_append_printf(text, "| %s%s%s |", levels, levels[0] ? " | " : "",
                         experiment_arm(experiment, arm)->name);

@@ -109,6 +109,8 @@ char *experiment_levels(const Experiment *experiment, const Cell *cell, const ch
 size_t experiment_n_combinations(const Experiment *experiment);
 /* Which combination of levels a cell belongs to, from 0. */
 size_t cell_combination(const Experiment *experiment, const Cell *cell);
+/* Its inverse: gives a cell the levels of a combination. */
+void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination);
 
 /* Cells: the whole matrix, each job's settings checked; of Cell. STATUS_OK; else after having said why. */
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
@@ -125,9 +127,9 @@ Outcome *outcome_free(Outcome *outcome);
 /* A column, n_rounds long; NULL: not measured. */
 const double *series_column(const Series *series, const char *name);
 /* Adds a column of NaNs and returns it. */
+double *series_add(Series *series, const char *name);
 /* Adds what follows from the columns: cost_training, the full total without evaluations. */
 void series_complete(Series *series);
-double *series_add(Series *series, const char *name);
 void series_done(Series *series);
 
 /* Metrics: NaN where not measured, or not reached. */

@@ -70,6 +70,25 @@ static void test_matrix(void) {
         g_assert_cmpuint(g_hash_table_size(definitions), ==, 8);
 }
 
+/* A combination's number and its levels say the same, the last factor being the fastest. */
+static void test_combinations(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD
+                        "[Arm x]\n" FACTORS
+                        "[Factor rate]\nl=Learner.Gamma=0.9\nm=Learner.Gamma=0.8\nh=Learner.Gamma=0.7\n",
+                        &e);
+
+        g_assert_cmpuint(experiment_n_combinations(e), ==, 6);
+        for (size_t i = 0; i < 6; i++) {
+                Cell cell = {};
+
+                cell_set_combination(e, &cell, i);
+                g_assert_cmpuint(cell.levels[0], ==, i / 3);
+                g_assert_cmpuint(cell.levels[1], ==, i % 3);
+                g_assert_cmpuint(cell_combination(e, &cell), ==, i);
+        }
+}
+
 /* An arm that repeats another's decisions follows the cell of the same levels and seed, and is named by it, wherever it stands. */
 static void test_after(void) {
         g_autoptr(Experiment) e = NULL, other = NULL;
@@ -337,6 +356,7 @@ int main(int argc, char **argv) {
         g_assert_true(g_file_set_contents(path, job, -1, NULL));
         g_test_add_func("/experiment/seeds", test_seeds);
         g_test_add_func("/experiment/matrix", test_matrix);
+        g_test_add_func("/experiment/combinations", test_combinations);
         g_test_add_func("/experiment/after", test_after);
         g_test_add_func("/experiment/definition", test_definition);
         for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
