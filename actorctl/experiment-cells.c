@@ -9,6 +9,7 @@
 #include "actorctl/experiment.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
+#include "lib/fragment.h"
 #include "lib/settings-print.h"
 #include "lib/sheets.h"
 
@@ -207,6 +208,10 @@ static void complain_settings(const Experiment *experiment, const Cell *cell, co
         }
 }
 
+bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus) {
+        return n_busy == 0 || n_busy + cell->n_cpus <= n_cpus;
+}
+
 static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
         g_autofree char *message = NULL;
@@ -221,6 +226,8 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                                  submission.settings.rollout_steps;
 
                 cell->actor_rounds = (submission.settings.stop_steps + steps - 1) / steps;
+                cell->n_cpus = distribution_cpus(
+                                distribution_of(&submission.settings), &submission.settings);
                 if (submission.settings.scheduler.kind == SCHEDULER_MINIONS)
                         cell->scheduler = g_strdup(submission.settings.scheduler.argument);
                 cell->definition = make_definition(&submission, experiment->job_text, cell->after);

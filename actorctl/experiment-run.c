@@ -271,10 +271,21 @@ static Cell *next_cell(Runner *r) {
         return NULL;
 }
 
+static bool has_room(const Runner *r, const Cell *cell) {
+        uint64_t n_busy = 0;
+
+        if (r->n_jobs > 0)
+                return r->runs->len < r->n_jobs;
+        for (guint i = 0; i < r->runs->len; i++)
+                n_busy += ((const Run *) r->runs->pdata[i])->cell->n_cpus;
+        return cell_fits(cell, n_busy, g_get_num_processors());
+}
+
+/* In their order: a cell that needs many CPUs is not overtaken for ever by those that need few. */
 static void start_cells(Runner *r) {
         Cell *cell;
 
-        while (r->n_interrupts == 0 && !r->lost && r->runs->len < r->n_jobs && (cell = next_cell(r)))
+        while (r->n_interrupts == 0 && !r->lost && (cell = next_cell(r)) && has_room(r, cell))
                 start_cell(r, cell);
 }
 

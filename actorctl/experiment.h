@@ -56,6 +56,7 @@ typedef struct Cell {
         uint64_t seed;
         char *name;
         char *definition;      /* SHA-256 of what the result depends on, in actord-experiment(5) */
+        uint32_t n_cpus;       /* that its job can keep busy */
         uint64_t actor_rounds; /* estimated from StopSteps= */
         char *scheduler;       /* of Policy=minions:, as it is named there; NULL: none */
         struct Cell *after;    /* the cell whose decisions this one's policy repeats; NULL: none */
@@ -135,7 +136,9 @@ void series_done(Series *series);
 /* Metrics: NaN where not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
 
-/* Running: every cell that is missing, at most n_jobs at once. STATUS_INTERRUPTED: the user ended it. */
+/* Running: every cell that is missing, at most n_jobs at once; 0: as many as the CPUs suffice for. STATUS_INTERRUPTED: the user ended it. */
+/* Whether a cell's job has CPUs beside jobs that keep so many busy. One that alone needs more than there are runs alone. */
+bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
                 const Options *options);
 

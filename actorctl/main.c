@@ -73,7 +73,9 @@ const Verb verbs[] = {
                         "Runs each cell of a matrix (arms x factors x seeds) as a job, and writes tables\n"
                         "with bootstrap intervals and plots into FILE.results. What is finished is kept:\n"
                         "the same command goes on after Ctrl-C, and does again only what was redefined.\n"
-                        "A private daemon runs the jobs, unless --system or --user names one.\n" },
+                        "A private daemon runs the jobs, unless --system or --user names one; as many at\n"
+                        "once as find CPUs for what each keeps busy, its learner's threads or its actors,\n"
+                        "or --jobs=N whatever they need.\n" },
         { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
                         verb_calibrate,
                         "Two short runs of the job with a private daemon; then the medians as lines of\n"

@@ -195,7 +195,7 @@ static const OptionRow rows[] = {
         { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
         { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
                         "where to: a file (-: stdout), a directory", take_output },
-        { "jobs", 0, "N", VERB_EXPERIMENT, "jobs at once (default: the CPUs)", take_jobs },
+        { "jobs", 0, "N", VERB_EXPERIMENT, "jobs at once (default: as the CPUs suffice)", take_jobs },
         { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", take_dry_run },
         { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
         { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "actorctl/experiment.h"
 #include "actorctl/job-status.h"
@@ -93,15 +92,13 @@ static int write_reports(const Options *options, const Experiment *experiment, G
 static ExitStatus run(const Options *options, const Experiment *experiment, GPtrArray *cells,
                 const char *directory) {
         _cleanup_close_ int lock = prepare_directory(directory);
-        long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
         ExitStatus status;
 
         if (lock < 0)
                 return STATUS_FAILED;
         if (read_outcomes(experiment, cells, directory) < 0)
                 return STATUS_FAILED;
-        status = cells_run(experiment, cells, directory,
-                        options->n_jobs > 0 ? options->n_jobs : (uint64_t) MAX(n_cpus, 1), options);
+        status = cells_run(experiment, cells, directory, options->n_jobs, options);
         return write_reports(options, experiment, cells, directory) < 0 ? MAX(status, STATUS_FAILED)
                                                                         : status;
 }

@@ -241,6 +241,18 @@ uint32_t distribution_updaters(const Distribution *row, const JobSettings *setti
         return row->host[FRAGMENT_UPDATE] == HOST_LEARNERS ? distribution_learners(row, settings) : 1;
 }
 
+/* Actors and learners take turns, so of a round's two halves the larger counts; unless nobody waits for anybody. */
+uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings) {
+        uint32_t n_learn = distribution_learners(row, settings) * settings->n_threads, n_act;
+
+        if (distribution_fuses(row))
+                return n_learn;
+        n_act = settings_processes(settings);
+        if (distribution_overlaps(row))
+                return n_act + n_learn;
+        return n_act > n_learn ? n_act : n_learn;
+}
+
 /* The learner is one of the learners, and does what each of them does. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);

@@ -26,6 +26,8 @@ bool distribution_fuses(const Distribution *row);  /* environments step where gr
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings); /* processes */
 /* Of these, those that move parameters: each some of them, or the first all. */
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
+/* CPUs that a job can keep busy at a time, its evaluations aside. */
+uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings);
 /* A round learns from whoever is ready, and all others act on meanwhile, with the versions that they began with. */
 bool distribution_overlaps(const Distribution *row);
 uint32_t distribution_rollouts(

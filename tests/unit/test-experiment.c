@@ -113,6 +113,25 @@ static void test_after(void) {
         }
 }
 
+/* What a cell's job can keep busy decides how many run at once; one that needs more than there is runs, alone. */
+static void test_cpus(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD
+                        "[Arm one]\n[Arm many]\nScaling.Actors=6\n[Arm few]\nScaling.Actors=6\n"
+                        "Actor.Processes=2\n[Arm fused]\nScaling.Actors=6\n"
+                        "Distribution.Policy=fused\nLearner.Threads=3\n",
+                        &e);
+        static const uint32_t expected[] = { 1, 6, 2, 3 };
+
+        for (guint i = 0; i < 4; i++)
+                g_assert_cmpuint(((Cell *) cells->pdata[i])->n_cpus, ==, expected[i]);
+        g_assert_true(cell_fits(cells->pdata[1], 0, 8));
+        g_assert_true(cell_fits(cells->pdata[1], 2, 8));
+        g_assert_false(cell_fits(cells->pdata[1], 3, 8));
+        g_assert_true(cell_fits(cells->pdata[1], 0, 4));
+        g_assert_false(cell_fits(cells->pdata[0], 6, 4));
+}
+
 static char *definition(const char *text) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(text, &e);
@@ -358,6 +377,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/experiment/matrix", test_matrix);
         g_test_add_func("/experiment/combinations", test_combinations);
         g_test_add_func("/experiment/after", test_after);
+        g_test_add_func("/experiment/cpus", test_cpus);
         g_test_add_func("/experiment/definition", test_definition);
         for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
                 g_autofree char *name = g_strdup_printf("/experiment/wrong/%zu", i);

@@ -40,6 +40,33 @@ static void refused(const Graph *graph, const char *part) {
                 g_error("'%s' does not say '%s'", reason, part);
 }
 
+static void set(JobSettings *s, Setting i) {
+        s->present[i / 64] |= 1ull << (i % 64);
+}
+
+/* The larger of what acts and what learns, or both where they overlap. */
+static void test_cpus(void) {
+        JobSettings s = settings;
+
+        s.n_threads = 2;
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_COARSE), &s), ==, 4);
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_FUSED), &s), ==, 2);
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_ASYNC), &s), ==, 6);
+        s.n_threads = 8;
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_COARSE), &s), ==, 8);
+        s.n_learners = 4;
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_COARSE), &s), ==, 8);
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_MULTI), &s), ==, 32);
+        s.n_threads = 1;
+        set(&s, SETTING_Scaling_MaxActors);
+        s.n_actors_max = 64;
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_COARSE), &s), ==, 64);
+        /* Actors of one container take turns. */
+        set(&s, SETTING_Actor_Processes);
+        s.n_processes = 3;
+        g_assert_cmpuint(distribution_cpus(distribution_find(DISTRIBUTION_COARSE), &s), ==, 3);
+}
+
 static void test_rows(void) {
         g_assert_null(distribution_find(_DISTRIBUTION_MAX));
         for (uint32_t d = 0; d < _DISTRIBUTION_MAX; d++) {
@@ -270,6 +297,7 @@ static void test_central(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
 
+        g_test_add_func("/fragment/cpus", test_cpus);
         g_test_add_func("/fragment/rows", test_rows);
         g_test_add_func("/fragment/coarse", test_coarse);
         g_test_add_func("/fragment/async", test_async);
