@@ -340,6 +340,14 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
         assert(settings);
         assert(ret_message);
 
+        if (settings_present(settings, SETTING_Job_Budget) && settings->budget.currency[0] &&
+                        strcmp(settings->budget.currency, sheet->currency) != 0) {
+                *ret_message = g_strdup_printf(
+                                "[Job] Budget= is in %s, and the price sheet %s is in %s; write the budget in that, "
+                                "or take another sheet.",
+                                settings->budget.currency, sheet->name, sheet->currency);
+                return -EINVAL;
+        }
         if (settings->convention != CONVENTION_SERVER)
                 return 0;
         if (price_sheet_has_servers(sheet))

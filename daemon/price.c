@@ -395,5 +395,5 @@ bool budget_spent(const Usage *usage, const JobSettings *settings) {
         assert(settings);
 
         return settings_present(settings, SETTING_Job_Budget) &&
-               usage->round_start_nano >= settings->budget_nano;
+               usage->round_start_nano >= settings->budget.nano;
 }

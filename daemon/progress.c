@@ -85,7 +85,7 @@ static void round_clear(Progress *p) {
  * that looking uses up a budget too. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        uint64_t cost = p->usage.round_start_nano, budget = settings->budget_nano;
+        uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
         double before = p->training_cost, nano;
         Bill bill;
 

@@ -21,7 +21,7 @@ static double budget_left(const SchedulerView *view) {
 
         if (!settings_present(view->settings, SETTING_Job_Budget))
                 return steps;
-        return fmin(steps, (double) view->facts->budget_left_nano / (double) view->settings->budget_nano);
+        return fmin(steps, (double) view->facts->budget_left_nano / (double) view->settings->budget.nano);
 }
 
 static MinionsFacts minions_facts(const SchedulerView *view, double return_mean) {

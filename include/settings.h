@@ -152,7 +152,7 @@ enum KernelClass_ {
         X(Job, StopSteps, u64, stop_steps, "1000000", 1, 1e18, "end after this many environment steps")                      \
         X(Job, StopReturn, f64, stop_return, "", -1e300, 1e300, "end when the mean return of 100 episodes reaches this")     \
         X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")                          \
-        X(Job, Budget, money, budget_nano, "", 1, 1e18, "begin no round once this is spent, by the full total")              \
+        X(Job, Budget, money, budget, "", 1, 1e18, "begin no round once this is spent, by the full total")              \
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under multi-learner and central")         \
         X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")                             \
@@ -251,7 +251,8 @@ typedef struct setting_counts { uint32_t n, reserved; struct { uint32_t n_actors
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;   /* kind: Scheduler_; argument: after a colon, or "" */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;           /* 1,024 CPUs; none set: all */
 typedef uint32_t setting_u32, setting_bool, setting_percent;                    /* percent: in thousandths of one CPU */
-typedef uint64_t setting_u64, setting_usec, setting_bytes, setting_money;       /* money: billionths of the sheet's currency */
+typedef uint64_t setting_u64, setting_usec, setting_bytes;
+typedef struct setting_money { uint64_t nano; char currency[24]; } setting_money; /* billionths; currency: as it was written, or "" */
 typedef double setting_f64;
 #define X(type, PREFIX, list) typedef uint32_t setting_choice_##type;
 CHOICES(X)

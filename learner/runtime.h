@@ -98,5 +98,5 @@ void runtime_choose(Runtime *runtime, Net net);
 void runtime_bootstrap(Runtime *runtime);
 
 /* learner/noise.c: the gradient's noise scale in rows, from the shares of the round that its first actors have, or from parts of an only
- * actor's; NaN: not to be had. * For a job that asks for it (settings_noise_scale()). */
+ * actor's; NaN: not to be had. For a job that asks for it (settings_noise_scale()). */
 double runtime_noise_scale(Runtime *runtime, Net net, Loss loss, const void *arg);

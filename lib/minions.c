@@ -39,11 +39,12 @@ static float time_of(uint64_t nsec) {
 }
 
 void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]) {
-        bool any = facts->round > 0;
+        bool any;
 
         assert(facts);
         assert(ret);
 
+        any = facts->round > 0;
         /* Before the first round there is nothing but the round's number and the budget. */
         ret[MINIONS_ROUND] = within((double) facts->round / ((double) facts->round + ROUNDS_HALF), 0.0);
         ret[MINIONS_LOSS] = any && isfinite(facts->loss) ? share_of(facts->loss, 1.0) : 0.0f;

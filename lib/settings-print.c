@@ -109,15 +109,15 @@ static int print_usec(const setting_usec *value, char *ret) {
 }
 
 static int print_money(const setting_money *value, char *ret) {
-        int n = snprintf(ret, SETTING_TEXT_MAX, "%" PRIu64 ".%09" PRIu64, *value / 1000000000,
-                        *value % 1000000000);
+        int n = snprintf(ret, SETTING_TEXT_MAX, "%" PRIu64 ".%09" PRIu64, value->nano / 1000000000,
+                        value->nano % 1000000000);
 
         while (ret[n - 1] == '0')
                 n--;
         if (ret[n - 1] == '.')
                 n--;
-        ret[n] = '\0';
-        return n;
+        return n + snprintf(ret + n, SETTING_TEXT_MAX - (size_t) n, "%s%s", value->currency[0] ? " " : "",
+                                   value->currency);
 }
 
 static int print_u32list(const setting_u32list *value, char *ret) {

@@ -242,19 +242,25 @@ static int parse_percent(
         return 0;
 }
 
-/* "0.05", "0.05USD", "12 billing-min": the currency is the price sheet's, the letters are for the reader. */
+/* "0.05", "0.05USD", "12 billing-min": whether that is the price sheet's currency is for whoever has the sheet to say. */
 static int parse_money(
                 const char *text, double lowest, double highest, setting_money *ret, char **ret_reason) {
         g_autofree char *number = g_strdup(text);
         size_t n = strlen(number), end = n;
+        setting_money money = {};
 
         while (end > 0 && (g_ascii_isalpha(number[end - 1]) || number[end - 1] == '-'))
                 end--;
         /* At least three letters, or "1e" would be a number. */
-        if (end > 0 && n - end >= 3)
+        if (end > 0 && n - end >= 3 && n - end < sizeof(money.currency)) {
+                memcpy(money.currency, number + end, n - end);
                 number[end] = '\0';
-        return counted_parse(g_strstrip(number), units_money,
-                        "an amount of money: write it as 0.05 or 0.05USD", lowest, highest, ret, ret_reason);
+        }
+        if (counted_parse(g_strstrip(number), units_money, "an amount of money: write it as 0.05 or 0.05USD",
+                            lowest, highest, &money.nano, ret_reason) < 0)
+                return -EINVAL;
+        *ret = money;
+        return 0;
 }
 
 static int parse_f64(const char *text, double lowest, double highest, setting_f64 *ret, char **ret_reason) {

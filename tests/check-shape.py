@@ -6,7 +6,6 @@ from sources import finish, point, read, sources
 
 LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
-COLUMNS_MAX = 109
 TEMPLATES = ("lib/forward-kernel.h", "learner/convolution-kernel.h")  # included once per kind of processor
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
 

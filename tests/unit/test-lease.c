@@ -164,7 +164,7 @@ static void budgets_end(Fixture *f, bool late, double killed) {
 
                 f->usage = (Usage){};
                 f->settings.seed = run;
-                f->settings.budget_nano = (uint64_t) exp(g_rand_double_range(rand, log(1e4), log(1e7)));
+                f->settings.budget.nano = (uint64_t) exp(g_rand_double_range(rand, log(1e4), log(1e7)));
                 scheduler_init(&f->state, f->settings.scheduler.kind);
                 for (;;) {
                         Statistics statistics = {};
@@ -185,8 +185,8 @@ static void budgets_end(Fixture *f, bool late, double killed) {
                                 spent = f->usage.round_start_nano;
                         } while (late && round < plan.through_round);
                 }
-                g_assert_cmpuint(spent, >=, f->settings.budget_nano);
-                g_assert_cmpuint(spent - last, <, f->settings.budget_nano);
+                g_assert_cmpuint(spent, >=, f->settings.budget.nano);
+                g_assert_cmpuint(spent - last, <, f->settings.budget.nano);
         }
 }
 

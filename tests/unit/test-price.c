@@ -148,6 +148,18 @@ static void test_aci(void) {
         g_assert_null(line_find(&bill, "requests", "requests"));
 }
 
+static void test_budget_currency(void) {
+        g_autoptr(PriceSheet) lambda = sheet_load("aws-lambda-x86");
+        JobSettings dollars = settings_new("Job.Budget", "5 USD"),
+                    euros = settings_new("Job.Budget", "5EUR"), plain = settings_new("Job.Budget", "5");
+        g_autofree char *message = NULL;
+
+        g_assert_cmpint(price_sheet_check(lambda, &dollars, &message), ==, 0);
+        g_assert_cmpint(price_sheet_check(lambda, &plain, &message), ==, 0);
+        g_assert_cmpint(price_sheet_check(lambda, &euros, &message), ==, -EINVAL);
+        g_assert_nonnull(strstr(message, "Budget= is in EUR, and the price sheet aws-lambda-x86 is in USD"));
+}
+
 /* 20 actors need two c5.4xlarge beside the p3.2xlarge; an hour, plus a minute of start-up. */
 static void test_server(void) {
         g_autoptr(PriceSheet) sheet = sheet_load("ec2-nitro"), lambda = sheet_load("aws-lambda-x86"),
@@ -454,6 +466,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/price/lambda-hopper", test_lambda_hopper);
         g_test_add_func("/price/lambda-rules", test_lambda_rules);
         g_test_add_func("/price/aci", test_aci);
+        g_test_add_func("/price/budget-currency", test_budget_currency);
         g_test_add_func("/price/server", test_server);
         g_test_add_func("/price/server-idle", test_server_idle);
         g_test_add_func("/price/stellaris-hpc", test_stellaris_hpc);

@@ -142,11 +142,13 @@ static void test_units(void) {
         accept(CARTPOLE, "Job.RuntimeMaxSec=90", &s);
         g_assert_cmpuint(s.runtime_max_usec, ==, 90000000);
         accept(CARTPOLE, "Job.Budget=0.05USD", &s);
-        g_assert_cmpuint(s.budget_nano, ==, 50000000);
+        g_assert_cmpuint(s.budget.nano, ==, 50000000);
         accept(CARTPOLE, "Job.Budget=1e-7", &s);
-        g_assert_cmpuint(s.budget_nano, ==, 100);
+        g_assert_cmpuint(s.budget.nano, ==, 100);
+        g_assert_cmpstr(s.budget.currency, ==, "");
         accept(CARTPOLE, "Job.Budget=0.1 EUR", &s);
-        g_assert_cmpuint(s.budget_nano, ==, 100000000);
+        g_assert_cmpuint(s.budget.nano, ==, 100000000);
+        g_assert_cmpstr(s.budget.currency, ==, "EUR");
         accept(CARTPOLE, "Actor.CPUQuota=57.9%", &s);
         g_assert_cmpuint(s.cpu_quota_permille, ==, 579);
         accept(CARTPOLE, "Actor.AllowedCPUs=0-3,8", &s);
@@ -366,7 +368,10 @@ static void test_nearest(void) {
 #define RANDOM_u64(value, low, high)     *(value) = random_u64(low, high)
 #define RANDOM_usec(value, low, high)    RANDOM_u64(value, low, high)
 #define RANDOM_bytes(value, low, high)   RANDOM_u64(value, low, high)
-#define RANDOM_money(value, low, high)   RANDOM_u64(value, low, high)
+#define RANDOM_money(value, low, high)         \
+        RANDOM_u64(&(value)->nano, low, high); \
+        if (g_test_rand_bit())                 \
+        (void) strcpy((value)->currency, "EUR")
 
 static uint64_t random_u64(double low, double high) {
         /* Of every magnitude, and often round. */
