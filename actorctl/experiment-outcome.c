@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "actorctl/experiment.h"
-#include "actorctl/table.h"
+#include "actorctl/json.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -110,10 +110,9 @@ static char *file_name(const Cell *cell) {
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory) {
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
-        g_autoptr(JsonGenerator) generator = json_generator_new();
         g_autofree char *text = NULL, *name = file_name(cell),
                         *base = g_path_get_basename(experiment->file_name);
-        gsize n;
+        size_t n;
 
         json_object_set_int_member(object, "format", OUTCOME_FORMAT);
         json_object_set_string_member(object, "experiment", base);
@@ -125,8 +124,7 @@ int outcome_write(const Experiment *experiment, const Cell *cell, const char *di
         json_object_set_member(object, "result", json_node_copy(cell->outcome->result));
         json_object_set_object_member(object, "rounds", series_to_json(&cell->outcome->series));
         json_object_unref(object);
-        json_generator_set_root(generator, node);
-        text = json_generator_to_data(generator, &n);
+        text = json_text(node, false, &n);
         return result_file_write(directory, name, text, n);
 }
 

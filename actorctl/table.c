@@ -161,24 +161,3 @@ void print_wrapped(const char *first, const char *rest, const char *text) {
         }
         printf("\n");
 }
-
-void json_print(JsonNode *node, JsonMode mode) {
-        g_autoptr(JsonGenerator) generator = json_generator_new();
-        g_autofree char *text = NULL;
-
-        json_generator_set_pretty(generator, mode == JSON_PRETTY);
-        json_generator_set_root(generator, node);
-        text = json_generator_to_data(generator, NULL);
-        printf("%s\n", text);
-}
-
-JsonNode *json_real(double value) {
-        return isfinite(value) ? json_node_init_double(json_node_alloc(), value)
-                               : json_node_init_null(json_node_alloc());
-}
-
-/* JSON's integers have no end, but json-glib's are signed: beyond them the number is a real one. */
-JsonNode *json_unsigned(uint64_t value) {
-        return value <= G_MAXINT64 ? json_node_init_int(json_node_alloc(), (gint64) value)
-                                   : json_node_init_double(json_node_alloc(), (double) value);
-}

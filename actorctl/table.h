@@ -2,9 +2,8 @@
 /* One table, printed as text or as JSON. */
 #pragma once
 
-#include <json-glib/json-glib.h>
-
 #include "actorctl/actorctl.h"
+#include "actorctl/json.h"
 
 typedef struct Table Table;
 
@@ -30,11 +29,5 @@ JsonNode *table_to_json(const Table *table);
 
 /* A sentence to standard output, in lines of at most 80 columns: the first begins with `first`, the others with `rest`. */
 void print_wrapped(const char *first, const char *rest, const char *text);
-
-/* A node to standard output, with a newline. */
-void json_print(JsonNode *node, JsonMode mode);
-/* null when it is not finite. */
-JsonNode *json_real(double value);
-JsonNode *json_unsigned(uint64_t value);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)

@@ -5,11 +5,11 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <json-glib/json-glib.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/checkpoint.h"
+#include "actorctl/json.h"
 #include "include/launch.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
@@ -100,7 +100,7 @@ static char *describe_network(uint32_t n_choices) {
         }
         (void) json_builder_end_object(b);
         root = json_builder_get_root(b);
-        return json_to_string(root, FALSE);
+        return json_text(root, false, NULL);
 }
 
 int trained_network_open(const Trained *trained) {

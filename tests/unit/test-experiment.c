@@ -291,11 +291,13 @@ static void test_outcome(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
         g_autofree char *path = g_build_filename(directory, "x.a.1.json", NULL), *text = NULL;
+        static const double rates[] = { 1e-8, 1e-8, 1e22, 0.1 };
         Cell *cell = cells->pdata[0];
         gsize n;
 
         g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
         cell->outcome = example_outcome();
+        fill(&cell->outcome->series, "learning_rate", rates);
         g_assert_cmpint(outcome_write(e, cell, directory), ==, 0);
         outcome_free(cell->outcome);
         cell->outcome = NULL;
@@ -304,6 +306,8 @@ static void test_outcome(void) {
         g_assert_cmpuint(cell->outcome->series.n_rounds, ==, 4);
         g_assert_true(isnan(series_column(&cell->outcome->series, "evaluation_mean")[0]));
         g_assert_cmpfloat(series_column(&cell->outcome->series, "cost_full")[2], ==, 0.4);
+        g_assert_cmpmem(series_column(&cell->outcome->series, "learning_rate"), sizeof(rates), rates,
+                        sizeof(rates));
         g_assert_cmpint(report_write(e, cells, directory), ==, 0);
         g_assert_cmpint(plots_write(e, cells, directory), ==, 0);
 
