@@ -2,11 +2,11 @@
 /* A file is opened here, since the daemon opens no path of a user; a job's newest checkpoint comes as a descriptor. */
 #include "actorctl/checkpoint-open.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "actorctl/checkpoint.h"
+#include "actorctl/file.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -37,10 +37,10 @@ static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *option
 
 static ExitStatus open_file(NamedCheckpoint *checkpoint, const char *file) {
         checkpoint->name = g_strdup(file);
-        checkpoint->fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        checkpoint->fd = file_open(file);
         if (checkpoint->fd >= 0)
                 return STATUS_OK;
-        complain("%s cannot be opened: %s", file, g_strerror(errno));
+        complain("%s cannot be opened: %s", file, file_reason(checkpoint->fd));
         return STATUS_USAGE;
 }
 

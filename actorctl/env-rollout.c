@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* env rollout: what an environment does, step by step, as JSON lines with every digit: to hold it against another implementation. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/file.h"
 #include "actorctl/recording.h"
 #include "actorctl/table.h"
 #include "actorctl/trial.h"
-#include "lib/cleanup.h"
-#include "lib/fd.h"
 
 enum { ROLLOUT_STEPS = 1000 };
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
@@ -117,13 +114,11 @@ static void take_row(const TrialRow *row, void *userdata) {
 }
 
 static ExitStatus read_file(const char *file, char **ret) {
-        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        size_t n;
         int r;
 
-        r = fd < 0 ? -errno : read_all(fd, FILE_BYTES_MAX, ret, &n);
+        r = file_read(file, FILE_BYTES_MAX, ret, NULL);
         if (r < 0) {
-                complain("%s cannot be read: %s", file, g_strerror(-r));
+                complain("%s cannot be read: %s", file, file_reason(r));
                 return STATUS_USAGE;
         }
         return STATUS_OK;

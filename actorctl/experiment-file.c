@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The text of an experiment: a key file. What it says about jobs is not looked at here; that is the job parser's, cell by cell. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "actorctl/experiment.h"
+#include "actorctl/file.h"
 #include "lib/cleanup.h"
-#include "lib/fd.h"
 
 #define SECTION_ARM    "Arm "
 #define SECTION_FACTOR "Factor "
@@ -137,14 +135,13 @@ static ExitStatus take_job(const Reader *reader, const char *key, const char *va
         g_autofree char *directory = g_path_get_dirname(reader->experiment->file_name),
                         *path = g_path_is_absolute(value) ? g_strdup(value)
                                                           : g_build_filename(directory, value, NULL);
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         g_autofree char *text = NULL;
         size_t n;
         int r;
 
-        r = fd < 0 ? -errno : read_all(fd, JOB_TEXT_MAX, &text, &n);
+        r = file_read(path, JOB_TEXT_MAX, &text, &n);
         if (r < 0)
-                return wrong(reader, "Experiment", key, "the job file cannot be read: %s", g_strerror(-r));
+                return wrong(reader, "Experiment", key, "the job file cannot be read: %s", file_reason(r));
         if (strlen(text) < n)
                 return wrong(reader, "Experiment", key, "the job file holds a zero byte");
         reader->experiment->job_file = g_steal_pointer(&path);
@@ -449,14 +446,13 @@ ExitStatus experiment_parse(const char *file_name, const char *text, Experiment 
 }
 
 ExitStatus experiment_load(const char *file, Experiment **ret) {
-        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         g_autofree char *text = NULL;
         size_t n;
         int r;
 
-        r = fd < 0 ? -errno : read_all(fd, JOB_TEXT_MAX, &text, &n);
+        r = file_read(file, JOB_TEXT_MAX, &text, &n);
         if (r < 0) {
-                fprintf(stderr, "%s: the experiment cannot be read: %s\n", file, g_strerror(-r));
+                fprintf(stderr, "%s: the experiment cannot be read: %s\n", file, file_reason(r));
                 return STATUS_USAGE;
         }
         if (strlen(text) < n || !g_utf8_validate(text, -1, NULL)) {

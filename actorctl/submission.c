@@ -14,6 +14,7 @@
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/checkpoint.h"
 #include "actorctl/decisions.h"
+#include "actorctl/file.h"
 #include "actorctl/trained.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -26,17 +27,16 @@ static void say(const char *sentences) {
 }
 
 static ExitStatus read_text(const char *file, char **ret) {
-        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         g_autofree char *text = NULL, *sentence = NULL;
         size_t n;
         int r;
 
-        r = fd < 0 ? -errno : read_all(fd, JOB_TEXT_MAX, &text, &n);
+        r = file_read(file, JOB_TEXT_MAX, &text, &n);
         if (r == -EFBIG)
                 sentence = g_strdup_printf(
                                 "%s: longer than %u KiB, which no job file is", file, JOB_TEXT_MAX / 1024);
         else if (r < 0)
-                sentence = g_strdup_printf("%s: the job file cannot be read: %s", file, g_strerror(-r));
+                sentence = g_strdup_printf("%s: the job file cannot be read: %s", file, file_reason(r));
         else if (text && strlen(text) < n) {
                 unsigned line = 1;
 

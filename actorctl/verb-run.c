@@ -88,11 +88,11 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
         Submission submission;
         ExitStatus status;
 
-        follow_prepare();
         status = submission_load(&submission, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = submission_add_data(&submission, options);
         submission.with_stderr = true;
+        follow_prepare(); /* not before: what is piped into this program is waited for */
         if (status == STATUS_OK)
                 status = run(options, &submission);
         submission_done(&submission);

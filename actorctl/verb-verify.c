@@ -49,10 +49,10 @@ ExitStatus verb_verify(const Options *options, char **arguments, size_t n) {
         Submission submission;
         ExitStatus status;
 
-        follow_prepare();
         status = submission_load(&submission, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = submission_add_data(&submission, options);
+        follow_prepare(); /* not before: what is piped into this program is waited for */
         if (status == STATUS_OK)
                 status = verify_submission(options, &submission);
         submission_done(&submission);

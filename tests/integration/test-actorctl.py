@@ -41,6 +41,32 @@ def usage():
         equal(len(r.err.splitlines()), 1, f"lines for {words}: {r.err}")
 
 
+@story("what is no regular file is refused at once, but for what another program pipes in")
+def no_files():
+    fifo, text = os.path.join(STATE, "fifo"), open(os.path.join(EXAMPLES, "cartpole.conf")).read()
+    os.mkfifo(fifo)
+    short = ["--set", "Job.StopSteps=1000", "--set", "Job.StopReturn=", "--quiet"]
+    cartpole = os.path.join(EXAMPLES, "cartpole.conf")
+    experiment = os.path.join(STATE, "fifo.exp")
+    with open(experiment, "w") as f:
+        f.write(f"[Experiment]\nJob={fifo}\nSeeds=1\n[Arm x]\n")
+    for name, why in (fifo, "no regular file"), ("/dev/zero", "no regular file"), (STATE, "Is a directory"):
+        for words in (["run", name], ["verify", name], ["submit", name], ["experiment", name], ["eval", name],
+                      ["run", cartpole, "--from=" + name], ["env", "rollout", "CartPole-v1", "--actions=" + name]):
+            r = ctl(*words, timeout=20)
+            assert r.status == 2 and name in r.err and not r.out, (words, r.status, r.err)
+            if words[0] != "eval" or name != STATE:
+                assert why in r.err, (words, r.err)
+    r = ctl("experiment", experiment, "--dry-run", timeout=20)
+    assert r.status == 2 and "Job=" in r.err and "no regular file" in r.err, r.err
+    p = subprocess.run([CTL, "run", "/dev/stdin", *short], input=text, capture_output=True, text=True, env=environment(), timeout=60)
+    equal(p.returncode, 0, p.stderr)
+    with subprocess.Popen([CTL, "run", "/dev/stdin"], stdin=subprocess.PIPE, env=environment()) as p:
+        time.sleep(0.5)
+        p.terminate()
+        equal(p.wait(10), -signal.SIGTERM, "who waits for a pipe")
+
+
 @story("listings are JSON on demand, short on one line, and bare without a legend")
 def listings():
     for words in LISTINGS:
