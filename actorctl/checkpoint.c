@@ -5,9 +5,9 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <json-glib/json-glib.h>
 #include <string.h>
 
+#include "actorctl/json.h"
 #include "lib/fd.h"
 #include "lib/settings-print.h"
 
@@ -18,9 +18,11 @@ static int refuse(char **ret_message, const char *name, const char *reason) {
         return -EBADMSG;
 }
 
+/* *ret: holds an object. */
 static int read_header(
-                int fd, const char *name, JsonParser *parser, uint64_t *ret_data_bytes, char **ret_message) {
-        g_autofree char *text = NULL;
+                int fd, const char *name, JsonNode **ret, uint64_t *ret_data_bytes, char **ret_message) {
+        g_autofree char *text = NULL, *reason = NULL;
+        g_autoptr(JsonNode) root = NULL;
         uint64_t size, n;
         int r;
 
@@ -38,9 +40,9 @@ static int read_header(
         if (pread_full(fd, text, n, sizeof(n)) < 0)
                 return refuse(ret_message, name, "its header cannot be read");
         text[n] = '\0';
-        if (!json_parser_load_from_data(parser, text, (gssize) n, NULL) ||
-                        !JSON_NODE_HOLDS_OBJECT(json_parser_get_root(parser)))
+        if (json_parse(text, n, &root, &reason) < 0 || !root || !JSON_NODE_HOLDS_OBJECT(root))
                 return refuse(ret_message, name, "not a safetensors file: its header is no JSON object");
+        *ret = g_steal_pointer(&root);
         *ret_data_bytes = size - sizeof(n) - n;
         return 0;
 }
@@ -105,16 +107,16 @@ static char *metadata_to_text(JsonObject *metadata) {
 }
 
 int checkpoint_job_text(int fd, const char *name, char **ret_text, char **ret_message) {
-        g_autoptr(JsonParser) parser = json_parser_new();
+        g_autoptr(JsonNode) root = NULL;
         JsonObject *header;
         JsonNode *metadata;
         uint64_t data_bytes, end;
         int r;
 
-        r = read_header(fd, name, parser, &data_bytes, ret_message);
+        r = read_header(fd, name, &root, &data_bytes, ret_message);
         if (r < 0)
                 return r;
-        header = json_node_get_object(json_parser_get_root(parser));
+        header = json_node_get_object(root);
         end = tensors_end(header);
         if (end == 0)
                 return refuse(ret_message, name, "it holds no tensor");
@@ -154,15 +156,15 @@ static int64_t tensor_at(JsonObject *header, const char *tensor, const char *typ
 
 static int read_tensor(int fd, const char *name, const char *tensor, const char *type, size_t bytes,
                 void *ret, char **ret_message) {
-        g_autoptr(JsonParser) parser = json_parser_new();
+        g_autoptr(JsonNode) root = NULL;
         uint64_t data_bytes, size;
         int64_t at;
         int r;
 
-        r = read_header(fd, name, parser, &data_bytes, ret_message);
+        r = read_header(fd, name, &root, &data_bytes, ret_message);
         if (r < 0)
                 return r;
-        at = tensor_at(json_node_get_object(json_parser_get_root(parser)), tensor, type, bytes);
+        at = tensor_at(json_node_get_object(root), tensor, type, bytes);
         if (at < 0 || (uint64_t) at + bytes > data_bytes)
                 return refuse(ret_message, name, "it does not hold the network that was trained");
         r = fd_size(fd, &size);

@@ -4,10 +4,10 @@
 #include "actorctl/decisions.h"
 
 #include <errno.h>
-#include <json-glib/json-glib.h>
 #include <math.h>
 #include <string.h>
 
+#include "actorctl/json.h"
 #include "include/bus.h"
 #include "include/record.h"
 #include "include/settings.h"
@@ -124,17 +124,16 @@ static int add_element(JsonNode *node, GArray *counts) {
 
 int decisions_of_file(const char *file, GArray **ret_counts) {
         g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-        g_autoptr(JsonParser) parser = json_parser_new();
-        g_autoptr(GError) error = NULL;
+        g_autoptr(JsonNode) root = NULL; /* stays so where the file is empty */
+        g_autofree char *reason = NULL;
         JsonArray *array;
-        JsonNode *root;
-        int r = 0;
+        int r;
 
-        if (!json_parser_load_from_file(parser, file, &error)) {
-                complain("the decisions in %s cannot be read: %s", file, error->message);
+        r = json_read(file, &root, &reason);
+        if (r < 0) {
+                complain("the decisions in %s cannot be read: %s", file, reason);
                 return -EINVAL;
         }
-        root = json_parser_get_root(parser); /* NULL: the file is empty */
         if (!root || !JSON_NODE_HOLDS_ARRAY(root))
                 r = -EINVAL;
         array = r < 0 ? NULL : json_node_get_array(root);

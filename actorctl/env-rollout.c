@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "actorctl/file.h"
+#include "actorctl/json.h"
 #include "actorctl/recording.h"
-#include "actorctl/table.h"
 #include "actorctl/trial.h"
 
 enum { ROLLOUT_STEPS = 1000 };
@@ -124,6 +124,14 @@ static ExitStatus read_file(const char *file, char **ret) {
         return STATUS_OK;
 }
 
+/* NULL: it is no JSON, or nothing. */
+static JsonNode *parse(const char *text) {
+        g_autofree char *reason = NULL;
+        JsonNode *node = NULL;
+
+        return json_parse(text, strlen(text), &node, &reason) < 0 ? NULL : node;
+}
+
 static bool append_number(JsonNode *node, GArray *numbers) {
         double x;
 
@@ -173,7 +181,7 @@ static ExitStatus read_actions(const char *file, TrialRequest *request, GArray *
 
                 if (!*g_strchug(lines[i]))
                         continue;
-                node = json_from_string(lines[i], NULL);
+                node = parse(lines[i]);
                 if (node && JSON_NODE_HOLDS_OBJECT(node) && !member(node, "action"))
                         continue;
                 if (!append_value(member(node, "action") ?: node, numbers) ||
@@ -227,10 +235,10 @@ static ExitStatus read_state(const char *file, const TrialSpec *spec, GArray *nu
         status = read_file(file, &text);
         if (status != STATUS_OK)
                 return status;
-        node = json_from_string(text, NULL);
+        node = parse(text);
         if (!node) {
                 text[strcspn(text, "\n")] = '\0';
-                node = json_from_string(text, NULL);
+                node = parse(text);
         }
         if (append_state(node, spec, numbers))
                 return STATUS_OK;

@@ -189,19 +189,21 @@ static const char *foreign_owner(JsonNode *root, const char *own) {
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory) {
         g_autofree char *name = file_name(cell), *path = g_build_filename(directory, name, NULL),
                         *base = g_path_get_basename(experiment->file_name);
-        g_autoptr(JsonParser) parser = json_parser_new();
-        g_autoptr(GError) error = NULL;
+        g_autoptr(JsonNode) root = NULL;
+        g_autofree char *reason = NULL;
         const char *owner;
         Outcome *outcome;
+        int r;
 
-        if (!json_parser_load_from_file(parser, path, &error)) {
-                if (!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+        r = json_read(path, &root, &reason);
+        if (r < 0) {
+                if (r != -ENOENT)
                         complain("the file of cell %s cannot be read, so it is done again: %s", cell->name,
-                                        error->message);
+                                        reason);
                 return 0;
         }
-        outcome = outcome_from_json(json_parser_get_root(parser), cell);
-        owner = outcome ? NULL : foreign_owner(json_parser_get_root(parser), base);
+        outcome = outcome_from_json(root, cell);
+        owner = outcome ? NULL : foreign_owner(root, base);
         if (owner) {
                 complain("%s is a cell of %s, which would be lost: name another directory with --output",
                                 path, owner);

@@ -41,8 +41,14 @@ int file_open(const char *path) {
 
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n) {
         _cleanup_close_ int fd = file_open(path);
+        uint64_t bytes;
+        int r;
 
-        return fd < 0 ? fd : read_all(fd, max, ret, ret_n);
+        r = fd < 0 ? fd : fd_size(fd, &bytes);
+        if (r < 0)
+                return r;
+        /* A pipe has none, and a file may grow: what is read counts as well. */
+        return bytes > max ? -EFBIG : read_all(fd, max, ret, ret_n);
 }
 
 const char *file_reason(int r) {

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* json-glib ends a real number without a point with ".0", behind an exponent too, and 1e-08.0 is no JSON. */
+/* Two things are done around json-glib. It ends a real number without a point with ".0", behind an exponent
+ * too, and 1e-08.0 is no JSON. And its parser calls itself for each bracket, until the stack ends. */
 #include "actorctl/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "actorctl/file.h"
+
+#define DEPTH_MAX 64
+/* All columns of as many decisions as are repeated, each on a line of its own, are half of it and a bit. */
+#define FILE_BYTES_MAX (1u << 30)
 
 JsonNode *json_real(double value) {
         return isfinite(value) ? json_node_init_double(json_node_alloc(), value)
@@ -68,4 +76,103 @@ void json_print(JsonNode *node, JsonMode mode) {
         g_autofree char *text = json_text(node, mode == JSON_PRETTY, NULL);
 
         printf("%s\n", text);
+}
+
+static bool is_unicode_escape(const char *p, const char *end) {
+        return end - p >= 6 && p[0] == '\\' && p[1] == 'u' && g_ascii_isxdigit(p[2]) &&
+               g_ascii_isxdigit(p[3]) && g_ascii_isxdigit(p[4]) && g_ascii_isxdigit(p[5]);
+}
+
+/* Behind the escape at `p`; NULL: it is none of JSON's. What follows half of a pair is the other half for
+ * the parser, even a quote. */
+static const char *skip_escape(const char *p, const char *end) {
+        bool half;
+
+        if (end - p >= 2 && p[1] != 'u')
+                return p[1] && strchr("\"\\/bfnrt", p[1]) ? p + 2 : NULL;
+        if (!is_unicode_escape(p, end))
+                return NULL;
+        half = g_ascii_tolower(p[2]) == 'd' && g_ascii_xdigit_value(p[3]) >= 8;
+        if (half && !is_unicode_escape(p + 6, end))
+                return NULL;
+        return p + (half ? 12 : 6);
+}
+
+/* Behind the string that begins at `p`; NULL: it is not written as JSON's are. */
+static const char *skip_string(const char *p, const char *end) {
+        for (p++; p && p < end && *p != '"';)
+                if (*p == '\\')
+                        p = skip_escape(p, end);
+                else
+                        p = (unsigned char) *p >= ' ' ? p + 1 : NULL;
+        return p && p < end ? p + 1 : NULL;
+}
+
+/* NULL, or why the parser does not get the text. It must not see the end of a string elsewhere than this
+ * does, so that what it knows beyond JSON, comments and other quotes, is refused as well. */
+static const char *find_fault(const char *text, size_t n) {
+        static const char plain[] = "\t\n\r :,0123456789+-.eEtrufalsn";
+        const char *end = text + n;
+        unsigned depth = 0;
+
+        for (const char *p = text; p < end;) {
+                if (*p == '"') {
+                        p = skip_string(p, end);
+                        if (!p)
+                                return "it is no JSON: a string has no end, or an escape that is none";
+                        continue;
+                }
+                if (*p == '[' || *p == '{') {
+                        if (++depth > DEPTH_MAX)
+                                return "it is nested more than " G_STRINGIFY(DEPTH_MAX) " deep";
+                } else if (*p == ']' || *p == '}')
+                        depth -= depth > 0;
+                else if (!memchr(plain, *p, sizeof(plain) - 1))
+                        return "it is no JSON";
+                p++;
+        }
+        return NULL;
+}
+
+int json_parse(const char *text, size_t n, JsonNode **ret, char **ret_reason) {
+        g_autoptr(JsonParser) parser = json_parser_new();
+        g_autoptr(GError) error = NULL;
+        const char *fault;
+
+        g_assert(text);
+        g_assert(ret);
+        g_assert(ret_reason);
+
+        fault = find_fault(text, n);
+        if (fault) {
+                *ret_reason = g_strdup(fault);
+                return -EBADMSG;
+        }
+        if (!json_parser_load_from_data(parser, text, (gssize) n, &error)) {
+                /* Its name of a text without a file. */
+                bool placed = g_str_has_prefix(error->message, "<data>:");
+
+                *ret_reason = placed ? g_strdup_printf("line %s", error->message + strlen("<data>:"))
+                                     : g_strdup(error->message);
+                return -EBADMSG;
+        }
+        *ret = json_parser_steal_root(parser);
+        return 0;
+}
+
+int json_read(const char *file, JsonNode **ret, char **ret_reason) {
+        g_autofree char *text = NULL;
+        size_t n;
+        int r;
+
+        g_assert(file);
+        g_assert(ret);
+        g_assert(ret_reason);
+
+        r = file_read(file, FILE_BYTES_MAX, &text, &n);
+        if (r == -EFBIG)
+                *ret_reason = g_strdup_printf("it is longer than %u MiB", FILE_BYTES_MAX >> 20);
+        else if (r < 0)
+                *ret_reason = g_strdup(file_reason(r));
+        return r < 0 ? r : json_parse(text, n, ret, ret_reason);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All JSON that goes out: json-glib builds the nodes, and what it prints is looked at here. */
+/* All JSON that comes in and goes out: json-glib builds the nodes, and what it prints and takes is looked at
+ * here. */
 #pragma once
 
 #include <json-glib/json-glib.h>
@@ -14,3 +15,8 @@ JsonNode *json_unsigned(uint64_t value);
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
 /* A node to standard output, with a newline. */
 void json_print(JsonNode *node, JsonMode mode);
+
+/* Both: 0, and *ret is NULL where there is nothing but blanks; or a negative errno with *ret_reason, to be
+ * freed with g_free(): why, without the file's name. -ENOENT: there is no such file. */
+int json_parse(const char *text, size_t n, JsonNode **ret, char **ret_reason);
+int json_read(const char *file, JsonNode **ret, char **ret_reason);

@@ -57,6 +57,13 @@ def no_files():
             assert r.status == 2 and name in r.err and not r.out, (words, r.status, r.err)
             if words[0] != "eval" or name != STATE:
                 assert why in r.err, (words, r.err)
+    deep = os.path.join(STATE, "deep.json")
+    with open(deep, "w") as f:
+        f.write("[" * 1000000)
+    for name, why in (fifo, "no regular file"), ("/dev/zero", "no regular file"), (deep, "nested"):
+        for policy in "replay", "permuted":
+            r = ctl("run", cartpole, "--set", "Scaling.MaxActors=4", "--set", f"Scaling.Policy={policy}:{name}", timeout=20)
+            assert r.status == 2 and name in r.err and why in r.err and not r.out, (policy, name, r.status, r.err)
     r = ctl("experiment", experiment, "--dry-run", timeout=20)
     assert r.status == 2 and "Job=" in r.err and "no regular file" in r.err, r.err
     p = subprocess.run([CTL, "run", "/dev/stdin", *short], input=text, capture_output=True, text=True, env=environment(), timeout=60)

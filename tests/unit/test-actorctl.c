@@ -140,6 +140,11 @@ static void test_checkpoint(void) {
                 g_assert_null(job_text(wrong[i], 8, &why));
                 g_assert_true(g_str_has_prefix(why, "NAME: "));
         }
+
+        g_autofree char *brackets = g_strnfill(1000000, '['), *deep = g_strconcat("{\"w\":", brackets, NULL);
+        g_autofree char *why = NULL;
+        g_assert_null(job_text(deep, 8, &why));
+        g_assert_nonnull(strstr(why, "no JSON object"));
 }
 
 /* What a stream comes to, in pieces of any size; the flush at its end included. */

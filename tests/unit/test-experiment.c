@@ -286,11 +286,12 @@ static void test_metrics(void) {
         g_assert_cmpint(metric_from_string("x"), ==, _METRIC_INVALID);
 }
 
-/* What is written is read again, but not by a cell of another definition, and not when it is cut. */
+/* What is written is read again, but not by a cell of another definition, and not when it is cut, or too deep. */
 static void test_outcome(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
         g_autofree char *path = g_build_filename(directory, "x.a.1.json", NULL), *text = NULL;
+        g_autoptr(GString) deep = g_string_new(NULL);
         static const double rates[] = { 1e-8, 1e-8, 1e22, 0.1 };
         Cell *cell = cells->pdata[0];
         gsize n;
@@ -321,6 +322,11 @@ static void test_outcome(void) {
         cell->definition[0] ^= 1;
         g_assert_true(g_file_get_contents(path, &text, &n, NULL));
         g_assert_true(g_file_set_contents(path, text, (gssize) n / 2, NULL));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
+        g_string_append(deep, "{\"a\":");
+        for (unsigned i = 0; i < 300000; i++)
+                g_string_append_c(deep, '[');
+        g_assert_true(g_file_set_contents(path, deep->str, -1, NULL));
         g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
         g_assert_null(cell->outcome);
 }

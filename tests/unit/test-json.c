@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* JSON that goes out is read by everybody, with every digit; what comes in ends nobody's stack. */
-#include <glib.h>
+#include <errno.h>
 #include <float.h>
+#include <glib.h>
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "actorctl/json.h"
 
@@ -87,10 +90,89 @@ static void test_strings(void) {
         g_assert_nonnull(strstr(pretty, "\"x\" : -1e-08,\n"));
 }
 
+static char *repeated(const char *before, const char *part, unsigned n, const char *after) {
+        GString *text = g_string_new(before);
+
+        for (unsigned i = 0; i < n; i++)
+                g_string_append(text, part);
+        return g_string_free(g_string_append(text, after), FALSE);
+}
+
+static void check_parsed(const char *text, bool fine) {
+        g_autoptr(JsonNode) node = NULL;
+        g_autofree char *reason = NULL;
+        int r = json_parse(text, strlen(text), &node, &reason);
+
+        g_assert_cmpint(r, ==, fine ? 0 : -EBADMSG);
+        g_assert_true(fine == !reason);
+        g_assert_true(fine || !node);
+}
+
+static void test_parsed(void) {
+        static const char *const fine[] = { "", " \n", "{}", "[1e-08, -2.5E+3, true, false, null]",
+                "{\"a\\\"[{\":\"]\\\\\",\"b\":[\"\\u00e9\\ud83d\\ude00\\n\"]}", "[\"\\uD83D\\uDE00[[\"]",
+                "[\"\u00f6\"]" };
+        static const char *const wrong[] = { "{", "[1,]", "[1e-08.0]", "{\"a\":}", "nonsense", "[1] /* a */",
+                "// a\n[1]", "['a']", "[\"a]", "[\"\\x\"]", "[\"\\u12g4\"]", "[\"\\u\", \"]\"]",
+                "[\"\\ud800\", \"]\"]", "[\"\\ud800\\u\", \"]\"]", "[\"\t\"]", "[\"\xff\"]", "[\"\\" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(fine); i++)
+                check_parsed(fine[i], true);
+        for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+                check_parsed(wrong[i], false);
+}
+
+/* Nor behind what only the parser, or only the counting, takes for the inside of a string. */
+static void test_deep(void) {
+        static const char *const before[] = { "", "{\"a\":", "[\"]]]]\",", "[\"\\\"\",", "/* \" */",
+                "// \"\n", "# \"\n", "['\"',", "[\"\\u\" , \",", "[\"\\ud800\" , \",",
+                "[\"\\ud800\\u\" , \",", "[\"\\u12\" , \"," };
+        g_autofree char *enough = repeated("", "[", 64, ""), *flat = repeated("[[]", ",[[[]]]", 100000, "]"),
+                        *closed = repeated(enough, "]", 64, "");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(before); i++) {
+                g_autofree char *lists = repeated(before[i], "[", 1000000, ""),
+                                *ended = repeated(before[i], "[", 1000000, "\""),
+                                *objects = repeated(before[i], "{\"a\":", 300000, "");
+
+                check_parsed(lists, false);
+                check_parsed(ended, false);
+                check_parsed(objects, false);
+        }
+        check_parsed(closed, true);
+        check_parsed(flat, true);
+}
+
+static void test_files(void) {
+        g_autofree char *path = NULL, *reason = NULL, *absent = NULL, *endless = NULL, *large = NULL;
+        g_autoptr(JsonNode) node = NULL, none = NULL;
+        int fd = g_file_open_tmp("actord-test-XXXXXX", &path, NULL);
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_true(g_file_set_contents(path, "[3]", -1, NULL));
+        g_assert_cmpint(json_read(path, &node, &reason), ==, 0);
+        g_assert_cmpint(json_array_get_int_element(json_node_get_array(node), 0), ==, 3);
+        g_assert_true(g_file_set_contents(path, "[3}", -1, NULL));
+        g_assert_cmpint(json_read(path, &none, &reason), ==, -EBADMSG);
+        g_assert_true(g_str_has_prefix(reason, "line "));
+        g_assert_cmpint(truncate(path, (off_t) 1 << 31), ==, 0);
+        g_assert_cmpint(json_read(path, &none, &large), ==, -EFBIG);
+        g_assert_nonnull(strstr(large, "1024 MiB"));
+        g_assert_cmpint(g_unlink(path), ==, 0);
+        g_assert_cmpint(json_read(path, &none, &absent), ==, -ENOENT);
+        g_assert_cmpint(json_read("/dev/zero", &none, &endless), ==, -ENOTSUP);
+        g_assert_nonnull(strstr(endless, "regular file"));
+        g_assert_null(none);
+        (void) close(fd);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/json/numbers", test_numbers);
         g_test_add_func("/json/round-trip", test_round_trip);
         g_test_add_func("/json/strings", test_strings);
+        g_test_add_func("/json/parsed", test_parsed);
+        g_test_add_func("/json/deep", test_deep);
+        g_test_add_func("/json/files", test_files);
         return g_test_run();
 }
