@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that a user names, for reading: whatever stands under the name, nothing waits for it and nothing grows without end. */
+/* Files that a user names, for reading: whatever stands there, nothing waits for it and nothing grows without
+ * end. */
 #pragma once
 
 #include <stddef.h>

@@ -32,7 +32,7 @@ typedef struct Rounds {
 } Rounds;
 
 typedef struct Calibration {
-        double step_usec, update_usec, cold_sec, warm_sec;
+        double step_usec, update_usec, cold_sec, warm_sec; /* cold_sec: NaN where none was measured */
         size_t n_rounds;
 } Calibration;
 
@@ -127,6 +127,19 @@ static void add_stop(GPtrArray *sets, uint64_t n_steps) {
         g_ptr_array_add(sets, g_strdup_printf("Job.StopSteps=%" PRIu64, n_steps));
 }
 
+/* A replay is not waited for, nor that gradient steps are owed: rounds that learn nothing say nothing of an
+ * update. Its minibatches are drawn from all that is there, so that two actors' rows are enough for any. */
+static void add_learning(GPtrArray *sets, const JobSettings *settings, uint64_t rows) {
+        char ratio[G_ASCII_DTOSTR_BUF_SIZE];
+
+        g_ptr_array_add(sets, g_strdup("Learner.ReplayMin=1"));
+        if ((double) rows * settings->train_ratio < 1)
+                g_ptr_array_add(sets,
+                                g_strconcat("Learner.TrainRatio=",
+                                                g_ascii_dtostr(ratio, sizeof(ratio), 1.0 / (double) rows),
+                                                NULL));
+}
+
 static ExitStatus measure_rounds(const Options *options, const char *file, const JobSettings *settings,
                 Rounds *ret, JobSettings *ret_settings) {
         uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps;
@@ -138,8 +151,11 @@ static ExitStatus measure_rounds(const Options *options, const char *file, const
         g_ptr_array_add(sets, g_strdup("Scaling.Policy=schedule"));
         g_ptr_array_add(sets, g_strdup(g_strchomp(schedule->str)));
         add_stop(sets, 3 * PAIRS * rows);
+        if (algorithm_row(settings->algorithm)->store == STORE_REPLAY)
+                add_learning(sets, settings, rows);
         /* One that is made for more actors shrinks to what there is. */
-        if (settings_present(settings, SETTING_Learner_MinibatchSize) && settings->minibatch_size > 2 * rows)
+        else if (settings_present(settings, SETTING_Learner_MinibatchSize) &&
+                        settings->minibatch_size > 2 * rows)
                 g_ptr_array_add(sets, g_strdup("Learner.MinibatchSize="));
         return measure(options, file, sets, ret, ret_settings);
 }
@@ -180,9 +196,20 @@ static void evaluate(
                 .cold_sec = quantile(cold, n_cold, 0.5),
                 .n_rounds = rounds->n + starts->n,
         };
+        /* Where all actors are in one process, or in that of the learner, none starts once the job is there. */
+        if (!(ret->cold_sec > 0))
+                ret->cold_sec = NAN;
         ret->warm_sec = fmax(quantile(invocation, n_starts, 0.5) -
                                              settings->envs_per_actor * ret->step_usec / 1e6,
                         0);
+}
+
+static void print_uncold(const char *file, const Calibration *c) {
+        printf("# %s on this host: medians of %zu rounds\n"
+               "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\n"
+               "# No cold start was measured: no actor started after the job's own start.\n"
+               "WarmStartSec=%.6f\n",
+                        file, c->n_rounds, c->step_usec, c->update_usec, c->warm_sec);
 }
 
 static void print(const Options *options, const char *file, const Calibration *c) {
@@ -198,6 +225,10 @@ static void print(const Options *options, const char *file, const Calibration *c
                 json_object_unref(object);
                 return;
         }
+        if (isnan(c->cold_sec)) {
+                print_uncold(file, c);
+                return;
+        }
         printf("# %s on this host: medians of %zu rounds\n"
                "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\nColdStartSec=%.6f\nWarmStartSec=%.6f\n",
                         file, c->n_rounds, c->step_usec, c->update_usec, c->cold_sec, c->warm_sec);
@@ -210,12 +241,12 @@ ExitStatus verb_calibrate(const Options *options, char **arguments, size_t n) {
         Submission submission;
         ExitStatus status;
 
-        follow_prepare();
         status = submission_load(&submission, arguments[0], options->sets);
         settings = submission.settings;
         submission_done(&submission);
         if (status != STATUS_OK)
                 return status;
+        follow_prepare();
         status = measure_rounds(options, arguments[0], &settings, rounds, &used);
         if (status == STATUS_OK)
                 status = measure_starts(options, arguments[0], &settings, starts);

@@ -79,6 +79,22 @@ def calibrated():
     equal(wrong.status, 2, wrong.err)
 
 
+@story("what is measured is rounds that learn, though a replay is not full yet; no cold start is made up where there is none")
+def calibrated_learning():
+    path = os.path.join(EXAMPLES, "cartpole-dqn.conf")
+    # An update takes what it takes, however many a round has; a round without one would be divided among them all.
+    few, some, many = (ctl("calibrate", path, "--json", "--set", f"Learner.TrainRatio={ratio}") for ratio in (0.001, 0.1, 2))
+    for r in few, some:
+        assert 0.3 * many.update_usec < r.update_usec < 4 * many.update_usec, (r.json, many.json)
+    assert some.cold_start_s > 0, some.json
+    for name, setting in ("cartpole", "Actor.Processes=1"), ("cartpole", "Distribution.Policy=fused"), ("cartpole-a2c", "Distribution.Policy=async"):
+        words = ["calibrate", os.path.join(EXAMPLES, name + ".conf"), "--set", setting, "--set", "Job.StopSteps=10000"]
+        r = ctl(*words)
+        assert r.status == 0 and "ColdStartSec" not in r.out and "\n# No cold start was measured" in r.out, (r.out, r.err)
+        assert r.out.splitlines()[-1].startswith("WarmStartSec="), r.out
+    assert ctl(*words, "--json").cold_start_s is None
+
+
 @story("a budget ends the job within one round of it: status 3")
 def budget():
     r = run("hopper", "Job.Budget=0.0000001", ok=False)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whatever stands under a name: a file is read, a pipe is read to its end, all else is refused and waited for by nobody. */
+/* Whatever stands under a name: a file is read, a pipe is read to its end, all else is refused, and at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
