@@ -155,6 +155,11 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full) ||
                         !isfinite(m.start_paper) || !isfinite(m.start_full))
                 return -EBADMSG;
+        /* All of it is added to what a training costs that goes on from this one: nobody was ever paid for training. */
+        if (m.cost_paper < 0 || m.cost_full < 0 || m.start_paper < 0 || m.start_full < 0) {
+                *ret_reason = "the bill of its training is negative";
+                return -EBADMSG;
+        }
         for (uint64_t i = 0; i < MINIONS_PARAMETERS(m.n_choices); i++) {
                 float x;
 

@@ -173,6 +173,14 @@ static void test_hostile(void) {
                 TRY(file->parameters[0] = (float) bad[i], "finite");
                 TRY(file->parameters[G_N_ELEMENTS(file->parameters) - 1] = (float) bad[i], "finite");
         }
+        TRY(file->model.cost_paper = -1e-9, "negative");
+        TRY(file->model.cost_full = -1, "negative");
+        TRY(file->model.start_paper = -1, "negative");
+        TRY(file->model.start_full = -1e300, "negative");
+        *file = good;
+        file->model.target = -200;
+        file->model.cost_full = file->model.start_full = 0.5;
+        g_assert_cmpint(minions_check(file, sizeof(*file), &reason), ==, 0);
 }
 
 /* One dense layer of the file, in plain loops. */
