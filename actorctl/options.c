@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Options are rows of one table: GLib parses by it, the help is printed from it, and an option that a verb does not take is refused
  * rather than ignored. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,10 +107,11 @@ static bool take_name(Options *options, const char *value) {
 }
 
 static bool take_target(Options *options, const char *value) {
-        char *end;
+        double target;
 
-        if (!isfinite(g_ascii_strtod(value, &end)) || end == value || *end) {
-                complain("--target=%s: it must be a number", value);
+        if (settings_parse_real(value, -JOB_TARGET_MAX, JOB_TARGET_MAX, &target) < 0) {
+                complain("--target=%s: it must be a number from %g to %g", value, -JOB_TARGET_MAX,
+                                JOB_TARGET_MAX);
                 return false;
         }
         g_free(options->target);

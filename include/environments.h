@@ -125,6 +125,7 @@
 /* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list, since it has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"
 #define JOB_BETA_DEFAULT       0.1 /* of a second on the emulated clock */
+#define JOB_TARGET_MAX         1e300
 #define JOB_ROUNDS_DEFAULT     50
 #define JOB_ROUNDS_MAX         1048576 /* as RolloutSteps= */
 #define JOB_EPISODES_DEFAULT   5 /* evaluations after each round; 0: its training episodes say how it does */

@@ -263,20 +263,28 @@ static int parse_money(
         return 0;
 }
 
-static int parse_f64(const char *text, double lowest, double highest, setting_f64 *ret, char **ret_reason) {
+int settings_parse_real(const char *text, double lowest, double highest, double *ret) {
         char *end;
         double value;
 
         /* Neither "nan" nor hexadecimal digits are meant by anybody. */
         if (text[strspn(text, "0123456789+-.eE")] != '\0')
-                return refuse(ret_reason, "not a number");
+                return -EINVAL;
         value = g_ascii_strtod(text, &end);
         if (end == text || *end)
-                return refuse(ret_reason, "not a number");
+                return -EINVAL;
         if (!isfinite(value) || value < lowest || value > highest)
-                return refuse_range(ret_reason, units_count, lowest, highest);
+                return -ERANGE;
         *ret = value;
         return 0;
+}
+
+static int parse_f64(const char *text, double lowest, double highest, setting_f64 *ret, char **ret_reason) {
+        int r = settings_parse_real(text, lowest, highest, ret);
+
+        if (r == -ERANGE)
+                return refuse_range(ret_reason, units_count, lowest, highest);
+        return r < 0 ? refuse(ret_reason, "not a number") : 0;
 }
 
 static int parse_bool(

@@ -33,6 +33,8 @@ unsigned settings_locate(const char *text, const char *section, const char *key)
 
 /* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
 int settings_parse_time(const char *text, uint64_t *ret_usec);
+/* "90", "-1.5e-3". -EINVAL: no number; -ERANGE. */
+int settings_parse_real(const char *text, double lowest, double highest, double *ret);
 
 /* The word of `words` nearest to `word` by edit distance, or NULL when none is near. */
 const char *nearest_word(const char *word, const char *const *words);

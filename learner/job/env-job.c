@@ -37,7 +37,7 @@ static const ActordEnv *inner_env;
 
 static const EnvOption inner_options[] = {
         { "Beta", ENV_OPTION_NUMBER, offsetof(InnerOptions, beta), 0, 1e6 },
-        { "Target", ENV_OPTION_NUMBER, offsetof(InnerOptions, target), -1e300, 1e300 },
+        { "Target", ENV_OPTION_NUMBER, offsetof(InnerOptions, target), -JOB_TARGET_MAX, JOB_TARGET_MAX },
         { "Rounds", ENV_OPTION_NUMBER, offsetof(InnerOptions, rounds), 1, JOB_ROUNDS_MAX },
         { "Episodes", ENV_OPTION_NUMBER, offsetof(InnerOptions, episodes), 0, JOB_EPISODES_MAX },
 };
