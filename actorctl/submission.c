@@ -19,7 +19,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
-#include "lib/fd.h"
+#include "lib/settings-print.h"
 
 static void say(const char *sentences) {
         (void) fflush(stdout);
@@ -327,6 +327,14 @@ ExitStatus submission_add_file(Submission *submission) {
                 return add_trained(submission);
         if (!scheduler_takes_job(submission->settings.scheduler.kind) || names_job(submission))
                 return STATUS_OK;
+        if (file[0] == '@') {
+                char value[SETTING_TEXT_MAX];
+
+                setting_print(&submission->settings, SETTING_Scaling_Policy, value);
+                submission_complain(submission, "Scaling", "Policy", value,
+                                "@ARM is an arm of an experiment, and named in the experiment's file alone; here: a job's number, or a file");
+                return STATUS_USAGE;
+        }
         path = path_of(submission, "Scaling.Policy", file);
         return decisions_of_file(path, &submission->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
 }
