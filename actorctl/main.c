@@ -93,13 +93,15 @@ const Verb verbs[] = {
                         "  rollout NAME   what it does, as JSON lines with every digit\n\n"
                         "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
-        { VERB_SCHEDULER, "scheduler", "list|show|train|export", "trained schedulers: `list`, `train FILE`", 0,
+        { VERB_SCHEDULER, "scheduler", "WORD [NAME]", "trained ones: list, show, train, export, remove", 0,
                         3, verb_scheduler,
-                        "list              those of yours, and those that came with actord\n"
+                        "list              those of your own, and those that came with actord\n"
                         "show NAME         what one was trained on, and what that cost\n"
                         "train FILE        learn what each round of a job is worth (MinionsRL)\n"
-                        "export NAME FILE  copy one into a file, for somebody else\n\n"
+                        "export NAME FILE  copy one into a file, for somebody else\n"
+                        "remove NAME       remove one of your own\n\n"
                         "A job uses one by Policy=minions:NAME in [Scaling]. NAME may be a file (./FILE).\n"
+                        "One of your own stands before one of the same name that came with actord.\n"
                         "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
                         "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"

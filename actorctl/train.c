@@ -88,15 +88,31 @@ static ExitStatus check_inner(const Options *options, const Submission *inner) {
         return STATUS_USAGE;
 }
 
+/* In every job, a name means the user's own first: nobody is to find that out from results. */
+static void say_replaced(const char *name, const char *own) {
+        g_autofree char *shipped = trained_shipped_path(name);
+
+        if (g_file_test(own, G_FILE_TEST_EXISTS))
+                complain("this replaces your scheduler %s (%s); --name= chooses another name", name, own);
+        else if (shipped)
+                complain("minions:%s will then mean this one, and no longer %s, which came with actord; "
+                         "--name= chooses another name",
+                                name, shipped);
+}
+
 /* What is trained for hours is not to be lost for want of a place. */
-static ExitStatus check_place(const char *name) {
+static ExitStatus check_place(const Options *options, const char *name) {
         g_autofree char *path = trained_own_path(name);
         int r = trained_try_write(path);
 
-        if (r < 0)
+        if (r < 0) {
                 complain("the scheduler could not be written to %s: %s; another directory can be named by XDG_DATA_HOME",
                                 path, g_strerror(-r));
-        return r < 0 ? STATUS_FAILED : STATUS_OK;
+                return STATUS_FAILED;
+        }
+        if (!options->quiet)
+                say_replaced(name, path);
+        return STATUS_OK;
 }
 
 /* As much of them as there is room for, and not half a character. */
@@ -307,7 +323,7 @@ ExitStatus train(const Options *options, const char *file) {
         if (status == STATUS_OK)
                 status = begin_with(options, &inner.settings, &from, &outer.checkpoint_fd);
         if (status == STATUS_OK)
-                status = check_place(name);
+                status = check_place(options, name);
         outer.with_stderr = true;
         if (status == STATUS_OK)
                 status = run(&(Training){ options, file, name, &inner.settings, from }, &outer);

@@ -138,19 +138,22 @@ static void list_folder(const char *folder, bool own, GPtrArray *list, GHashTabl
                 if (!g_str_has_suffix(file, MINIONS_SUFFIX))
                         continue;
                 name = g_strndup(file, strlen(file) - strlen(MINIONS_SUFFIX));
-                if (!trained_name_valid(name) || g_hash_table_contains(seen, name))
+                if (!trained_name_valid(name))
                         continue;
                 if (trained_read(name, path, own, &trained, &message) < 0) {
                         complain("left out: %s", message ? message : path);
                         continue;
                 }
+                trained->replaced = !g_hash_table_add(seen, g_steal_pointer(&name));
                 g_ptr_array_add(list, trained);
-                (void) g_hash_table_add(seen, g_steal_pointer(&name));
         }
 }
 
 static gint compare(gconstpointer a, gconstpointer b) {
-        return strcmp((*(const Trained *const *) a)->name, (*(const Trained *const *) b)->name);
+        const Trained *x = *(const Trained *const *) a, *y = *(const Trained *const *) b;
+        int order = strcmp(x->name, y->name);
+
+        return order != 0 ? order : (int) x->replaced - (int) y->replaced;
 }
 
 GPtrArray *trained_list(void) {
@@ -205,4 +208,38 @@ char *trained_own_path(const char *name) {
 
         (void) g_mkdir_with_parents(folder, 0755);
         return file_of(folder, name);
+}
+
+char *trained_shipped_path(const char *name) {
+        g_autofree char *folder = shared_folder(), *path = file_of(folder, name);
+
+        return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
+}
+
+ExitStatus trained_remove(const char *name, const Options *options) {
+        g_autofree char *folder = own_folder(), *path = NULL, *shipped = NULL;
+
+        if (!trained_name_valid(name)) {
+                complain("%s: what is removed is a name that `actorctl scheduler list` shows", name);
+                return STATUS_USAGE;
+        }
+        path = file_of(folder, name);
+        shipped = trained_shipped_path(name);
+        if (unlink(path) >= 0) {
+                if (shipped && !options->quiet)
+                        complain("minions:%s means %s again, which came with actord", name, shipped);
+                return STATUS_OK;
+        }
+        if (errno != ENOENT) {
+                complain("%s cannot be removed: %s", path, g_strerror(errno));
+                return STATUS_FAILED;
+        }
+        if (shipped)
+                complain("%s came with actord (%s), and only schedulers of your own are removed", name,
+                                shipped);
+        else
+                complain("there is no trained scheduler %s of your own; `actorctl scheduler list` shows "
+                         "those there are",
+                                name);
+        return STATUS_USAGE;
 }

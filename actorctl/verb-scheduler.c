@@ -84,12 +84,18 @@ void trained_print(const Trained *trained, const Options *options) {
                         format_money(m->start_full + m->cost_full, m->currency, full));
 }
 
+/* A name means the user's own before the one that came with actord. */
+static const char *origin_of(const Trained *trained) {
+        return trained->own ? "own" : trained->replaced ? "shipped, replaced" : "shipped";
+}
+
 static ExitStatus list(const Options *options) {
         g_autoptr(GPtrArray) all = trained_list();
         g_autoptr(Table) table = table_new();
         char full[48];
 
         table_column(table, "SCHEDULER", "name", COLUMN_TEXT);
+        table_column(table, "ORIGIN", "origin", COLUMN_TEXT);
         table_column(table, "JOB", "job", COLUMN_TEXT);
         table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
         table_column(table, "ACTORS", "actors_max", COLUMN_NUMBER);
@@ -101,6 +107,7 @@ static ExitStatus list(const Options *options) {
                 const Trained *t = all->pdata[i];
 
                 table_string(table, t->name);
+                table_string(table, origin_of(t));
                 table_string(table, t->model.job);
                 table_string(table, t->model.environment);
                 table_unsigned(table, t->model.n_choices);
@@ -148,6 +155,8 @@ ExitStatus verb_scheduler(const Options *options, char **arguments, size_t n) {
                 return show_or_export(options, arguments[1], arguments[2]);
         if (n == 2 && strcmp(word, "train") == 0)
                 return train(options, arguments[1]);
-        complain("scheduler takes one of: list, show NAME, train FILE, export NAME FILE");
+        if (n == 2 && strcmp(word, "remove") == 0)
+                return trained_remove(arguments[1], options);
+        complain("scheduler takes one of: list, show NAME, train FILE, export NAME FILE, remove NAME");
         return STATUS_USAGE;
 }

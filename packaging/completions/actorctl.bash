@@ -10,7 +10,7 @@ _actorctl_environments() {
 }
 
 _actorctl_schedulers() {
-    actorctl scheduler list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
+    actorctl scheduler list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }' | uniq
 }
 
 _actorctl_sheets() {
@@ -98,11 +98,11 @@ _actorctl() {
         help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove eval experiment calibrate env price scheduler' ;;
         scheduler)
             case $before in
-                show | export) words=$(_actorctl_schedulers) ;;
+                show | export | remove) words=$(_actorctl_schedulers) ;;
                 train)
                     mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
                     return ;;
-                *) words='list show train export' ;;
+                *) words='list show train export remove' ;;
             esac ;;
         env)
             case $before in

@@ -50,6 +50,28 @@ def training():
     equal(ctl("scheduler", "show", file, "--json").json["training"], t, "training of the copy")
 
 
+@story("one of the user's own stands before one that came with actord: listed, said before it is trained, and undone by remove")
+def replaced():
+    def origins():
+        return [(s["origin"], s["file"].startswith(OWN)) for s in ctl("scheduler", "list", "--json").json if s["name"] == "cartpole"]
+    equal(origins(), [("shipped", False)], "before")
+    shipped = ctl("scheduler", "show", "cartpole", "--json").json
+    r = ctl("scheduler", "remove", "cartpole")
+    assert r.status == 2 and "came with actord" in r.err and os.path.exists(shipped["file"]), (r.status, r.err)
+    r = train("--name=cartpole")
+    assert "will then mean this one" in r.err.split("job 1")[0] and shipped["file"] in r.err and "--name=" in r.err, r.err
+    equal(origins(), [("own", True), ("shipped, replaced", False)], "after")
+    assert "will then" not in train("--name=cartpole", "--quiet").err
+    r = train("--name=cartpole")
+    assert "this replaces your scheduler cartpole" in r.err.split("job 1")[0], r.err
+    r = ctl("scheduler", "remove", "cartpole")
+    assert r.status == 0 and shipped["file"] in r.err and not r.out, (r.status, r.err)
+    equal((origins(), ctl("scheduler", "show", "cartpole", "--json").json), ([("shipped", False)], shipped), "afterwards")
+    for name in "cartpole", "nobody", "./x", "../x":
+        r = ctl("scheduler", "remove", name)
+        assert r.status == 2 and name in r.err and not r.out, (name, r.status, r.err)
+
+
 def network(name):
     return open(os.path.join(OWN, name + ".minions"), "rb").read()[600:]
 
