@@ -180,11 +180,27 @@ static Setting find_setting(const char *section, const char *key) {
         return _SETTING_INVALID;
 }
 
-static const char *section_of_key(const char *key) {
-        for (int i = 0; i < _SETTING_MAX; i++)
-                if (g_ascii_strcasecmp(setting_row(i)->key, key) == 0)
-                        return setting_row(i)->section;
-        return NULL;
+/* "[Distribution] or [Scaling]", as format() writes one: several have a Policy=. NULL: none has this key. */
+static char *places_of_key(const char *key, char *(*format)(const SettingRow *row)) {
+        g_autoptr(GString) places = g_string_new(NULL);
+
+        for (int i = 0; i < _SETTING_MAX; i++) {
+                g_autofree char *place = NULL;
+
+                if (g_ascii_strcasecmp(setting_row(i)->key, key) != 0)
+                        continue;
+                place = format(setting_row(i));
+                g_string_append_printf(places, "%s%s", places->len > 0 ? " or " : "", place);
+        }
+        return places->len > 0 ? g_string_free(g_steal_pointer(&places), FALSE) : NULL;
+}
+
+static char *format_section(const SettingRow *row) {
+        return g_strdup_printf("[%s]", row->section);
+}
+
+static char *format_override(const SettingRow *row) {
+        return g_strdup_printf("%s.%s", row->section, row->key);
 }
 
 static bool section_known(const char *section) {
@@ -196,15 +212,14 @@ static bool section_known(const char *section) {
 /* Says nothing when the key is known. */
 static void check_key(SettingsReader *reader, const char *section, const char *key, const char *value) {
         g_autoptr(GPtrArray) keys = NULL;
-        g_autofree char *hint = NULL;
-        const char *elsewhere;
+        g_autofree char *hint = NULL, *elsewhere = NULL;
 
         if (strcmp(section, "Environment") == 0 || find_setting(section, key) >= 0)
                 return;
         keys = key_names(section);
-        elsewhere = section_of_key(key);
+        elsewhere = places_of_key(key, format_section);
         if (!nearest_word(key, (const char *const *) keys->pdata) && elsewhere)
-                hint = g_strdup_printf("; it belongs to [%s]", elsewhere);
+                hint = g_strdup_printf("; it belongs to %s", elsewhere);
         else
                 hint = did_you_mean(key, (const char *const *) keys->pdata);
         reader_complain(reader, section, key, value, "unknown key%s", hint);
@@ -236,12 +251,12 @@ static void check_section(SettingsReader *reader, const char *section) {
 
 /* "StopSteps=10" is meant well, and its section is known. */
 static void complain_sectionless(SettingsReader *reader, const char *key, const char *value) {
-        const char *elsewhere = section_of_key(key);
+        g_autofree char *elsewhere = places_of_key(key, format_override);
 
         if (elsewhere)
                 problem_add(reader, UINT_MAX,
-                                g_strdup_printf("--set %s=%s: a section is missing; did you mean %s.%s?",
-                                                key, value, elsewhere, key));
+                                g_strdup_printf("--set %s=%s: a section is missing; did you mean %s?", key,
+                                                value, elsewhere));
         else
                 problem_add(reader, UINT_MAX,
                                 g_strdup_printf("--set %s=%s: a section is missing: write "

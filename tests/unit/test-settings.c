@@ -213,7 +213,12 @@ static void test_sentences(void) {
         refuse(CARTPOLE "[Environment]\nSutonBartoReward=yes\n", NULL,
                         "x.conf:4: [Environment] SutonBartoReward=yes", "did you mean SuttonBartoReward?",
                         NULL);
-        refuse(CARTPOLE, "StopReturn=4", "--set StopReturn=4", "did you mean Job.StopReturn", NULL);
+        refuse(CARTPOLE, "StopReturn=4", "--set StopReturn=4",
+                        "did you mean Job.StopReturn or Evaluation.StopReturn?", NULL);
+        refuse(CARTPOLE, "Policy=auto", "did you mean Distribution.Policy or Scaling.Policy?", NULL);
+        refuse(CARTPOLE, "seed=4", "did you mean Job.Seed?", NULL);
+        refuse(CARTPOLE "[Actor]\nPolicy=auto\n", NULL,
+                        "x.conf:4:", "belongs to [Distribution] or [Scaling]", NULL);
         refuse(CARTPOLE, "Jbo.Seed=4", "--set Jbo.Seed=4", "did you mean Job?", NULL);
         refuse(CARTPOLE, "Job.Sed=4", "--set Job.Sed=4", "did you mean Seed?", NULL);
 }
