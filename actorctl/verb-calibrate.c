@@ -14,6 +14,7 @@
 #include "include/bus.h"
 #include "lib/algorithms.h"
 #include "lib/cleanup.h"
+#include "lib/settings-print.h"
 
 enum {
         PAIRS = 12,        /* of rounds with one actor and with two: 32 runs of a schedule are the most */
@@ -230,8 +231,11 @@ static void print(const Options *options, const char *file, const Calibration *c
                 return;
         }
         printf("# %s on this host: medians of %zu rounds\n"
-               "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\nColdStartSec=%.6f\nWarmStartSec=%.6f\n",
-                        file, c->n_rounds, c->step_usec, c->update_usec, c->cold_sec, c->warm_sec);
+               "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\n"
+               "# A start is a process of this host's; a cloud's takes longer: without the next line, %s s.\n"
+               "ColdStartSec=%.6f\nWarmStartSec=%.6f\n",
+                        file, c->n_rounds, c->step_usec, c->update_usec,
+                        setting_row(SETTING_Billing_ColdStartSec)->fallback, c->cold_sec, c->warm_sec);
 }
 
 ExitStatus verb_calibrate(const Options *options, char **arguments, size_t n) {
