@@ -64,7 +64,10 @@ void trained_print(const Trained *trained, const Options *options) {
         printf("file          %s\n", trained->path);
         printf("trained on    %s (%s), 1 to %u actors, seed %" G_GUINT64_FORMAT "\n", m->job, m->environment,
                         m->n_choices, m->seed);
-        printf("target        a return of %g, a second for %g\n", m->target, m->beta);
+        printf("target        a return of %g\n", m->target);
+        printf("reward        less %g for each second on the emulated clock, and less the share of the "
+               "target that a run missed\n",
+                        m->beta);
         printf("training      %s runs, %s rounds\n", format_count(m->n_episodes, runs),
                         format_count(m->n_rounds, rounds));
         printf("time          %s on its host; %s on the emulated fleet\n",

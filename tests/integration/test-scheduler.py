@@ -41,6 +41,8 @@ def training():
     assert t["episodes"] >= 3 and t["rounds"] >= 18 and 0 < t["paper"] <= t["full"] and t["wall_s"] > 0, t
     assert [s for s in ctl("scheduler", "list", "--json").json if s["name"] == "small" and s["file"].startswith(OWN)]
     equal(ctl("scheduler", "show", "small", "--json").json, one.json, "what show says")
+    shown = ctl("scheduler", "show", "small").out
+    assert "\ntarget        a return of 400\nreward        less 0.1 for each second" in shown, shown
     file = os.path.join(STATE, "copy.minions")
     equal(ctl("scheduler", "export", "small", file).status, 0, "export")
     os.mkfifo(file + ".pipe")
