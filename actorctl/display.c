@@ -30,6 +30,9 @@ struct Display {
         gint64 rate_usec;
         uint64_t rate_steps;
         double rate; /* steps per second; NaN: not known yet */
+        uint64_t n_runs;
+        gint64 begun_usec, stepped_usec; /* stepped: since when there are as many steps as now */
+        uint64_t stepped;
         bool ended, started;
 };
 
@@ -44,6 +47,10 @@ Display *display_new(FILE *to, bool curve, Connection *connection, const char *p
         display->path = path;
         display->rate = NAN;
         return display;
+}
+
+void display_count_runs(Display *display, uint64_t n) {
+        display->n_runs = n;
 }
 
 Display *display_free(Display *display) {
@@ -77,8 +84,57 @@ static void append_round(GString *text, const JobStatus *status) {
                         status->n_actors, status->n_actors == 1 ? "" : "s");
 }
 
+/* Over the whole of it: how long a run takes differs from run to run, as its rounds have other actors. */
+static void measure_left(Display *display, const JobStatus *status, gint64 now) {
+        if (display->begun_usec == 0)
+                display->begun_usec = now;
+        if (status->n_env_steps != display->stepped) {
+                display->stepped = status->n_env_steps;
+                display->stepped_usec = now;
+        }
+}
+
+static void append_time(GString *text, double sec) {
+        if (sec < 90)
+                g_string_append_printf(text, "%.0f s", sec);
+        else if (sec < 5400)
+                g_string_append_printf(text, "%.0f min", sec / 60);
+        else
+                g_string_append_printf(text, "%.1f h", sec / 3600);
+}
+
+/* A step of it is a round of the job that it trains for, and an episode a run of that. */
+static char *describe_training(const Display *display, const JobStatus *status) {
+        GString *text = g_string_new(NULL);
+        gint64 now = g_get_monotonic_time();
+        char number[32], money[48];
+
+        g_string_append_printf(text, "%s runs", format_count(status->n_episodes, number));
+        g_string_append_printf(text, " (of %s at least), ", format_count(display->n_runs, number));
+        if (display->stepped > 0 && display->stepped <= status->stop_steps && !job_has_ended(status)) {
+                double each = (double) (display->stepped_usec - display->begun_usec) /
+                              (double) display->stepped,
+                       left = each * (double) (status->stop_steps - display->stepped) -
+                              (double) (now - display->stepped_usec);
+
+                g_string_append(text, "about ");
+                append_time(text, MAX(left, 0) / 1e6);
+                g_string_append(text, " left, ");
+        } else {
+                g_string_append(text, "after ");
+                append_time(text, (double) (now - display->begun_usec) / 1e6);
+                g_string_append(text, ", ");
+        }
+        if (isfinite(status->return_round))
+                g_string_append_printf(text, "return %.2f, ", status->return_round);
+        g_string_append_printf(text, "%s", format_money(status->cost_full, status->currency, money));
+        if (status->round > 0)
+                g_string_append_printf(text, ", %s rounds", format_count(status->n_env_steps, number));
+        return g_string_free(text, FALSE);
+}
+
 /* What matters most comes first: a narrow screen leaves out the end. */
-static char *describe(const Display *display, const JobStatus *status) {
+static char *describe_job(const Display *display, const JobStatus *status) {
         GString *text = g_string_new(NULL);
         char number[32], money[48];
 
@@ -101,6 +157,10 @@ static char *describe(const Display *display, const JobStatus *status) {
         if (status->round > 0 && !display->curve)
                 append_round(text, status);
         return g_string_free(text, FALSE);
+}
+
+static char *describe(const Display *display, const JobStatus *status) {
+        return display->n_runs > 0 ? describe_training(display, status) : describe_job(display, status);
 }
 
 /* A target that was reached is all there was to do, however few steps it took. */
@@ -232,6 +292,7 @@ void display_update(Display *display, const JobStatus *status) {
         if (status->id == 0 || display->ended || strcmp(status->state, "starting") == 0)
                 return;
         measure_rate(display, status, now);
+        measure_left(display, status, now);
         if (!display->live && !display->started) {
                 fprintf(display->to, "job %" G_GUINT64_FORMAT ": %s, %s, seed %" G_GUINT64_FORMAT "\n",
                                 status->id, status->environment, status->algorithm, status->seed);

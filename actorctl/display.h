@@ -10,6 +10,8 @@ typedef struct Display Display;
 
 /* curve: a block with a curve of the return, for watching; it asks the daemon for rounds, by connection and path. */
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
+/* A scheduler's training, of n runs at least: shows those that are done, and the time left. 0: it is none. */
+void display_count_runs(Display *display, uint64_t n);
 Display *display_free(Display *display);
 /* Called whenever something may have changed, as often as one likes. */
 void display_update(Display *display, const JobStatus *status);

@@ -246,5 +246,7 @@ ExitStatus submission_follow(Connection *connection, const Options *options, con
                 return result;
         if (options && !options->quiet)
                 display = display_new(stderr, false, connection, *ret_path);
+        if (display)
+                display_count_runs(display, submission->n_runs);
         return job_follow(connection, *ret_path, FOLLOW_STOP, display, status);
 }

@@ -106,7 +106,7 @@ const Verb verbs[] = {
                         "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
                         "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are left\n"
                         "aside. With --from it begins with another one, which a tenth of the runs may do\n"
-                        "for; its bill is added.\n" },
+                        "for; its bill is added. Ctrl-C keeps what was learned as NAME.unfinished.\n" },
         { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
         {},
 };

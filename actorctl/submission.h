@@ -14,6 +14,7 @@ typedef struct Submission {
         int environment_fd, directory_fd, checkpoint_fd;
         const char *purpose; /* NULL: train */
         uint64_t n_episodes;
+        uint64_t n_runs;        /* asked for of a scheduler's training, for its display; 0: it is none */
         GArray *scheduler_data; /* NULL: none */
         bool with_stderr;       /* actors' own words come to our standard error */
         bool no_file;           /* the text is ours: there is no line to point to */

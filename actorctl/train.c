@@ -25,6 +25,7 @@
 #include "lib/cleanup.h"
 #include "lib/minions.h"
 
+#define UNFINISHED     ".unfinished"
 #define ACTORS_DEFAULT 8 /* MaxActors= of an inner job that does not say */
 
 #define OUTER                                                                                           \
@@ -55,12 +56,15 @@ static ExitStatus load_inner(const Options *options, const char *file, Submissio
         return submission_load(ret, file, sets);
 }
 
+static uint64_t n_asked(const Options *options) {
+        return options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT;
+}
+
 static ExitStatus load_outer(
                 const Options *options, const char *file, const JobSettings *inner, Submission *ret) {
         g_autofree char *base = g_path_get_basename(file), *sections = settings_print_inner(inner),
                         *text = NULL;
-        uint64_t n_steps = (options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT) *
-                           options->n_rounds;
+        uint64_t n_steps = n_asked(options) * options->n_rounds;
 
         text = g_strdup_printf(OUTER "%s", base, base, inner->seed, n_steps, options->n_rounds,
                         options->target ? "Target=" : "", options->target ? options->target : "",
@@ -142,6 +146,10 @@ typedef struct Training {
         const Trained *from;
 } Training;
 
+static bool was_interrupted(const JobStatus *status) {
+        return job_exit_status(status) == STATUS_INTERRUPTED;
+}
+
 static void *make_file(const Training *t, const JobStatus *status, const JobBill *bill, int checkpoint_fd,
                 size_t *ret_n, char **ret_message) {
         uint32_t n_choices = settings_actors_max(t->inner);
@@ -154,6 +162,7 @@ static void *make_file(const Training *t, const JobStatus *status, const JobBill
                 .abi = MINIONS_ABI,
                 .struct_bytes = sizeof(MinionsModel),
                 .n_choices = n_choices,
+                .n_asked = was_interrupted(status) ? (uint32_t) n_asked(t->options) : 0,
                 .target = t->options->target ? g_ascii_strtod(t->options->target, NULL)
                                              : minions_target(t->inner),
                 .seed = t->inner->seed,
@@ -197,6 +206,21 @@ static ExitStatus store(const Options *options, const char *name, const void *da
         return STATUS_OK;
 }
 
+/* Under a name of its own, so that no job uses it by accident: minions:NAME means what it meant. */
+static ExitStatus store_unfinished(const Training *t, const JobStatus *status, const void *data, size_t n) {
+        g_autofree char *name = g_strdup_printf(
+                        "%.*s" UNFINISHED, (int) (TRAINED_NAME_MAX - strlen(UNFINISHED)), t->name);
+        ExitStatus stored = store(t->options, name, data, n);
+
+        if (stored != STATUS_OK)
+                return stored;
+        complain("interrupted after %" PRIu64 " runs of %" PRIu64
+                 " at least: what was learned so far is kept as %s; "
+                 "another training goes on with it by --from=%s",
+                        status->n_episodes, n_asked(t->options), name, name);
+        return STATUS_INTERRUPTED;
+}
+
 static ExitStatus keep(
                 const Training *t, Connection *connection, const char *path, const JobStatus *status) {
         g_autofree char *message = NULL;
@@ -207,8 +231,12 @@ static ExitStatus keep(
         size_t n;
 
         job_result_complain(status);
-        if (job_exit_status(status) != STATUS_OK)
+        if (job_exit_status(status) != STATUS_OK && !was_interrupted(status))
                 return job_exit_status(status);
+        if (status->n_env_steps == 0) {
+                complain("interrupted before the first runs had ended: nothing is learned, and nothing kept");
+                return STATUS_INTERRUPTED;
+        }
         if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
         received = job_checkpoint_receive(connection, path, "training's checkpoint", &fd);
@@ -219,7 +247,8 @@ static ExitStatus keep(
                 complain("%s", message);
                 return STATUS_FAILED;
         }
-        return store(t->options, t->name, data, n);
+        return was_interrupted(status) ? store_unfinished(t, status, data, n)
+                                       : store(t->options, t->name, data, n);
 }
 
 /* Two bills add up in one currency only, and what is paid for afterwards was paid for in vain. */
@@ -260,6 +289,8 @@ static ExitStatus run(const Training *t, const Submission *outer) {
                 status = submission_follow(connection, t->options, outer, &path, &job);
         if (status == STATUS_OK)
                 status = keep(t, connection, path, &job);
+        else if (status == STATUS_INTERRUPTED)
+                complain("left at once: nothing of this training is kept");
         job_status_done(&job);
         return status;
 }
@@ -325,6 +356,7 @@ ExitStatus train(const Options *options, const char *file) {
         if (status == STATUS_OK)
                 status = check_place(options, name);
         outer.with_stderr = true;
+        outer.n_runs = n_asked(options);
         if (status == STATUS_OK)
                 status = run(&(Training){ options, file, name, &inner.settings, from }, &outer);
         submission_done(&outer);

@@ -13,8 +13,7 @@
 #include "lib/minions.h"
 #include "lib/sibling.h"
 
-#define FOLDER       "schedulers"
-#define NAME_MAX_OWN 100
+#define FOLDER "schedulers"
 
 Trained *trained_free(Trained *trained) {
         if (!trained)
@@ -30,7 +29,7 @@ Trained *trained_free(Trained *trained) {
 bool trained_name_valid(const char *name) {
         size_t n = strlen(name);
 
-        if (n == 0 || n > NAME_MAX_OWN || name[0] == '.')
+        if (n == 0 || n > TRAINED_NAME_MAX || name[0] == '.')
                 return false;
         for (const char *p = name; *p; p++)
                 if (!g_ascii_isalnum(*p) && !strchr("._-", *p))

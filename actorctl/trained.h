@@ -8,6 +8,8 @@
 #include "actorctl/actorctl.h"
 #include "include/minions.h"
 
+enum { TRAINED_NAME_MAX = 100 };
+
 typedef struct Trained {
         char *name, *path;
         bool own;      /* the user's */

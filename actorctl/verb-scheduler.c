@@ -34,6 +34,9 @@ static JsonNode *trained_to_json(const Trained *trained) {
         json_object_set_member(object, "target", json_real(m->target));
         json_object_set_member(training, "seed", json_unsigned(m->seed));
         json_object_set_member(training, "episodes", json_unsigned(m->n_episodes));
+        json_object_set_boolean_member(training, "finished", m->n_asked == 0);
+        if (m->n_asked > 0)
+                json_object_set_member(training, "episodes_asked", json_unsigned(m->n_asked));
         json_object_set_member(training, "rounds", json_unsigned(m->n_rounds));
         json_object_set_member(training, "beta", json_real(m->beta));
         json_object_set_member(training, "wall_s", json_real((double) m->wall_nsec / 1e9));
@@ -68,8 +71,11 @@ void trained_print(const Trained *trained, const Options *options) {
         printf("reward        less %g for each second on the emulated clock, and less the share of the "
                "target that a run missed\n",
                         m->beta);
-        printf("training      %s runs, %s rounds\n", format_count(m->n_episodes, runs),
+        printf("training      %s runs, %s rounds", format_count(m->n_episodes, runs),
                         format_count(m->n_rounds, rounds));
+        if (m->n_asked > 0)
+                printf("; unfinished: interrupted, of %s runs at least", format_count(m->n_asked, runs));
+        printf("\n");
         printf("time          %s on its host; %s on the emulated fleet\n",
                         format_duration(m->wall_nsec, wall), format_duration(m->emulated_nsec, emulated));
         printf("its bill      paper total %s, full total %s (prices: %s)\n",

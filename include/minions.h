@@ -42,7 +42,7 @@ typedef struct MinionsModel {
         uint64_t magic;
         uint32_t abi, struct_bytes;
         uint32_t n_choices;                     /* counts 1 .. n_choices */
-        uint32_t reserved;
+        uint32_t n_asked;                       /* runs, of an interrupted training; 0: it went to its end */
         double target;                          /* J: what RETURN is measured against */
         /* Where it comes from; words for people, each ended by a zero. */
         char job[128];                          /* the inner job's file and environment */

@@ -139,7 +139,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         if (m.magic != MINIONS_MAGIC)
                 return -EBADMSG;
         *ret_reason = "it is a trained scheduler of another version of actord";
-        if (m.abi != MINIONS_ABI || m.struct_bytes != sizeof(m) || m.reserved != 0)
+        if (m.abi != MINIONS_ABI || m.struct_bytes != sizeof(m))
                 return -EBADMSG;
         *ret_reason = "its number of choices is impossible";
         if (m.n_choices < 1 || m.n_choices > ACTORS_MAX)

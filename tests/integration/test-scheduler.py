@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is none is refused."""
-import json, os, struct
+import json, os, pty, struct
 from story import *
 
 INNER = """[Job]
@@ -72,6 +72,53 @@ def replaced():
     for name in "cartpole", "nobody", "./x", "../x":
         r = ctl("scheduler", "remove", name)
         assert r.status == 2 and name in r.err and not r.out, (name, r.status, r.err)
+
+
+def until_left(process, screen):
+    """Reads a training's display until it has an idea of how long is left: then the first runs have ended."""
+    text, told = "", False
+    while True:
+        try:
+            text += os.read(screen, 65536).decode()
+        except OSError:  # nobody has it open any more
+            return text
+        if not told and " left, " in text:
+            process.send_signal(signal.SIGINT)
+            told = True
+
+
+@story("Ctrl-C keeps what a training has learned so far, under a name of its own, and says so; where there is nothing, it says that")
+def interrupted():
+    train()
+    before = network("small")
+    screen, terminal = pty.openpty()
+    p = subprocess.Popen([CTL, "scheduler", "train", conf(), "--episodes=100000", "--rounds=6", "--json=short"], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=terminal, text=True, env={**environment(), "TERM": "xterm"})
+    os.close(terminal)
+    text = until_left(p, screen)
+    one = json.loads(p.communicate()[0])
+    equal((p.returncode, one["name"], one["training"]["finished"]), (130, "small.unfinished", False), "status, name: " + text)
+    t = one["training"]
+    assert 2 <= t["episodes"] < 1000 and t["episodes_asked"] == 100000 and "of 100,000 at least" in text, (t, text)
+    assert f"interrupted after {t['episodes']} runs" in text and "--from=small.unfinished" in text, text
+    equal(ctl("scheduler", "show", "small.unfinished", "--json").json, one, "what show says")
+    assert "unfinished: interrupted, of 100,000 runs" in ctl("scheduler", "show", "small.unfinished").out
+    equal(network("small"), before, "the finished one")
+    assert network("small.unfinished") != before
+    whole = train("--name=goes-on", "--from=small.unfinished")
+    assert "3 at least)" in whole.err and whole.json["training"]["finished"] and whole.json["from"]["name"] == "small.unfinished", whole.err
+    equal(run("cartpole", *MODEL, "Scaling.Policy=minions:small.unfinished", "Job.StopSteps=512", "Job.StopReturn=").state, "finished", "states")
+
+    endless = ["scheduler", "train", conf(), "--name=none", "--rounds=100000", "--target=1000", "--set", "Job.StopSteps=1000000000"]
+    # Two unlike ones: of equal signals that are pending, one is lost.
+    for signals, want in ([signal.SIGINT], "nothing kept"), ([signal.SIGINT, signal.SIGTERM], "nothing of this training is kept"):
+        def interrupt(p):
+            wait_for("the job's learner", lambda: descendants(p.pid, "actord-learner"))
+            for s in signals:
+                p.send_signal(s)
+        r = ctl(*endless, during=interrupt)
+        assert r.status == 130 and want in r.err and not r.out, (r.status, r.err)
+    equal([f for f in os.listdir(OWN) if "none" in f], [])
 
 
 def network(name):
