@@ -189,7 +189,9 @@ static char *find_origin(const Experiment *experiment, const Cell *cell, const c
 }
 
 /* The job parser says "--set Section.Key=VALUE: …" of overrides; here they stand in a file. */
-static void complain_settings(const Experiment *experiment, const Cell *cell, const char *message) {
+static void complain_settings(const OverrideSource *source, const char *message) {
+        const Experiment *experiment = ((const CellSource *) source)->experiment;
+        const Cell *cell = ((const CellSource *) source)->cell;
         static const char prefix[] = "--set ";
         g_auto(GStrv) lines = g_strsplit(message, "\n", -1);
 
@@ -212,13 +214,18 @@ bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus) {
         return n_busy == 0 || n_busy + cell->n_cpus <= n_cpus;
 }
 
+CellSource cell_source(const Experiment *experiment, const Cell *cell) {
+        return (CellSource){ { experiment->file_name, complain_settings }, experiment, cell };
+}
+
 static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
-        g_autofree char *message = NULL;
+        CellSource source = cell_source(experiment, cell);
         Submission submission;
         ExitStatus status;
 
-        status = submission_parse(&submission, experiment->job_file, experiment->job_text, sets, &message);
+        status = submission_load_from(
+                        &submission, experiment->job_file, experiment->job_text, sets, &source.source);
         if (status == STATUS_OK && !cell->after)
                 status = submission_add_file(&submission);
         if (status == STATUS_OK) {
@@ -231,8 +238,7 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                 if (submission.settings.scheduler.kind == SCHEDULER_MINIONS)
                         cell->scheduler = g_strdup(submission.settings.scheduler.argument);
                 cell->definition = make_definition(&submission, experiment->job_text, cell->after);
-        } else if (message)
-                complain_settings(experiment, cell, message);
+        }
         submission_done(&submission);
         return status;
 }

@@ -224,11 +224,13 @@ static void start_cell(Runner *r, Cell *cell) {
         Submission submission;
         ExitStatus status;
         uint64_t id;
+        CellSource source = cell_source(r->experiment, cell);
         Run *run;
 
         /* What `actorctl list` shows. */
         g_ptr_array_add(sets, g_strconcat("Job.Description=", cell->name, NULL));
-        status = submission_load_text(&submission, r->experiment->job_file, r->experiment->job_text, sets);
+        status = submission_load_from(
+                        &submission, r->experiment->job_file, r->experiment->job_text, sets, &source.source);
         if (cell->after)
                 submission.scheduler_data = decisions_of(cell->after);
         else if (status == STATUS_OK)

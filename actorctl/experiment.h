@@ -119,6 +119,15 @@ Cell *cell_free(Cell *cell);
 /* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
 GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);
 
+typedef struct CellSource {
+        OverrideSource source;
+        const Experiment *experiment;
+        const Cell *cell;
+} CellSource;
+
+/* Where the overrides of a cell stand, for its submission. */
+CellSource cell_source(const Experiment *experiment, const Cell *cell);
+
 /* Outcomes: one file a cell in a directory, written whole or not at all. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
 /* Reads a finished cell: 1. 0: there is no file, or it is of another definition; what is no cell's file is said. -EEXIST, said as well: the file is

@@ -75,14 +75,18 @@ static void submission_complain(const Submission *submission, const char *sectio
                 const char *value, const char *reason) {
         unsigned line = settings_locate(submission->text, section, key);
         g_autofree char *place = NULL, *sentence = NULL, *whole = g_strconcat(section, ".", key, NULL);
+        bool overridden = is_overridden(submission, whole);
 
-        if (is_overridden(submission, whole))
+        if (overridden)
                 place = g_strdup_printf("--set %s.", section);
         else
                 place = line > 0 ? g_strdup_printf("%s:%u: [%s] ", submission->file_name, line, section)
                                  : g_strdup_printf("%s: [%s] ", submission->file_name, section);
         sentence = g_strdup_printf("%s%s=%s: %s", place, key, value, reason);
-        say(sentence);
+        if (overridden && submission->source)
+                submission->source->complain(submission->source, sentence);
+        else
+                say(sentence);
 }
 
 void submission_complain_environment(const Submission *submission, const char *reason) {
@@ -94,13 +98,17 @@ void submission_complain_environment(const Submission *submission, const char *r
                 submission_complain(submission, "Job", "Environment", environment, reason);
 }
 
-/* A path is relative to the job file when it stands there, to the working directory when it was given by --set. */
+/* A path is relative to the file that it stands in, a job's or an experiment's, and to the working directory when
+ * it was given by --set. */
 static char *path_of(const Submission *submission, const char *key, const char *name) {
+        const char *file = submission->file_name;
         g_autofree char *directory = NULL;
 
-        if (g_path_is_absolute(name) || is_overridden(submission, key))
+        if (is_overridden(submission, key))
+                file = submission->source ? submission->source->file_name : NULL;
+        if (g_path_is_absolute(name) || !file)
                 return g_strdup(name);
-        directory = g_path_get_dirname(submission->file_name);
+        directory = g_path_get_dirname(file);
         return g_build_filename(directory, name, NULL);
 }
 
@@ -109,6 +117,8 @@ static char *missing(const Submission *submission, const char *what, const char 
                 const char *example) {
         const char *reason = g_strerror(errno);
 
+        if (is_overridden(submission, key) && submission->source)
+                return g_strdup_printf("%s: %s: %s", what, path, reason);
         if (submission->no_file || is_overridden(submission, key))
                 return g_strdup_printf("%s: %s", what, reason);
         return g_strdup_printf("%s: %s: %s; name it by --set %s=%s", what, path, reason, key, example);
@@ -234,14 +244,15 @@ static ExitStatus include_inner(Submission *submission) {
         return STATUS_OK;
 }
 
-ExitStatus submission_parse(Submission *submission, const char *name, const char *text,
-                const GPtrArray *sets, char **ret_message) {
+static ExitStatus parse(Submission *submission, const char *name, const char *text, const GPtrArray *sets,
+                const OverrideSource *source, char **ret_message) {
         *submission = (Submission){
                 .file_name = g_strdup(name ? name : "command line"),
                 .no_file = !name,
                 .text = g_strdup(text),
                 .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
                 .override_texts = g_ptr_array_new_with_free_func(g_free),
+                .source = source,
                 .environment_fd = -EBADF,
                 .directory_fd = -EBADF,
                 .checkpoint_fd = -EBADF,
@@ -259,15 +270,22 @@ ExitStatus submission_parse(Submission *submission, const char *name, const char
         return open_environment(submission);
 }
 
-ExitStatus submission_load_text(
-                Submission *submission, const char *name, const char *text, const GPtrArray *sets) {
+ExitStatus submission_load_from(Submission *submission, const char *name, const char *text,
+                const GPtrArray *sets, const OverrideSource *source) {
         g_autofree char *message = NULL;
         ExitStatus status;
 
-        status = submission_parse(submission, name, text, sets, &message);
-        if (message)
+        status = parse(submission, name, text, sets, source, &message);
+        if (message && source)
+                source->complain(source, message);
+        else if (message)
                 say(message);
         return status;
+}
+
+ExitStatus submission_load_text(
+                Submission *submission, const char *name, const char *text, const GPtrArray *sets) {
+        return submission_load_from(submission, name, text, sets, NULL);
 }
 
 ExitStatus submission_load(Submission *submission, const char *file, const GPtrArray *sets) {
@@ -304,7 +322,9 @@ static ExitStatus add_trained(Submission *submission) {
                 path = path_of(submission, "Scaling.Policy", name);
         trained = trained_open(path ? path : name, &message);
         if (!trained) {
-                complain("%s", message);
+                g_autofree char *value = g_strconcat("minions:", name, NULL);
+
+                submission_complain(submission, "Scaling", "Policy", value, message);
                 return STATUS_USAGE;
         }
         submission->scheduler_data = g_array_sized_new(FALSE, FALSE, 1, (guint) trained->n);

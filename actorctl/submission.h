@@ -6,10 +6,20 @@
 #include "actorctl/bus.h"
 #include "lib/settings.h"
 
+typedef struct OverrideSource OverrideSource;
+
+/* Where overrides stand that are not the command line's: their paths count from that file, and it knows their lines. */
+struct OverrideSource {
+        const char *file_name;
+        /* Lines "--set Section.Key=VALUE: …". */
+        void (*complain)(const OverrideSource *source, const char *sentences);
+};
+
 typedef struct Submission {
         char *file_name, *text;
         GArray *overrides; /* of SettingOverride, strings in override_texts */
         GPtrArray *override_texts;
+        const OverrideSource *source; /* NULL: the command line */
         JobSettings settings;
         int environment_fd, directory_fd, checkpoint_fd;
         const char *purpose; /* NULL: train */
@@ -27,9 +37,9 @@ ExitStatus submission_load(Submission *submission, const char *file, const GPtrA
 /* The same for a text that is not read here. name NULL: no file holds it, the user only named an environment. */
 ExitStatus submission_load_text(
                 Submission *submission, const char *name, const char *text, const GPtrArray *sets);
-/* The same, but what settings_parse() says against the text is left to the caller: *ret_message, g_free(). */
-ExitStatus submission_parse(Submission *submission, const char *name, const char *text,
-                const GPtrArray *sets, char **ret_message);
+/* The same, with overrides of this source, which stays as long as the submission. */
+ExitStatus submission_load_from(Submission *submission, const char *name, const char *text,
+                const GPtrArray *sets, const OverrideSource *source);
 void submission_done(Submission *submission);
 
 /* The checkpoint of --from=. What Policy=replay:JOB and permuted:JOB need, from JOB: a number of the daemon's, or a file; and minions:NAME, from a name or a file. Does nothing for other policies. STATUS_OK; else after having said why. */

@@ -225,6 +225,24 @@ def trained():
           [(training["full"], training["paper"]) if x["arm"] == "learned" else (0, 0) for x in rows(path, "cells.csv")])
 
 
+@story("a path in an experiment counts from that file, and what is wrong with it is said at its line")
+def placed():
+    path = write(TEXT + "\n[Arm learned]\nScaling.MaxActors=8\nScaling.Policy=minions:./mine.minions\n")
+    r = ctl("experiment", path, "--dry-run")
+    line = open(path).read().split("\n").index("Scaling.Policy=minions:./mine.minions") + 1
+    mine = os.path.join(os.path.dirname(path), "mine.minions")
+    equal((r.status, r.err), (2, f"{path}:{line}: [Arm learned] Scaling.Policy=minions:./mine.minions: "
+                                 f"{os.path.dirname(path)}/./mine.minions: there is no such file\n"))
+    equal(ctl("scheduler", "export", "cartpole", mine).status, 0)
+    r = ctl("experiment", path)
+    equal(r.status, 0, r.err)
+    assert len(set(cells(path)["learned.1"][1]["rounds"]["actors"])) > 1
+
+    path = write(TEXT.replace("[Set]\n", "[Set]\nJob.Environment=./none.so\n"))
+    r = ctl("experiment", path, "--dry-run")
+    assert r.status == 2 and r.err.startswith(f"{path}:10: [Set] Job.Environment=./none.so: ") and os.path.dirname(path) in r.err[50:], r.err
+
+
 @story("nothing stays behind when actorctl is killed, and its daemon's state does not confuse the next")
 def killed():
     path = write(TEXT)

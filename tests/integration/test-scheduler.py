@@ -19,11 +19,15 @@ Epochs=2
 OWN = os.path.join(STATE, "data", "actord", "schedulers")
 
 
-def conf():
+def conf_with(before="", after=""):
     path = os.path.join(STATE, "small.conf")
     with open(path, "w") as f:
-        f.write(INNER)
+        f.write(INNER.replace(before, after))
     return path
+
+
+def conf():
+    return conf_with()
 
 
 def train(*args):
@@ -243,6 +247,8 @@ def needed():
                          ("fixed:x", "colon")]:
         r = run("cartpole", *MODEL, f"Scaling.Policy={policy}", ok=False)
         assert r.status == 2 and word in r.err, (policy, r.status, r.err)
+    r = run(conf_with("[Scaling]\n", "[Scaling]\nPolicy=minions:./none\n"), ok=False)
+    assert r.status == 2 and r.err.startswith(f"{STATE}/small.conf:7: [Scaling] Policy=minions:./none: {STATE}/./none: "), r.err
     path = os.path.join(OWN, "small.minions")
     data = bytearray(open(path, "rb").read())
     data[700:704] = b"\x00\x00\xc0\x7f"  # a NaN among the parameters
