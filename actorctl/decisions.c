@@ -151,6 +151,17 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
         return 0;
 }
 
+/* The last one goes on; one for a round that did not come is left out. */
+double decisions_mean(const GArray *counts, uint64_t n_rounds) {
+        double sum = 0;
+
+        if (counts->len == 0 || n_rounds == 0)
+                return NAN;
+        for (uint64_t i = 0; i < n_rounds; i++)
+                sum += g_array_index(counts, uint32_t, MIN(i, counts->len - 1)) & DECISION_ACTORS_MASK;
+        return sum / (double) n_rounds;
+}
+
 int decisions_write(const char *file, const GArray *counts) {
         g_autoptr(GString) text = g_string_new("[");
         g_autoptr(GError) error = NULL;

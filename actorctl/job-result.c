@@ -67,6 +67,7 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_string_member(object, "distribution", status->distribution);
         json_object_set_string_member(object, "distribution_reason", status->distribution_reason);
         json_object_set_member(object, "seed", json_unsigned(status->seed));
+        json_object_set_string_member(object, "scaling_policy", status->scaling_policy);
         json_object_set_member(object, "actors_max", json_unsigned(status->n_actors_max));
         json_object_set_member(object, "rounds", json_unsigned(status->round));
         json_object_set_member(object, "env_steps", json_unsigned(status->n_env_steps));
@@ -136,6 +137,20 @@ char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]) 
         return ret;
 }
 
+char *format_scheduler(const JobStatus *status, double actors_mean) {
+        const char *policy = status->scaling_policy;
+        bool fixed = strcmp(policy, "fixed") == 0;
+
+        if (fixed || status->n_actors_min == status->n_actors_max)
+                return g_strdup_printf("%s, %u actor%s a round", policy, status->n_actors_min,
+                                status->n_actors_min == 1 ? "" : "s");
+        if (!isfinite(actors_mean))
+                return g_strdup_printf("%s, %u to %u actors a round", policy, status->n_actors_min,
+                                status->n_actors_max);
+        return g_strdup_printf("%s, %.2f actors a round, from %u to %u", policy, actors_mean,
+                        status->n_actors_min, status->n_actors_max);
+}
+
 static bool has_failed(const JobStatus *status) {
         return strcmp(status->result, "failed") == 0;
 }
@@ -145,7 +160,9 @@ void job_result_complain(const JobStatus *status) {
                 complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
 }
 
-void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options) {
+void job_result_print(
+                const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options) {
+        g_autofree char *scheduler = format_scheduler(status, actors_mean);
         char steps[32], episodes[32], wall[32], emulated[32], evaluation[EVALUATION_TEXT_MAX];
 
         printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes\n", status->environment,
@@ -154,6 +171,7 @@ void job_result_print(const JobStatus *status, const JobBill *bill, const Option
         /* Why a job failed is said at the end, as an error. */
         if (status->fault[0] && !has_failed(status))
                 printf("reason        %s\n", status->fault);
+        printf("scheduler     %s\n", scheduler);
         if (status->distribution_reason[0]) {
                 g_autofree char *text = g_strdup_printf(
                                 "%s, since %s", status->distribution, status->distribution_reason);

@@ -12,6 +12,7 @@
         X(t, Id, id) X(u, UserId, uid) X(s, Description, description) X(s, Environment, environment) \
         X(s, Algorithm, algorithm) X(s, Distribution, distribution)                                  \
         X(s, DistributionReason, distribution_reason) X(t, Seed, seed) X(u, ActorsMax, n_actors_max) \
+        X(s, ScalingPolicy, scaling_policy) X(u, ActorsMin, n_actors_min)                            \
         X(t, StopSteps, stop_steps) X(s, PriceSheet, price_sheet) X(s, Currency, currency)           \
         X(t, SubmittedUSec, submitted_usec) X(s, State, state) X(s, Result, result)                  \
         X(s, Fault, fault) X(t, StartedUSec, started_usec) X(t, EndedUSec, ended_usec)               \
@@ -86,14 +87,17 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
 
 /* The object that `run --json` prints. */
 JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory);
-/* The same for people: a few lines, and the bill. */
-void job_result_print(const JobStatus *status, const JobBill *bill, const Options *options);
+/* The same for people: a few lines, and the bill. actors_mean: of a round; NaN: not known. */
+void job_result_print(
+                const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
 /* And, of a job that failed, why. */
 void job_result_complain(const JobStatus *status);
 
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
 char *format_duration(uint64_t nsec, char ret[32]);
 char *format_count(uint64_t n, char ret[32]);
+/* "auto, 3.52 actors a round, from 1 to 8"; g_free(). */
+char *format_scheduler(const JobStatus *status, double actors_mean);
 /* "476.60 (mean of 100 episodes; deviation 32.10)". */
 #define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its point */
 char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]);

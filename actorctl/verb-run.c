@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* run: a daemon, one job, one result. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,40 +25,44 @@ static void print_places(const Connection *connection, const JobStatus *status) 
 }
 
 /* What Policy=replay:FILE repeats. A fixed number needs no file, unless each round also has taken one actor of so many. */
-static char *keep_decisions(Connection *connection, const char *path, const Submission *submission) {
+static char *keep_decisions(Connection *connection, const char *path, const Submission *submission,
+                const JobStatus *status, double *ret_actors_mean) {
         g_autoptr(GArray) counts = NULL;
         g_autofree char *file = NULL;
 
+        *ret_actors_mean = NAN;
         if (submission->settings.scheduler.kind == SCHEDULER_FIXED &&
                         !distribution_overlaps(distribution_of(&submission->settings)))
                 return NULL;
         file = g_build_filename(connection->state_directory, "decisions.json", NULL);
         if (decisions_of_job(connection, path, &counts) < 0 || counts->len == 0)
                 return NULL;
+        *ret_actors_mean = decisions_mean(counts, status->round);
         return decisions_write(file, counts) < 0 ? NULL : g_steal_pointer(&file);
 }
 
 static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
-                const JobBill *bill) {
+                const JobBill *bill, double actors_mean) {
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
 
                 json_print(node, options->json);
                 return;
         }
-        job_result_print(status, bill, options);
+        job_result_print(status, bill, actors_mean, options);
         if (!options->quiet)
                 print_places(connection, status);
 }
 
 static ExitStatus finish(Connection *connection, const char *path, const Options *options,
                 const Submission *submission, const JobStatus *status) {
-        g_autofree char *decisions = keep_decisions(connection, path, submission);
+        double actors_mean;
+        g_autofree char *decisions = keep_decisions(connection, path, submission, status, &actors_mean);
         g_autoptr(JobBill) bill = NULL;
 
         if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
-        print_result(connection, options, status, bill);
+        print_result(connection, options, status, bill, actors_mean);
         if (decisions && options->json == JSON_OFF && !options->quiet)
                 printf("decisions %s\n", decisions);
         if (job_environment_failed(status)) {

@@ -70,6 +70,8 @@ static void print_progress(const JobStatus *job) {
 }
 
 static void print_job(const JobStatus *job) {
+        g_autofree char *scheduler = format_scheduler(job, NAN);
+
         printf("job %" G_GUINT64_FORMAT " - %s\n", job->id,
                         job->description[0] ? job->description : job->environment);
         if (job_has_ended(job))
@@ -83,6 +85,7 @@ static void print_job(const JobStatus *job) {
                 row("distribution", "%s, since %s", job->distribution, job->distribution_reason);
         else
                 row("distribution", "%s", job->distribution);
+        row("scheduler", "%s", scheduler);
         row_time("submitted", job->submitted_usec);
         row_time("started", job->started_usec);
         row_time("ended", job->ended_usec);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* submit: hand over and leave, or wait for the end. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static ExitStatus wait_for_end(Connection *connection, const char *path, const O
 
                         json_print(node, options->json);
                 } else
-                        job_result_print(&job, bill, options);
+                        job_result_print(&job, bill, NAN, options);
                 job_result_complain(&job);
                 status = job_exit_status(&job);
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* watch: somebody else's run, live. */
+#include <math.h>
 #include <stdio.h>
 
 #include "actorctl/display.h"
@@ -19,7 +20,7 @@ static ExitStatus watch(Connection *connection, const char *path, const Options 
         if (job_bill_fetch(connection, path, &bill) < 0)
                 return STATUS_FAILED;
         printf("\n");
-        job_result_print(job, bill, options);
+        job_result_print(job, bill, NAN, options);
         job_result_complain(job);
         return STATUS_OK;
 }

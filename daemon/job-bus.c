@@ -59,6 +59,23 @@ GETTER(get_distribution_reason) {
         return get_string(reply, why ? why : "");
 }
 
+/* Of a fixed number, that is it. */
+GETTER(get_actors_min) {
+        const Job *job = userdata;
+        bool fixed = job->settings.scheduler.kind == SCHEDULER_FIXED;
+
+        return sd_bus_message_append(
+                        reply, "u", fixed ? job->settings.n_actors : job->settings.n_actors_min);
+}
+
+GETTER(get_scaling_policy) {
+        const Job *job = userdata;
+        char text[SETTING_TEXT_MAX];
+
+        (void) setting_print(&job->settings, SETTING_Scaling_Policy, text);
+        return get_string(reply, text);
+}
+
 GETTER(get_actors_max) {
         const Job *job = userdata;
 
@@ -365,6 +382,8 @@ const sd_bus_vtable job_vtable[] = {
         CHANGES("Distribution", "s", get_distribution, 0),
         CHANGES("DistributionReason", "s", get_distribution_reason, 0),
         CONST_("Seed", "t", NULL, AT(settings.seed)),
+        CONST_("ScalingPolicy", "s", get_scaling_policy, 0),
+        CONST_("ActorsMin", "u", get_actors_min, 0),
         CONST_("ActorsMax", "u", get_actors_max, 0),
         CONST_("StopSteps", "t", NULL, AT(settings.stop_steps)),
         CONST_("PriceSheet", "s", get_price_sheet, 0),

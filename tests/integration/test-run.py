@@ -4,7 +4,7 @@
 import os, shutil, signal, subprocess, time
 from story import *
 
-FIELDS = {"state": str, "environment": str, "algorithm": str, "seed": int, "actors_max": int, "rounds": int, "env_steps": int,
+FIELDS = {"state": str, "environment": str, "algorithm": str, "seed": int, "scaling_policy": str, "actors_max": int, "rounds": int, "env_steps": int,
           "episodes": int, "target_reached": bool, "wall_s": (int, float), "emulated_s": (int, float), "policy_sha256": str,
           "cost": dict, "cpu_s": dict, "invocations": dict, "limits_not_enforced": list}
 
@@ -28,6 +28,18 @@ def cartpole():
     assert set(r.invocations) >= {"total", "cold", "warm", "retried"}
     equal(r.invocations["total"], r.rounds * r.actors_max, "invocations")
     bill_adds_up(r)
+
+
+@story("a run says which scheduler decided, and how many actors its rounds had")
+def scheduled():
+    example, words = os.path.join(EXAMPLES, "elastic.conf"), ["--quiet", "--set", "Job.StopSteps=6000"]
+    r = ctl("run", example, *words)
+    runs = os.path.join(STATE, "actord", "runs")
+    newest = max(os.listdir(runs), key=int)
+    counts = [d["actors"] for d in json.load(open(os.path.join(runs, newest, "decisions.json")))]
+    assert f"\nscheduler     adapt, {sum(counts) / len(counts):.2f} actors a round, from 2 to 12\n" in r.out, (counts, r.out)
+    assert "\nscheduler     fixed, 3 actors a round\n" in ctl("run", example, *words, "--set", "Scaling.Policy=fixed", "--set", "Scaling.Actors=3").out
+    equal(ctl("run", example, *words, "--json").scaling_policy, "adapt", "policy")
 
 
 @story("Catch is learned from pixels")

@@ -38,6 +38,8 @@ def decided():
             assert 0 < d["actor_mean_s"] <= d["actor_slowest_s"] <= d["round_s"] and d["learner_s"] > 0 and d["round_cost"] > 0, d
             assert d["budget_left"] is None, d
         equal(decisions(bus, job, 5, 3), rows[5:8], "a part")
+        status, want = bus.ctl("status", job).out, bus.get(job, "ScalingPolicy")
+        assert f"scheduler: {want}, {bus.get(job, 'ActorsMin')} to {bus.get(job, 'ActorsMax')} actors a round\n" in status, status
         lines = bus.ctl("decisions", job).out.splitlines()
         assert len(lines) == n + 3 and max(map(len, lines)) <= 80, lines
         equal(bus.ctl("decisions", job, "--json").json, rows, "JSON")
