@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The pictures of an experiment: per round the median of the seeds with the quartiles around it, one panel for each combination of
- * levels; and what a return costs. */
+/* The pictures of an experiment: the median of the seeds with the quartiles around it, one panel for each combination of levels; and
+ * what a return costs. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,71 +29,132 @@ static Plot *make_plot(
         return plot;
 }
 
-/* The finished cells of a group; of Series. */
-static GPtrArray *group_series(
-                const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination) {
-        GPtrArray *found = g_ptr_array_new();
+/* One curve in one picture: which columns, and whether what a seed has reached stays when it has ended. */
+typedef struct Picture {
+        const char *file, *what, *x, *x_label, *y, *y_label;
+        bool stays;
+} Picture;
+
+/* The way of one cell where both columns are known; x does not descend. */
+typedef struct Trace {
+        size_t n;
+        double *x, *y;
+} Trace;
+
+static void trace_free(gpointer data) {
+        Trace *trace = data;
+
+        g_free(trace->x);
+        g_free(trace->y);
+        g_free(trace);
+}
+
+/* What a round has in a column. The bill is whole, the last round's figures are not: with it a curve ends where the tables do. */
+static double figure(const Outcome *outcome, const char *name, const double *column, size_t round) {
+        double bill = NAN;
+
+        if (round + 1 == outcome->series.n_rounds && strcmp(name, "cost_training") == 0)
+                bill = outcome_metric(outcome, METRIC_COST, NAN);
+        return isfinite(bill) ? bill : column[round];
+}
+
+static Trace *trace_new(const Outcome *outcome, const Picture *picture) {
+        const Series *series = &outcome->series;
+        const double *x = series_column(series, picture->x), *y = series_column(series, picture->y);
+        Trace *trace = g_new0(Trace, 1);
+
+        trace->x = g_new(double, series->n_rounds);
+        trace->y = g_new(double, series->n_rounds);
+        for (size_t i = 0; x && y && i < series->n_rounds; i++) {
+                double at = figure(outcome, picture->x, x, i), value = figure(outcome, picture->y, y, i);
+
+                if (!isfinite(at) || !isfinite(value))
+                        continue;
+                trace->x[trace->n] = trace->n > 0 ? MAX(at, trace->x[trace->n - 1]) : at;
+                trace->y[trace->n++] = value;
+        }
+        return trace;
+}
+
+/* The finished cells of a group; of Trace. */
+static GPtrArray *group_traces(const Experiment *experiment, const GPtrArray *cells, size_t arm,
+                size_t combination, const Picture *picture) {
+        GPtrArray *found = g_ptr_array_new_with_free_func(trace_free);
 
         for (guint i = 0; i < cells->len; i++) {
                 const Cell *cell = cells->pdata[i];
 
                 if (cell->outcome && cell->arm == arm && cell_combination(experiment, cell) == combination)
-                        g_ptr_array_add(found, &cell->outcome->series);
+                        g_ptr_array_add(found, trace_new(cell->outcome, picture));
         }
         return found;
 }
 
-static const Series *longest(const GPtrArray *group) {
-        const Series *best = NULL;
+/* On the line between two rounds. NaN before the first, and beyond the last of what does not stay. */
+static double trace_at(const Trace *trace, double x, bool stays) {
+        size_t low = 0, high = trace->n;
 
-        for (guint i = 0; i < group->len; i++) {
-                const Series *series = group->pdata[i];
-
-                if (!best || series->n_rounds > best->n_rounds)
-                        best = series;
-        }
-        return best;
-}
-
-/* The value in a round; NaN beyond the cell's last. Rows ascend. */
-static double value_at(const Series *series, const char *name, double round) {
-        const double *rounds = series_column(series, "round"), *column = series_column(series, name);
-        size_t low = 0, high = series->n_rounds;
-
-        if (!rounds || !column || high == 0 || rounds[high - 1] < round)
+        if (trace->n == 0 || x < trace->x[0] || (!stays && x > trace->x[trace->n - 1]))
                 return NAN;
         while (low + 1 < high) {
                 size_t middle = (low + high) / 2;
 
-                *(rounds[middle] <= round ? &low : &high) = middle;
+                *(trace->x[middle] <= x ? &low : &high) = middle;
         }
-        return column[low];
+        if (low + 1 == trace->n)
+                return trace->y[low];
+        return trace->y[low] + (trace->y[low + 1] - trace->y[low]) * (x - trace->x[low]) /
+                                               (trace->x[low + 1] - trace->x[low]);
 }
 
-/* Where fewer than half of the cells still have a value, a median would be of the survivors. */
-static void curve_point(PlotCurve *curve, const GPtrArray *group, const char *name, double round) {
+/* Where fewer than half of the cells have a value, a median would be of the survivors. */
+static void curve_point(PlotCurve *curve, const GPtrArray *group, double x, bool stays) {
         g_autofree double *values = g_new(double, group->len);
         size_t n = 0;
 
         for (guint i = 0; i < group->len; i++) {
-                double value = value_at(group->pdata[i], name, round);
+                double value = trace_at(group->pdata[i], x, stays);
 
                 if (isfinite(value))
                         values[n++] = value;
         }
         if (n * 2 < group->len || n == 0)
                 return;
-        curve->x[curve->n] = round;
+        curve->x[curve->n] = x;
         curve->y[curve->n] = quantile(values, n, 0.5);
         curve->low[curve->n] = quantile(values, n, 0.25);
         curve->high[curve->n] = quantile(values, n, 0.75);
         curve->n++;
 }
 
-static void add_curve(PlotPanel *panel, const GPtrArray *group, size_t arm, const char *name, size_t most) {
-        const Series *grid = longest(group);
-        const double *rounds = grid ? series_column(grid, "round") : NULL;
-        size_t n = rounds ? MIN(grid->n_rounds, most) : 0;
+static int compare_reals(const void *a, const void *b) {
+        double p = *(const double *) a, q = *(const double *) b;
+
+        return (p > q) - (p < q);
+}
+
+/* Every place at which a trace has a value, ascending and once; of double. */
+static GArray *group_places(const GPtrArray *group) {
+        GArray *places = g_array_new(FALSE, FALSE, sizeof(double));
+        guint n = 0;
+
+        for (guint i = 0; i < group->len; i++) {
+                const Trace *trace = group->pdata[i];
+
+                if (trace->n > 0)
+                        g_array_append_vals(places, trace->x, (guint) trace->n);
+        }
+        g_array_sort(places, compare_reals);
+        for (guint i = 0; i < places->len; i++)
+                if (n == 0 || g_array_index(places, double, i) > g_array_index(places, double, n - 1))
+                        g_array_index(places, double, n++) = g_array_index(places, double, i);
+        g_array_set_size(places, n);
+        return places;
+}
+
+static void add_curve(PlotPanel *panel, const GPtrArray *group, size_t arm, bool stays, size_t most) {
+        g_autoptr(GArray) places = group_places(group);
+        size_t n = MIN(places->len, most);
         PlotCurve curve = { .series = arm };
 
         if (n == 0)
@@ -103,7 +164,9 @@ static void add_curve(PlotPanel *panel, const GPtrArray *group, size_t arm, cons
         curve.low = g_new(double, n);
         curve.high = g_new(double, n);
         for (size_t i = 0; i < n; i++)
-                curve_point(&curve, group, name, rounds[n > 1 ? i * (grid->n_rounds - 1) / (n - 1) : 0]);
+                curve_point(&curve, group,
+                                g_array_index(places, double, n > 1 ? i * (places->len - 1) / (n - 1) : 0),
+                                stays);
         g_array_append_val(panel->curves, curve);
 }
 
@@ -120,24 +183,28 @@ static int write_plot(const Plot *plot, const char *directory, const char *name)
         return result_file_write(directory, name, text, n);
 }
 
-static int write_rounds_plot(const Experiment *experiment, const GPtrArray *cells, const char *directory,
-                const char *file, const char *column, const char *label) {
-        g_autofree char *title = g_strdup_printf("%s: %s", experiment->title, label);
-        g_autoptr(Plot) plot = make_plot(experiment, title, "round", label);
+static int write_picture(const Experiment *experiment, const GPtrArray *cells, const char *directory,
+                const Picture *picture) {
+        g_autofree char *title = g_strdup_printf("%s: %s", experiment->title, picture->what);
+        g_autoptr(Plot) plot = make_plot(experiment, title, picture->x_label, picture->y_label);
         size_t n = MIN(experiment_n_combinations(experiment), PLOT_PANELS_MAX);
 
+        plot->note = picture->stays
+                        ? "Median of the seeds and quartiles. A seed that has ended keeps its last value."
+                        : "Median and quartiles of the seeds that go on; ends where fewer than half do.";
         for (size_t combination = 0; combination < n; combination++) {
                 g_autofree char *name = combination_title(experiment, combination);
                 PlotPanel *panel = plot_add_panel(plot, name);
 
                 for (size_t arm = 0; arm < experiment->arms->len; arm++) {
-                        g_autoptr(GPtrArray) group = group_series(experiment, cells, arm, combination);
+                        g_autoptr(GPtrArray) group =
+                                        group_traces(experiment, cells, arm, combination, picture);
 
-                        add_curve(panel, group, arm, column,
+                        add_curve(panel, group, arm, picture->stays,
                                         MAX(POINTS_MAX / (n * experiment->arms->len), 10));
                 }
         }
-        return write_plot(plot, directory, file);
+        return write_plot(plot, directory, picture->file);
 }
 
 static size_t keep_pairs(double *x, double *y, size_t n) {
@@ -214,6 +281,7 @@ static int write_pareto(const Experiment *experiment, const GPtrArray *cells, co
                                         "%s, in %s", metric_heading(METRIC_COST), cells_currency(cells));
         g_autoptr(Plot) plot = make_plot(experiment, title, cost, metric_heading(metric));
 
+        plot->note = "Cells, and each arm's IQM with 95 % intervals; the line joins what no other beats.";
         for (size_t i = 0; i < MIN(experiment_n_combinations(experiment), PLOT_PANELS_MAX); i++) {
                 g_autofree char *name = combination_title(experiment, i);
                 PlotPanel *panel = plot_add_panel(plot, name);
@@ -225,22 +293,26 @@ static int write_pareto(const Experiment *experiment, const GPtrArray *cells, co
         return write_plot(plot, directory, "pareto.svg");
 }
 
+/* A scheduler with many actors has large rounds: what a return took is counted in steps, in money and in time, not in rounds. */
 int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
         bool evaluated = any_evaluation(cells);
-        g_autofree char *cost = g_strdup_printf("cost of training so far in %s", cells_currency(cells));
-        const struct {
-                const char *file, *column, *label;
-        } rows[] = {
-                { "return.svg", evaluated ? "evaluation_mean" : "return_round",
-                                evaluated ? "evaluation return" : "training return" },
-                { "actors.svg", "actors", "actors" },
-                { "cost.svg", "cost_training", cost },
-                { "curvature.svg", "curvature_ratio", "curvature ratio R" },
+        const char *column = evaluated ? "evaluation_mean" : "return_round",
+                   *label = evaluated ? "evaluation return" : "training return";
+        g_autofree char *cost = g_strdup_printf("cost of training in %s", cells_currency(cells)),
+                        *by_cost = g_strconcat(label, " by cost", NULL),
+                        *by_time = g_strconcat(label, " by time", NULL);
+        const Picture pictures[] = {
+                { "return.svg", label, "env_steps", "environment steps", column, label, true },
+                { "return-cost.svg", by_cost, "cost_training", cost, column, label, true },
+                { "return-time.svg", by_time, "emulated_s", "emulated seconds", column, label, true },
+                { "cost.svg", "cost", "env_steps", "environment steps", "cost_training", cost, true },
+                { "actors.svg", "actors", "round", "round", "actors", "actors", false },
+                { "curvature.svg", "curvature", "round", "round", "curvature_ratio", "curvature ratio R",
+                                false },
         };
 
-        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-                int r = write_rounds_plot(
-                                experiment, cells, directory, rows[i].file, rows[i].column, rows[i].label);
+        for (size_t i = 0; i < G_N_ELEMENTS(pictures); i++) {
+                int r = write_picture(experiment, cells, directory, &pictures[i]);
 
                 if (r < 0)
                         return r;

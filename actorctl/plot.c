@@ -12,6 +12,7 @@
 #define BOTTOM        42
 #define RIGHT         14
 #define LEGEND_HEIGHT 20
+#define NOTE_HEIGHT   18
 
 /* Colours of Okabe and Ito, which colour-blind readers can tell apart; the text is a grey that both backgrounds leave readable. */
 static const char *const colours[] = { "#0080c8", "#e08a00", "#009e73", "#d55e9a", "#d55e00", "#56b4e9",
@@ -61,8 +62,13 @@ static void panel_free(gpointer data) {
 Plot *plot_new(const char *title, const char *x_label, const char *y_label) {
         Plot *plot = g_new(Plot, 1);
 
-        *plot = (Plot){ title, x_label, y_label, g_ptr_array_new(),
-                g_ptr_array_new_with_free_func(panel_free) };
+        *plot = (Plot){
+                .title = title,
+                .x_label = x_label,
+                .y_label = y_label,
+                .legend = g_ptr_array_new(),
+                .panels = g_ptr_array_new_with_free_func(panel_free),
+        };
         return plot;
 }
 
@@ -152,7 +158,7 @@ static void axis_finish(Axis *axis, unsigned n_ticks) {
         axis->low = floor(axis->low / axis->step + 1e-9) * axis->step;
         axis->high = ceil(axis->high / axis->step - 1e-9) * axis->step;
         most = MAX(fabs(axis->low), fabs(axis->high));
-        axis->exponent = most >= 1e5 || most < 1e-2 ? 3 * (int) floor(log10(most) / 3) : 0;
+        axis->exponent = most >= 1e4 || most < 1e-2 ? 3 * (int) floor(log10(most) / 3) : 0;
         axis->unit = pow(10, axis->exponent);
 }
 
@@ -289,8 +295,12 @@ static void draw_front(Drawing *d, const GArray *front) {
         g_string_append(d->text, "\"/>\n");
 }
 
+static int title_height(const Drawing *d) {
+        return TOP + (d->plot->note ? NOTE_HEIGHT : 0);
+}
+
 static int head_height(const Drawing *d) {
-        return TOP + 10 + d->legend_rows * LEGEND_HEIGHT;
+        return title_height(d) + 10 + d->legend_rows * LEGEND_HEIGHT;
 }
 
 static void draw_panel(Drawing *d, size_t i) {
@@ -331,7 +341,7 @@ static int lay_legend(Drawing *d, int width, bool draw) {
                         x = LEFT;
                         row++;
                 }
-                y = TOP + 16 + row * LEGEND_HEIGHT;
+                y = title_height(d) + 16 + row * LEGEND_HEIGHT;
                 if (draw) {
                         g_string_append_printf(d->text,
                                         "<path stroke=\"%s\" stroke-width=\"3\"%s d=\"M%d %dh20\"/>\n",
@@ -373,6 +383,7 @@ char *plot_to_svg(const Plot *plot, size_t *ret_n) {
 
         rows = (int) ((n + d.n_columns - 1) / d.n_columns);
         width = LEFT + (int) d.n_columns * (d.width + GAP_X) - GAP_X + RIGHT;
+        width = MAX(width, LEFT + (int) g_utf8_strlen(plot->title, -1) * 9 + RIGHT);
         d.legend_rows = lay_legend(&d, width, false);
         height = head_height(&d) + TOP + rows * (d.height + GAP_Y) - GAP_Y + BOTTOM;
         g_string_append_printf(d.text,
@@ -380,6 +391,8 @@ char *plot_to_svg(const Plot *plot, size_t *ret_n) {
                         width, height, width, height);
         g_string_append(d.text, style);
         add_text(&d, LEFT, 20, " class=\"t\"", plot->title);
+        if (plot->note)
+                add_text(&d, LEFT, 20 + NOTE_HEIGHT, "", plot->note);
         (void) lay_legend(&d, width, true);
         for (size_t i = 0; i < n; i++)
                 draw_panel(&d, i);

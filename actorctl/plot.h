@@ -35,6 +35,7 @@ typedef struct PlotPanel {
 
 typedef struct Plot {
         const char *title, *x_label, *y_label;
+        const char *note;  /* a line below the title; NULL: none */
         GPtrArray *legend; /* of const char * */
         GPtrArray *panels; /* of PlotPanel */
 } Plot;

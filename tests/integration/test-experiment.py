@@ -72,7 +72,7 @@ def matrix():
     summary = open(os.path.join(results(path), "summary.md")).read()
     assert "Training of the schedulers" not in summary, summary
     assert "# Two fleets" in summary and "4 of 4 cells" in summary and "IQM − that of one" in summary, summary
-    for name in "return.svg", "actors.svg", "cost.svg", "pareto.svg":
+    for name in "return.svg", "return-cost.svg", "return-time.svg", "actors.svg", "cost.svg", "pareto.svg":
         file = os.path.join(results(path), name)
         ElementTree.parse(file)
         assert os.path.getsize(file) <= 100000, name

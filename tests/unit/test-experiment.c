@@ -331,6 +331,75 @@ static void test_outcome(void) {
         g_assert_null(cell->outcome);
 }
 
+static Outcome *costly_outcome(size_t n_rounds, double full) {
+        Outcome *outcome = g_new0(Outcome, 1);
+        g_autofree char *text = g_strdup_printf("{\"cost\":{\"full\":%g,\"currency\":\"USD\"}}", full);
+
+        outcome->result = json_from_string(text, NULL);
+        outcome->series.n_rounds = n_rounds;
+        for (const char *const *name = (const char *const[]){ "round", "env_steps", "emulated_s", "actors",
+                             "evaluation_mean", "cost_full", NULL };
+                        *name; name++) {
+                double *column = series_add(&outcome->series, *name);
+
+                for (size_t i = 0; i < n_rounds; i++)
+                        column[i] = strcmp(*name, "cost_full") == 0
+                                                    ? full * (double) (i + 1) / (double) (n_rounds + 1)
+                                                    : (double) (i + 1);
+        }
+        series_complete(&outcome->series);
+        return outcome;
+}
+
+/* The numbers of the first curve in a picture: x, y, x, y, … in pixels. */
+static GArray *curve_of(const char *name) {
+        g_autofree char *path = g_build_filename(directory, name, NULL), *text = NULL;
+        GArray *numbers = g_array_new(FALSE, FALSE, sizeof(double));
+        const char *at;
+
+        g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+        at = strstr(text, "<path class=\"c\"");
+        g_assert_nonnull(at);
+        for (at = strstr(at, " d=\"") + 4; *at != '"';) {
+                char *end;
+                double number = g_ascii_strtod(at, &end);
+
+                at = end > at ? end : at + 1;
+                if (end == at)
+                        g_array_append_val(numbers, number);
+        }
+        return numbers;
+}
+
+/* What has ended stays as it is: costs do not go down where the dear seeds end first, and end where the bills do. */
+static void test_pictures(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells =
+                        cells_of("[Experiment]\nJob=job.conf\nSeeds=1-4\nTitle=T\n[Arm x]\n", &e);
+        g_autoptr(GArray) cost = NULL, actors = NULL, returns = NULL;
+        double first, last;
+
+        for (guint i = 0; i < cells->len; i++)
+                ((Cell *) cells->pdata[i])->outcome = costly_outcome(i < 2 ? 3 : 9, i < 2 ? 9 : 1);
+        g_assert_cmpint(plots_write(e, cells, directory), ==, 0);
+        cost = curve_of("cost.svg");
+        g_assert_cmpuint(cost->len, ==, 18);
+        for (guint i = 3; i < cost->len; i += 2)
+                g_assert_cmpfloat(g_array_index(cost, double, i), <=, g_array_index(cost, double, i - 2));
+        /* The median of 9 9 1 1 is 5; the first round's, of a fourth and a tenth of them, 1.175. */
+        first = g_array_index(cost, double, 1);
+        last = g_array_index(cost, double, 17);
+        g_assert_cmpfloat_with_epsilon((first - last) / 320, (5 - 1.175) / 10, 0.001);
+        /* Half of the seeds still act. */
+        actors = curve_of("actors.svg");
+        g_assert_cmpuint(actors->len, ==, 18);
+        /* Over money, a return that was reached for 1 stays until the dear seeds end at 9. */
+        returns = curve_of("return-cost.svg");
+        g_assert_cmpfloat(g_array_index(returns, double, returns->len - 2), >, 550);
+        g_array_unref(curve_of("return.svg"));
+        g_array_unref(curve_of("return-time.svg"));
+}
+
 static void test_plot(void) {
         static const double steps[][3] = { { 0, 10, 2 }, { 0, 80, 20 }, { 0.001, 0.002, 0.0002 },
                 { 0, 0, 1 }, { -7, 23, 10 } };
@@ -398,6 +467,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/experiment/bootstrap", test_bootstrap);
         g_test_add_func("/experiment/metrics", test_metrics);
         g_test_add_func("/experiment/outcome", test_outcome);
+        g_test_add_func("/experiment/pictures", test_pictures);
         g_test_add_func("/experiment/plot", test_plot);
         status = g_test_run();
         remove_files();
