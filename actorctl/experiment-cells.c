@@ -218,6 +218,12 @@ CellSource cell_source(const Experiment *experiment, const Cell *cell) {
         return (CellSource){ { experiment->file_name, complain_settings }, experiment, cell };
 }
 
+/* Of fixed fleets, MaxActors= only says what they might be. */
+static uint32_t most_actors(const JobSettings *settings) {
+        return settings->scheduler.kind == SCHEDULER_FIXED ? settings->n_actors
+                                                           : settings_actors_max(settings);
+}
+
 static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
         CellSource source = cell_source(experiment, cell);
@@ -237,6 +243,9 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                                 distribution_of(&submission.settings), &submission.settings);
                 if (submission.settings.scheduler.kind == SCHEDULER_MINIONS)
                         cell->scheduler = g_strdup(submission.settings.scheduler.argument);
+                cell->n_actors_max = settings_actors_max(&submission.settings);
+                cell->n_actors_most =
+                                cell->after ? cell->after->n_actors_most : most_actors(&submission.settings);
                 cell->definition = make_definition(&submission, experiment->job_text, cell->after);
         }
         submission_done(&submission);
@@ -253,49 +262,82 @@ static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combinat
         return cell;
 }
 
-/* "Scaling.Policy=permuted:@ARM" -> ARM; NULL: the policy asks for no other arm. */
-static const char *policy_arm(const GPtrArray *sets) {
+/* "Scaling.Policy=…": the last word about it; NULL: it is the job file's. */
+static const char *policy_set(const GPtrArray *sets) {
         static const char key[] = "Scaling.Policy=";
-        const char *colon;
 
         for (guint i = sets->len; i-- > 0;)
-                if (g_str_has_prefix(sets->pdata[i], key)) {
-                        colon = strchr(sets->pdata[i], ':');
-                        return colon && colon[1] == '@' ? colon + 2 : NULL;
-                }
+                if (g_str_has_prefix(sets->pdata[i], key))
+                        return sets->pdata[i];
         return NULL;
 }
 
-static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, const char *name) {
+/* "Scaling.Policy=permuted:@ARM" -> ARM; NULL: the policy asks for no other arm. */
+static const char *policy_arm(const char *set) {
+        const char *colon = set ? strchr(set, ':') : NULL;
+
+        return colon && colon[1] == '@' ? colon + 2 : NULL;
+}
+
+static bool policy_repeats(const char *set) {
+        return g_str_has_prefix(set, "Scaling.Policy=replay:") ||
+               g_str_has_prefix(set, "Scaling.Policy=permuted:");
+}
+
+/* What is wrong about a setting of a cell, as the job parser says it. */
+static ExitStatus complain_set(
+                const Experiment *experiment, const Cell *cell, const char *set, const char *reason) {
+        g_autofree char *message = g_strdup_printf("--set %s: %s", set, reason);
+
+        complain_settings(experiment, cell, message);
+        return STATUS_USAGE;
+}
+
+static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, const char *set) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
-        g_autofree char *value = g_strdup_printf("Scaling.Policy=…:@%s", name), *reason = NULL;
-        const char *nearest;
+        g_autofree char *reason = NULL;
+        const char *name = policy_arm(set), *nearest;
 
         for (guint i = 0; i < experiment->arms->len; i++)
                 g_ptr_array_add(names, experiment_arm(experiment, i)->name);
         g_ptr_array_add(names, NULL);
         nearest = nearest_word(name, (const char *const *) names->pdata);
-        reason = nearest ? g_strdup_printf(" (did you mean %s?)", nearest) : g_strdup("");
-        (void) fflush(stdout);
-        fprintf(stderr, "%s: %s: there is no [Arm %s]%s, for the cell %s\n", experiment->file_name, value,
-                        name, reason, cell->name);
-        return STATUS_USAGE;
+        reason = g_strdup_printf("there is no [Arm %s]%s%s%s", name, nearest ? " (did you mean " : "",
+                        nearest ? nearest : "", nearest ? "?)" : "");
+        return complain_set(experiment, cell, set, reason);
 }
 
 /* A cell's neighbour in another arm: the same levels, the same seed. */
 static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cells, guint place) {
         Cell *cell = cells->pdata[place];
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
-        const char *name = policy_arm(sets);
+        const char *set = policy_set(sets), *name = policy_arm(set);
 
         if (!name)
                 return STATUS_OK;
+        if (!policy_repeats(set))
+                return complain_set(experiment, cell, set,
+                                "only replay:@ARM and permuted:@ARM go by another arm's decisions");
         for (size_t arm = 0; arm < experiment->arms->len; arm++)
                 if (strcmp(experiment_arm(experiment, arm)->name, name) == 0) {
                         cell->after = cells->pdata[place - cell->arm + arm];
                         return STATUS_OK;
                 }
-        return complain_arm(experiment, cell, name);
+        return complain_arm(experiment, cell, set);
+}
+
+/* What the other arm may decide, this one must be able to repeat: that it cannot would else come out when the other is paid for. */
+static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cell) {
+        g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
+        g_autofree char *reason = NULL;
+
+        if (!cell->after || cell->after->n_actors_most <= cell->n_actors_max)
+                return STATUS_OK;
+        reason = g_strdup_printf(
+                        "[Arm %s] may take %u actors, this one at most %u; set Scaling.MaxActors=%u",
+                        experiment_arm(experiment, cell->after->arm)->name, cell->after->n_actors_most,
+                        cell->n_actors_max, cell->after->n_actors_most);
+        return complain_set(experiment, cell, policy_set(sets), reason);
 }
 
 /* Those that a cell follows are checked, and so named, before it. */
@@ -311,7 +353,9 @@ static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t d
         }
         if (cell->after)
                 status = check_chain(experiment, cell->after, depth + 1);
-        return status == STATUS_OK ? check_cell(experiment, cell) : status;
+        if (status == STATUS_OK)
+                status = check_cell(experiment, cell);
+        return status == STATUS_OK ? check_repeatable(experiment, cell) : status;
 }
 
 /* Seeds are outermost: what is done when an experiment is interrupted is whole comparisons. */

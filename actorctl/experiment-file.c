@@ -12,6 +12,7 @@
 #define SECTION_ARM    "Arm "
 #define SECTION_FACTOR "Factor "
 #define NAME_MAX_BYTES 48u
+#define SEEDS_ARE      "seeds are those of [Experiment] Seeds="
 
 typedef struct Reader {
         Experiment *experiment;
@@ -228,7 +229,7 @@ static ExitStatus read_overrides(const Reader *reader, const char *section, GPtr
                 if (!strchr(*key, '.'))
                         return wrong(reader, section, *key, "write Section.Key=VALUE");
                 if (strcmp(*key, "Job.Seed") == 0)
-                        return wrong(reader, section, *key, "seeds are those of [Experiment] Seeds=");
+                        return wrong(reader, section, *key, SEEDS_ARE);
                 g_ptr_array_add(sets, g_strdup_printf("%s=%s", *key, value ? value : ""));
         }
         return STATUS_OK;
@@ -265,6 +266,7 @@ static ExitStatus read_level(const Reader *reader, const char *section, const ch
                 return wrong(reader, section, name, "a name is up to %u letters, digits, +, - and _",
                                 NAME_MAX_BYTES);
         for (char **part = parts; *part; part++) {
+                static const char seed[] = "Job.Seed=";
                 const char *word = g_strstrip(*part), *equals = strchr(word, '=');
                 const char *point = strchr(word, '.');
 
@@ -273,6 +275,8 @@ static ExitStatus read_level(const Reader *reader, const char *section, const ch
                 if (!equals || !point || point > equals)
                         return wrong(reader, section, name,
                                         "%s: write LEVEL=Section.Key=VALUE, with ; between several", word);
+                if (g_str_has_prefix(word, seed))
+                        return wrong(reader, section, name, SEEDS_ARE);
                 g_ptr_array_add(level->sets, g_strdup(word));
         }
         return STATUS_OK;

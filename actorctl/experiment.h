@@ -57,6 +57,8 @@ typedef struct Cell {
         char *name;
         char *definition;      /* SHA-256 of what the result depends on, in actord-experiment(5) */
         uint32_t n_cpus;       /* that its job can keep busy */
+        uint32_t n_actors_max;  /* what it may be given in a round, */
+        uint32_t n_actors_most; /* and what its policy may decide, which may be less */
         uint64_t actor_rounds; /* estimated from StopSteps= */
         char *scheduler;       /* of Policy=minions:, as it is named there; NULL: none */
         struct Cell *after;    /* the cell whose decisions this one's policy repeats; NULL: none */

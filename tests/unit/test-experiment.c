@@ -193,9 +193,20 @@ static const Wrong wrongs[] = {
         { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=7\n", "*x.exp:6: ?Factor f? Learner.Gamma=7: *" },
         { HEAD "[Arm x]\n[Factor f]\n", "*1 to 64 levels*" },
         { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@fixd\n[Arm fixed]\n",
-                        "*did you mean fixed*" },
+                        "*x.exp:7: *did you mean fixed*" },
         { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\nScaling.Policy=permuted:@p\n",
                         "*repeats, over others, its own decisions*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=0.9; Job.Seed=3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
+        { HEAD "[Arm x]\n[Arm y]\nScaling.Policy=minions:@x\n",
+                        "*x.exp:6: ?Arm y? Scaling.Policy=minions:@x: only replay:*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Scaling.Policy=random:@x\n",
+                        "*x.exp:6: ?Factor f? Scaling.Policy=random:@x: only replay:*" },
+        { HEAD "[Arm y]\nScaling.MaxActors=3\nScaling.Policy=replay:@x\n"
+               "[Arm x]\nScaling.MaxActors=4\nScaling.Policy=random\n",
+                        "*x.exp:6: ?Arm y? Scaling.Policy=replay:@x: *4 actors, this one at most 3;*" },
+        { HEAD "[Arm x]\nScaling.Actors=2\n[Arm y]\nScaling.MaxActors=2\nScaling.Policy=permuted:@x\n"
+               "[Arm z]\nScaling.MaxActors=1\nScaling.Policy=replay:@y\n",
+                        "*x.exp:11: ?Arm z? Scaling.Policy=replay:@y: *2 actors, this one at most 1;*" },
         { HEAD "[Arm x]\n[Factory]\n", "*unknown section*" },
 };
 
