@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "actorctl/experiment.h"
+#include "actorctl/harmless.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
@@ -287,9 +288,10 @@ static bool policy_repeats(const char *set) {
 /* What is wrong about a setting of a cell, as the job parser says it. */
 static ExitStatus complain_set(
                 const Experiment *experiment, const Cell *cell, const char *set, const char *reason) {
-        g_autofree char *message = g_strdup_printf("--set %s: %s", set, reason);
+        g_autofree char *message = g_strdup_printf("--set %s: %s", set, reason),
+                        *safe = harmless_text(message);
 
-        complain_settings(experiment, cell, message);
+        complain_settings(experiment, cell, safe);
         return STATUS_USAGE;
 }
 

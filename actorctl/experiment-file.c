@@ -7,6 +7,7 @@
 
 #include "actorctl/experiment.h"
 #include "actorctl/file.h"
+#include "actorctl/harmless.h"
 #include "lib/cleanup.h"
 
 #define SECTION_ARM    "Arm "
@@ -60,6 +61,15 @@ Experiment *experiment_free(Experiment *e) {
         return NULL;
 }
 
+/* Prints a line that the file's words stand in, which it takes. */
+static ExitStatus refuse(char *line) {
+        g_autofree char *mine = line, *safe = harmless_text(line);
+
+        (void) fflush(stdout);
+        fprintf(stderr, "%s\n", safe);
+        return STATUS_USAGE;
+}
+
 /* One sentence with the place that it is about. key NULL: the section. */
 static ExitStatus wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
                 __attribute__((format(printf, 4, 5)));
@@ -73,14 +83,11 @@ static ExitStatus wrong(
         va_start(arguments, format);
         reason = g_strdup_vprintf(format, arguments);
         va_end(arguments);
-        (void) fflush(stdout);
         if (line > 0)
-                fprintf(stderr, "%s:%u: [%s] %s=%s: %s\n", reader->experiment->file_name, line, section, key,
-                                value ? value : "", reason);
-        else
-                fprintf(stderr, "%s: [%s]%s%s: %s\n", reader->experiment->file_name, section, key ? " " : "",
-                                key ? key : "", reason);
-        return STATUS_USAGE;
+                return refuse(g_strdup_printf("%s:%u: [%s] %s=%s: %s", reader->experiment->file_name, line,
+                                section, key, value ? value : "", reason));
+        return refuse(g_strdup_printf("%s: [%s]%s%s: %s", reader->experiment->file_name, section,
+                        key ? " " : "", key ? key : "", reason));
 }
 
 static bool read_range(const char *word, guint64 *ret_first, guint64 *ret_last) {
@@ -356,12 +363,10 @@ static ExitStatus check_repeated(const Reader *reader) {
                 }
                 name = g_strconcat(section, "\n", header ? "" : g_strchomp(line), NULL);
                 first = GPOINTER_TO_UINT(g_hash_table_lookup(seen, name));
-                if (first > 0) {
-                        fprintf(stderr, "%s:%u: [%s]%s%s stands in line %u already\n",
+                if (first > 0)
+                        return refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
                                         reader->experiment->file_name, i + 1, section, header ? "" : " ",
-                                        header ? "" : line, first);
-                        return STATUS_USAGE;
-                }
+                                        header ? "" : line, first));
                 (void) g_hash_table_insert(seen, g_steal_pointer(&name), GUINT_TO_POINTER(i + 1));
         }
         return STATUS_OK;
@@ -434,10 +439,8 @@ ExitStatus experiment_parse(const char *file_name, const char *text, Experiment 
                 .target = NAN,
                 .baseline = -1,
         };
-        if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, &error)) {
-                fprintf(stderr, "%s: %s\n", file_name, error->message);
-                return STATUS_USAGE;
-        }
+        if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, &error))
+                return refuse(g_strdup_printf("%s: %s", file_name, error->message));
         status = check_repeated(&reader);
         sections = g_key_file_get_groups(file, NULL);
         for (char **section = sections; *section && status == STATUS_OK; section++)

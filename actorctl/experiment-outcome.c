@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "actorctl/experiment.h"
+#include "actorctl/harmless.h"
 #include "actorctl/json.h"
+#include "actorctl/table.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -128,6 +130,21 @@ int outcome_write(const Experiment *experiment, const Cell *cell, const char *di
         return result_file_write(directory, name, text, n);
 }
 
+static bool is_number(JsonNode *node) {
+        GType type = node && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_value_type(node) : G_TYPE_INVALID;
+
+        return type == G_TYPE_INT64 || type == G_TYPE_DOUBLE;
+}
+
+/* NULL: there is none, or it is something else. */
+static const char *string_member(JsonObject *object, const char *name) {
+        JsonNode *node = json_object_get_member(object, name);
+
+        return node && JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING
+                               ? json_node_get_string(node)
+                               : NULL;
+}
+
 /* false: columns of unequal lengths, or of something else than numbers. */
 static bool series_from_json(JsonObject *object, Series *ret) {
         g_autoptr(GList) names = json_object_get_members(object);
@@ -144,7 +161,7 @@ static bool series_from_json(JsonObject *object, Series *ret) {
                 for (guint i = 0; i < ret->n_rounds; i++) {
                         JsonNode *value = json_array_get_element(array, i);
 
-                        if (JSON_NODE_HOLDS_VALUE(value))
+                        if (is_number(value))
                                 column[i] = json_node_get_double(value);
                         else if (!JSON_NODE_HOLDS_NULL(value))
                                 return false;
@@ -159,31 +176,73 @@ static JsonObject *object_member(JsonObject *object, const char *name) {
         return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
 }
 
-/* NULL: not a cell's file, or of another definition. */
-static Outcome *outcome_from_json(JsonNode *root, const Cell *cell) {
+static bool has_all(JsonObject *object, const char *const *numbers, const char *const *strings) {
+        for (; *numbers; numbers++)
+                if (!is_number(json_object_get_member(object, *numbers)))
+                        return false;
+        for (; *strings; strings++)
+                if (!string_member(object, *strings))
+                        return false;
+        return true;
+}
+
+/* What the reports read of a result is there, and is what they take it for. */
+static bool result_is_whole(JsonObject *result) {
+        static const char *const time[] = { "emulated_s", NULL },
+                                 *const totals[] = { "full", "paper", NULL },
+                                 *const training[] = { "full", "paper", "episodes", NULL },
+                                 *const none[] = { NULL }, *const currency[] = { "currency", NULL },
+                                 *const words[] = { "currency", "job", NULL };
+        JsonObject *cost = object_member(result, "cost"),
+                   *scheduler = cost ? object_member(cost, "scheduler_training") : NULL;
+
+        return cost && has_all(result, time, none) && has_all(cost, totals, currency) &&
+               (!scheduler || has_all(scheduler, training, words));
+}
+
+static bool series_is_whole(const Series *series) {
+        static const char *const needed[] = { "round", "env_steps", "actors", "emulated_s", "cost_full" };
+        const double *rounds = series_column(series, "round");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
+                if (!series_column(series, needed[i]))
+                        return false;
+        for (size_t i = 0; i < series->n_rounds; i++)
+                if (!(rounds[i] > (i > 0 ? rounds[i - 1] : 0)))
+                        return false;
+        return true;
+}
+
+/* What keeps the file from being a whole cell. NULL: nothing; then *ret is NULL if it is one of another definition. */
+static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome **ret) {
         g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
-        JsonObject *rounds = object ? object_member(object, "rounds") : NULL;
+        JsonObject *rounds = object ? object_member(object, "rounds") : NULL,
+                   *result = object ? object_member(object, "result") : NULL;
+        JsonNode *format = object ? json_object_get_member(object, "format") : NULL;
+        const char *definition = object ? string_member(object, "definition") : NULL;
 
-        if (!rounds || !object_member(object, "result") ||
-                        json_object_get_int_member_with_default(object, "format", 0) != OUTCOME_FORMAT ||
-                        g_strcmp0(json_object_get_string_member_with_default(object, "definition", NULL),
-                                        cell->definition) != 0)
+        *ret = NULL;
+        if (!is_number(format) || !definition)
+                return "its format or its definition";
+        if (json_node_get_int(format) != OUTCOME_FORMAT || strcmp(definition, cell->definition) != 0)
                 return NULL;
+        if (!result || !result_is_whole(result))
+                return "its result";
+        if (!rounds || !series_from_json(rounds, &outcome->series) || !series_is_whole(&outcome->series))
+                return "its rounds";
         outcome->result = json_node_copy(json_object_get_member(object, "result"));
-        if (!series_from_json(rounds, &outcome->series))
-                return NULL;
         series_complete(&outcome->series);
-        return g_steal_pointer(&outcome);
+        *ret = g_steal_pointer(&outcome);
+        return NULL;
 }
 
 /* Whose the file is, if it is a cell of another experiment in the same directory: what is redefined is done again, but another one's work is not lost for it. */
 static const char *foreign_owner(JsonNode *root, const char *own) {
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
-        const char *owner =
-                        object ? json_object_get_string_member_with_default(object, "experiment", own) : own;
+        const char *owner = object ? string_member(object, "experiment") : NULL;
 
-        return g_strcmp0(owner, own) == 0 ? NULL : owner;
+        return !owner || strcmp(owner, own) == 0 ? NULL : owner;
 }
 
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory) {
@@ -191,7 +250,7 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
                         *base = g_path_get_basename(experiment->file_name);
         g_autoptr(JsonNode) root = NULL;
         g_autofree char *reason = NULL;
-        const char *owner;
+        const char *owner, *wrong;
         Outcome *outcome;
         int r;
 
@@ -202,13 +261,17 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
                                         reason);
                 return 0;
         }
-        outcome = outcome_from_json(root, cell);
+        wrong = outcome_from_json(root, cell, &outcome);
         owner = outcome ? NULL : foreign_owner(root, base);
         if (owner) {
+                g_autofree char *safe = harmless_text(owner);
+
                 complain("%s is a cell of %s, which would be lost: name another directory with --output",
-                                path, owner);
+                                path, safe);
                 return -EEXIST;
         }
+        if (wrong)
+                complain("the file of cell %s is not whole (%s), so it is done again", cell->name, wrong);
         if (!outcome)
                 return 0;
         cell->outcome = outcome;

@@ -52,6 +52,13 @@ void harmless_append(GString *to, const char *bytes, size_t n, bool utf8) {
         }
 }
 
+char *harmless_text(const char *text) {
+        GString *safe = g_string_new(NULL);
+
+        harmless_append(safe, text, strlen(text), letters_are_utf8());
+        return g_string_free(safe, FALSE);
+}
+
 Harmless *harmless_new(bool utf8, bool limited) {
         Harmless *h = g_new0(Harmless, 1);
 

@@ -20,6 +20,8 @@ enum {
 
 /* Appends n bytes of one line: each that is no tab and belongs to no printable letter as \xNN. utf8: there are letters beyond ASCII. */
 void harmless_append(GString *to, const char *bytes, size_t n, bool utf8);
+/* One line of the user's letters, made so; g_free(). */
+char *harmless_text(const char *text);
 
 /* A stream of lines; limited: by their number too. */
 Harmless *harmless_new(bool utf8, bool limited);

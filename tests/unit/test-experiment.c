@@ -207,6 +207,9 @@ static const Wrong wrongs[] = {
         { HEAD "[Arm x]\nScaling.Actors=2\n[Arm y]\nScaling.MaxActors=2\nScaling.Policy=permuted:@x\n"
                "[Arm z]\nScaling.MaxActors=1\nScaling.Policy=replay:@y\n",
                         "*x.exp:11: ?Arm z? Scaling.Policy=replay:@y: *2 actors, this one at most 1;*" },
+        { HEAD "[Arm x]\nA\033[31m=1\n", "*key name: A\\x1b?31m*" },
+        { HEAD "[Arm x]\n\033[31m\n", "*\\x1b?31m*" },
+        { HEAD "[Arm x]\nScaling.Policy=replay:@\033[31m\n", "*x.exp:5: *no ?Arm \\x1b?31m?*" },
         { HEAD "[Arm x]\n[Factory]\n", "*unknown section*" },
 };
 
@@ -263,14 +266,18 @@ static void fill(Series *series, const char *name, const double *values) {
 static Outcome *example_outcome(void) {
         static const double rounds[] = { 1, 2, 3, 4 }, steps[] = { 100, 200, 400, 800 },
                             actors[] = { 1, 1, 2, 4 }, returns[] = { NAN, 10, 20, 40 },
-                            costs[] = { 0.1, 0.2, 0.4, 0.8 }, evaluations[] = { 0, 0.05, 0.1, 0.3 };
+                            times[] = { 1, 2, 4, 6 }, costs[] = { 0.1, 0.2, 0.4, 0.8 },
+                            evaluations[] = { 0, 0.05, 0.1, 0.3 };
         Outcome *outcome = g_new0(Outcome, 1);
 
-        outcome->result = json_from_string("{\"cost\":{\"full\":1.5,\"paper\":0.5},\"emulated_s\":7}", NULL);
+        outcome->result = json_from_string("{\"cost\":{\"full\":1.5,\"paper\":0.5,\"currency\":\"USD\"},"
+                                           "\"emulated_s\":7}",
+                        NULL);
         outcome->series.n_rounds = 4;
         fill(&outcome->series, "round", rounds);
         fill(&outcome->series, "env_steps", steps);
         fill(&outcome->series, "actors", actors);
+        fill(&outcome->series, "emulated_s", times);
         fill(&outcome->series, "evaluation_mean", returns);
         fill(&outcome->series, "cost_full", costs);
         fill(&outcome->series, "cost_evaluation", evaluations);
@@ -340,6 +347,57 @@ static void test_outcome(void) {
         g_assert_true(g_file_set_contents(path, deep->str, -1, NULL));
         g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
         g_assert_null(cell->outcome);
+}
+
+/* What a file holds, with one part of it replaced, is no cell, whatever the rest says; and no words of it reach a terminal raw. */
+static const struct {
+        const char *from, *to, *words;
+        int status;
+} broken[] = {
+        { "\"actors\":[", "\"actors\":[\"abc\",2,3,4],\"more\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"actors\":[", "\"actors\":[true,2,3,4],\"more\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"round\":[", "\"round\":[3,2,3,4],\"more\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"emulated_s\":[", "\"else\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"result\":{", "\"result\":{},\"other\":{", "*x.a.1 is not whole (its result)*", 0 },
+        { "\"full\":1.5", "\"full\":[]", "*x.a.1 is not whole (its result)*", 0 },
+        { "\"currency\":\"USD\"", "\"currency\":[]", "*x.a.1 is not whole (its result)*", 0 },
+        { "\"format\":1", "\"format\":[1]", "*x.a.1 is not whole (its format*", 0 },
+        { "\"format\":1", "\"format\":2", "", 0 },
+        { "\"definition\":", "\"definition\":[],\"other\":", "*x.a.1 is not whole (its format*", 0 },
+        { "\"experiment\":\"x.exp\"", "\"experiment\":[]", "", 1 },
+        { "\"experiment\":\"x.exp\"", "\"experiment\":\"\\u001b[31mred\",\"format\":2",
+                        "*a cell of \\x1b?31mred,*", -EEXIST },
+};
+
+static void test_broken(const void *data) {
+        size_t i = GPOINTER_TO_SIZE(data);
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
+        g_autofree char *name = g_strdup_printf("broken-%zu", i),
+                        *where = g_build_filename(directory, name, NULL),
+                        *path = g_build_filename(where, "x.a.1.json", NULL), *text = NULL;
+        g_autoptr(GString) changed = NULL;
+        Cell *cell = cells->pdata[0];
+
+        if (g_test_subprocess()) {
+                (void) g_mkdir(where, 0700);
+                cell->outcome = example_outcome();
+                g_assert_cmpint(outcome_write(e, cell, where), ==, 0);
+                outcome_free(g_steal_pointer(&cell->outcome));
+                g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+                changed = g_string_new(text);
+                g_assert_cmpuint(g_string_replace(changed, broken[i].from, broken[i].to, 1), ==, 1);
+                g_assert_true(g_file_set_contents(path, changed->str, -1, NULL));
+                g_assert_cmpint(outcome_read(e, cell, where), ==, broken[i].status);
+                g_assert_cmpint(cell->state == CELL_DONE, ==, broken[i].status == 1);
+                (void) g_remove(path);
+                (void) g_rmdir(where);
+                return;
+        }
+        g_test_trap_subprocess(NULL, 0, 0);
+        g_test_trap_assert_passed();
+        g_test_trap_assert_stderr(broken[i].words);
+        g_test_trap_assert_stderr_unmatched("*CRITICAL*");
 }
 
 static Outcome *costly_outcome(size_t n_rounds, double full) {
@@ -478,6 +536,11 @@ int main(int argc, char **argv) {
         g_test_add_func("/experiment/bootstrap", test_bootstrap);
         g_test_add_func("/experiment/metrics", test_metrics);
         g_test_add_func("/experiment/outcome", test_outcome);
+        for (size_t i = 0; i < G_N_ELEMENTS(broken); i++) {
+                g_autofree char *name = g_strdup_printf("/experiment/broken/%zu", i);
+
+                g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_broken);
+        }
         g_test_add_func("/experiment/pictures", test_pictures);
         g_test_add_func("/experiment/plot", test_plot);
         status = g_test_run();
