@@ -397,7 +397,9 @@ static ExitStatus find_baseline(const Reader *reader) {
 static ExitStatus check_complete(const Reader *reader) {
         Experiment *e = reader->experiment;
         static const Metric fallback[] = { METRIC_EVALUATION_LAST5, METRIC_EVALUATION_AREA,
-                METRIC_RETURN_LAST5, METRIC_COST, METRIC_TIME };
+                METRIC_RETURN_LAST5, METRIC_COST, METRIC_TIME, METRIC_COST_TO_TARGET,
+                METRIC_TIME_TO_TARGET };
+        const guint n = G_N_ELEMENTS(fallback) - (isnan(e->target) ? 2 : 0);
 
         if (!e->job_text)
                 return wrong(reader, "Experiment", NULL, "Job=FILE.conf is missing: which job is varied");
@@ -406,7 +408,7 @@ static ExitStatus check_complete(const Reader *reader) {
         if (e->arms->len == 0)
                 return wrong(reader, "Experiment", NULL, "there is no [Arm NAME]: at least one is compared");
         if (e->metrics->len == 0)
-                g_array_append_vals(e->metrics, fallback, G_N_ELEMENTS(fallback));
+                g_array_append_vals(e->metrics, fallback, n);
         for (guint i = 0; i < e->metrics->len; i++) {
                 Metric metric = g_array_index(e->metrics, Metric, i);
 

@@ -278,17 +278,51 @@ static void add_metric(const Experiment *experiment, const GPtrArray *cells, Met
         const char *headings[] = { "n", "mean", "IQM", "95 % interval", baseline ? difference : NULL,
                 "95 % interval", NULL };
 
+        if (!is_measured(experiment, cells, metric))
+                return;
         g_string_append_printf(text, "\n## %s%s%s%s\n\n", metric_heading(metric),
                         is_money(metric) ? " (" : "", is_money(metric) ? cells_currency(cells) : "",
                         is_money(metric) ? ")" : "");
-        if (!is_measured(experiment, cells, metric)) {
-                g_string_append(text, "No cell has a value.\n");
-                return;
-        }
         add_head(experiment, text, headings);
         for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)
                 for (size_t arm = 0; arm < experiment->arms->len; arm++)
                         add_row(experiment, cells, arm, combination, metric, text);
+}
+
+/* What finished cells lack if they have no value, and what to do. */
+static const struct {
+        Metric first, last;
+        const char *reason;
+} absences[] = {
+        { METRIC_EVALUATION_LAST, METRIC_EVALUATION_AREA,
+                        "nothing was evaluated; set Evaluation.Episodes= in [Set]" },
+        { METRIC_RETURN_LAST, METRIC_RETURN_AREA,
+                        "no training episode ended; set a larger Job.StopSteps= in [Set]" },
+        { METRIC_COST_TO_TARGET, METRIC_TIME_TO_TARGET,
+                        "no cell reached the target; set a larger Job.StopSteps= in [Set], or a lower Target=" },
+};
+
+/* The metrics that have no table, once for each reason. */
+static void add_absent(const Experiment *experiment, const GPtrArray *cells, GString *text) {
+        bool any = false;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(absences); i++) {
+                g_autoptr(GString) names = g_string_new(NULL);
+
+                for (guint k = 0; k < experiment->metrics->len; k++) {
+                        Metric metric = g_array_index(experiment->metrics, Metric, k);
+
+                        if (metric >= absences[i].first && metric <= absences[i].last &&
+                                        !is_measured(experiment, cells, metric))
+                                g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "",
+                                                metric_to_string(metric));
+                }
+                if (names->len == 0)
+                        continue;
+                g_string_append_printf(text, "%s* %s: %s\n", any ? "" : "\n## Without values\n\n",
+                                names->str, absences[i].reason);
+                any = true;
+        }
 }
 
 static double total(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
@@ -388,8 +422,15 @@ int report_write(const Experiment *experiment, const GPtrArray *cells, const cha
                         "bootstrap with %u resamples of the seeds, drawn in pairs for differences (Agarwal et al., NeurIPS "
                         "2021).\n",
                         experiment->title, n_done, cells->len, experiment->seeds->len, RESAMPLES);
+        if (!isnan(experiment->target)) {
+                g_string_append(text, "The target is a return of ");
+                add_short(text, experiment->target);
+                g_string_append(text, ".\n");
+        }
         for (guint i = 0; i < experiment->metrics->len; i++)
                 add_metric(experiment, cells, g_array_index(experiment->metrics, Metric, i), text);
+        if (n_done > 0)
+                add_absent(experiment, cells, text);
         add_totals(experiment, cells, text);
         add_schedulers(experiment, cells, text);
         add_failures(cells, text);

@@ -469,6 +469,37 @@ static void test_pictures(void) {
         g_array_unref(curve_of("return-time.svg"));
 }
 
+static char *summary_of(const char *text) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(text, &e);
+        g_autofree char *path = g_build_filename(directory, "summary.md", NULL);
+        char *summary;
+
+        for (guint i = 0; i < cells->len; i++)
+                ((Cell *) cells->pdata[i])->outcome = example_outcome();
+        g_assert_cmpint(report_write(e, cells, directory), ==, 0);
+        g_assert_true(g_file_get_contents(path, &summary, NULL, NULL));
+        return summary;
+}
+
+/* A target is told of without being asked for; what nobody measured has no table, and is said with what to set. */
+static void test_summary(void) {
+        g_autofree char *plain = summary_of(HEAD "[Arm x]\n"),
+                        *reached = summary_of(HEAD "Target=15\n[Arm x]\n"),
+                        *missed = summary_of(HEAD "Target=50\n[Arm x]\n");
+
+        g_assert_null(strstr(plain, "arget"));
+        g_assert_nonnull(strstr(plain, "## Evaluation return, last 5 rounds"));
+        g_assert_null(strstr(plain, "## Training return"));
+        g_assert_nonnull(strstr(plain, "* return_last5: no training episode ended"));
+        g_assert_nonnull(strstr(reached, "a return of 15"));
+        g_assert_nonnull(strstr(reached, "## Cost of training to the target"));
+        g_assert_nonnull(strstr(reached, "## Emulated time to the target"));
+        g_assert_null(strstr(reached, "no cell reached"));
+        g_assert_null(strstr(missed, "## Cost of training to the target"));
+        g_assert_nonnull(strstr(missed, "* cost_to_target, time_to_target: no cell reached the target"));
+}
+
 static void test_plot(void) {
         static const double steps[][3] = { { 0, 10, 2 }, { 0, 80, 20 }, { 0.001, 0.002, 0.0002 },
                 { 0, 0, 1 }, { -7, 23, 10 } };
@@ -541,6 +572,7 @@ int main(int argc, char **argv) {
 
                 g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_broken);
         }
+        g_test_add_func("/experiment/summary", test_summary);
         g_test_add_func("/experiment/pictures", test_pictures);
         g_test_add_func("/experiment/plot", test_plot);
         status = g_test_run();
