@@ -55,13 +55,13 @@ typedef struct Cell {
         size_t arm, levels[FACTORS_MAX];
         uint64_t seed;
         char *name;
-        char *definition;      /* SHA-256 of what the result depends on, in actord-experiment(5) */
-        uint32_t n_cpus;       /* that its job can keep busy */
+        char *definition;       /* SHA-256 of what the result depends on, in actord-experiment(5) */
+        uint32_t n_cpus;        /* that its job can keep busy */
         uint32_t n_actors_max;  /* what it may be given in a round, */
         uint32_t n_actors_most; /* and what its policy may decide, which may be less */
-        uint64_t actor_rounds; /* estimated from StopSteps= */
-        char *scheduler;       /* of Policy=minions:, as it is named there; NULL: none */
-        struct Cell *after;    /* the cell whose decisions this one's policy repeats; NULL: none */
+        uint64_t actor_rounds;  /* estimated from StopSteps= */
+        char *scheduler;        /* of Policy=minions:, as it is named there; NULL: none */
+        struct Cell *after;     /* the cell whose decisions this one's policy repeats; NULL: none */
         CellState state;
         char *fault;      /* of CELL_FAILED */
         Outcome *outcome; /* of CELL_DONE */
