@@ -290,8 +290,9 @@ static ExitStatus complain_set(
                 const Experiment *experiment, const Cell *cell, const char *set, const char *reason) {
         g_autofree char *message = g_strdup_printf("--set %s: %s", set, reason),
                         *safe = harmless_text(message);
+        CellSource source = cell_source(experiment, cell);
 
-        complain_settings(experiment, cell, safe);
+        complain_settings(&source.source, safe);
         return STATUS_USAGE;
 }
 
