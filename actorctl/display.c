@@ -32,7 +32,7 @@ struct Display {
         double rate; /* steps per second; NaN: not known yet */
         uint64_t n_runs;
         gint64 begun_usec, stepped_usec; /* stepped: since when there are as many steps as now */
-        uint64_t stepped;
+        uint64_t begun, stepped;         /* steps then */
         bool ended, started;
 };
 
@@ -86,8 +86,10 @@ static void append_round(GString *text, const JobStatus *status) {
 
 /* Over the whole of it: how long a run takes differs from run to run, as its rounds have other actors. */
 static void measure_left(Display *display, const JobStatus *status, gint64 now) {
-        if (display->begun_usec == 0)
+        if (display->begun_usec == 0) {
                 display->begun_usec = now;
+                display->begun = display->stepped = status->n_env_steps;
+        }
         if (status->n_env_steps != display->stepped) {
                 display->stepped = status->n_env_steps;
                 display->stepped_usec = now;
@@ -111,9 +113,10 @@ static char *describe_training(const Display *display, const JobStatus *status) 
 
         g_string_append_printf(text, "%s runs", format_count(status->n_episodes, number));
         g_string_append_printf(text, " (of %s at least), ", format_count(display->n_runs, number));
-        if (display->stepped > 0 && display->stepped <= status->stop_steps && !job_has_ended(status)) {
+        if (display->stepped > display->begun && display->stepped <= status->stop_steps &&
+                        !job_has_ended(status)) {
                 double each = (double) (display->stepped_usec - display->begun_usec) /
-                              (double) display->stepped,
+                              (double) (display->stepped - display->begun),
                        left = each * (double) (status->stop_steps - display->stepped) -
                               (double) (now - display->stepped_usec);
 

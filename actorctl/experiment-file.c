@@ -8,6 +8,7 @@
 #include "actorctl/experiment.h"
 #include "actorctl/file.h"
 #include "actorctl/harmless.h"
+#include "include/environments.h"
 #include "lib/cleanup.h"
 
 #define SECTION_ARM    "Arm "
@@ -188,11 +189,9 @@ static ExitStatus take_metrics(const Reader *reader, const char *key, const char
 }
 
 static ExitStatus take_target(const Reader *reader, const char *key, const char *value) {
-        char *end;
-
-        reader->experiment->target = g_ascii_strtod(value, &end);
-        if (end == value || *end || !isfinite(reader->experiment->target))
-                return wrong(reader, "Experiment", key, "not a number");
+        if (settings_parse_real(value, -JOB_TARGET_MAX, JOB_TARGET_MAX, &reader->experiment->target) < 0)
+                return wrong(reader, "Experiment", key, "it must be a number from %g to %g", -JOB_TARGET_MAX,
+                                JOB_TARGET_MAX);
         return STATUS_OK;
 }
 
@@ -274,17 +273,20 @@ static ExitStatus read_level(const Reader *reader, const char *section, const ch
                                 NAME_MAX_BYTES);
         for (char **part = parts; *part; part++) {
                 static const char seed[] = "Job.Seed=";
-                const char *word = g_strstrip(*part), *equals = strchr(word, '=');
+                char *word = g_strstrip(*part), *equals = strchr(word, '=');
                 const char *point = strchr(word, '.');
+                g_autofree char *set = NULL;
 
                 if (!*word)
                         continue;
                 if (!equals || !point || point > equals)
                         return wrong(reader, section, name,
                                         "%s: write LEVEL=Section.Key=VALUE, with ; between several", word);
-                if (g_str_has_prefix(word, seed))
+                *equals = '\0';
+                set = g_strconcat(g_strchomp(word), "=", g_strchug(equals + 1), NULL);
+                if (g_str_has_prefix(set, seed))
                         return wrong(reader, section, name, SEEDS_ARE);
-                g_ptr_array_add(level->sets, g_strdup(word));
+                g_ptr_array_add(level->sets, TAKE_PTR(set));
         }
         return STATUS_OK;
 }

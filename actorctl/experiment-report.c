@@ -335,7 +335,8 @@ static double total(const Experiment *experiment, const GPtrArray *cells, size_t
 
 static void add_totals(const Experiment *experiment, const GPtrArray *cells, GString *text) {
         static const Metric shown[] = { METRIC_ACTOR_ROUNDS, METRIC_COST, METRIC_COST_PAPER, METRIC_TIME };
-        g_autofree char *cost = g_strdup_printf("cost, full (%s)", cells_currency(cells));
+        g_autofree char *cost =
+                        g_strdup_printf("cost, full without evaluations (%s)", cells_currency(cells));
         const char *headings[] = { "actor-rounds", cost, "cost, paper", "emulated s", NULL };
 
         g_string_append(text, "\n## Totals over all seeds\n\n");

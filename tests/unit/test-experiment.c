@@ -197,6 +197,7 @@ static const Wrong wrongs[] = {
         { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\nScaling.Policy=permuted:@p\n",
                         "*repeats, over others, its own decisions*" },
         { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=0.9; Job.Seed=3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Job.Seed = 3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
         { HEAD "[Arm x]\n[Arm y]\nScaling.Policy=minions:@x\n",
                         "*x.exp:6: ?Arm y? Scaling.Policy=minions:@x: only replay:*" },
         { HEAD "[Arm x]\n[Factor f]\na=Scaling.Policy=random:@x\n",
