@@ -134,6 +134,26 @@ static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
+/* Schema 4: what is kept of a job when the records of its rounds go, and sums that are kept for ever. */
+static const char *const schema_4[] = {
+        "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
+        "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
+        "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when records of rounds began to be removed; 0: all are here */",
+        "CREATE TABLE totals ( -- of ended jobs, each counted once\n"
+        "  uid INTEGER NOT NULL,\n"
+        "  month TEXT NOT NULL, -- of their end, YYYY-MM in UTC\n"
+        "  tag TEXT NOT NULL, -- [Job] Tag=; empty: none\n"
+        "  currency TEXT NOT NULL,\n"
+        "  sheet TEXT NOT NULL, -- the price sheet's name\n"
+        "  n_jobs INTEGER NOT NULL,\n"
+        "  full_nano INTEGER NOT NULL, -- billionths of the currency\n"
+        "  paper_nano INTEGER NOT NULL,\n"
+        "  n_env_steps INTEGER NOT NULL,\n"
+        "  cpu_nsec INTEGER NOT NULL, -- of actors, learners and control, waste included\n"
+        "  PRIMARY KEY (uid, month, tag, currency, sheet)\n"
+        ") STRICT, WITHOUT ROWID",
+};
+
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         int r = 0;
 
@@ -275,6 +295,8 @@ int ledger_schema_apply(Ledger *ledger) {
                 r = schema_steps(ledger, schema_2, sizeof(schema_2) / sizeof(schema_2[0]));
         if (r >= 0 && version < 3)
                 r = schema_steps(ledger, schema_3, sizeof(schema_3) / sizeof(schema_3[0]));
+        if (r >= 0 && version < 4)
+                r = schema_steps(ledger, schema_4, sizeof(schema_4) / sizeof(schema_4[0]));
         if (r >= 0 && n_objects > 0)
                 r = statistics_add_missing(ledger);
         if (r >= 0)

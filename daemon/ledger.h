@@ -9,7 +9,7 @@
 #include "daemon/scheduler.h"
 #include "include/record.h"
 
-#define LEDGER_SCHEMA 3
+#define LEDGER_SCHEMA 4
 
 typedef struct Ledger Ledger;
 

@@ -167,7 +167,11 @@ static void test_migration(void) {
                                       "ALTER TABLE jobs DROP COLUMN distribution; "
                                       "ALTER TABLE jobs DROP COLUMN distribution_reason; "
                                       "ALTER TABLE jobs DROP COLUMN distribution_life; "
-                                      "ALTER TABLE jobs DROP COLUMN learners; PRAGMA user_version = 1"));
+                                      "ALTER TABLE jobs DROP COLUMN learners; "
+                                      "ALTER TABLE jobs DROP COLUMN tag; "
+                                      "ALTER TABLE jobs DROP COLUMN summary; "
+                                      "ALTER TABLE jobs DROP COLUMN trimmed_usec; "
+                                      "DROP TABLE totals; PRAGMA user_version = 1"));
         ledger = ledger_close(ledger);
 
         assert_ok(ledger_open(path, &ledger));

@@ -32,12 +32,35 @@ static int64_t ask(Ledger *ledger, const char *sql) {
         return sqlite3_column_int64(statement, 0);
 }
 
+/* The file that an older program wrote, as tests/data has it. */
+static char *older_file(const char *directory, const char *name) {
+        g_autofree char *path = g_build_filename(directory, "ledger.sqlite", NULL), *sql = NULL,
+                        *source = g_build_filename(
+                                        g_getenv("ACTORD_SOURCE") ?: ".", "tests", "data", name, NULL);
+        sqlite3 *db = NULL;
+
+        g_assert_true(g_file_get_contents(source, &sql, NULL, NULL));
+        g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+        g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+        sqlite3_close(db);
+        return g_steal_pointer(&path);
+}
+
+static void remove_ledger(const char *path, const char *directory) {
+        (void) g_unlink(path);
+        for (const char *const *suffix = (const char *const[]){ "-wal", "-shm", "-lock", NULL }; *suffix;
+                        suffix++) {
+                g_autofree char *beside = g_strconcat(path, *suffix, NULL);
+
+                (void) g_unlink(beside);
+        }
+        (void) g_rmdir(directory);
+}
+
 /* A file that an older program wrote, without tables and columns that came later: it opens, says what it said, and takes what is measured now. */
 static void test_older_file(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
-                        *path = g_build_filename(directory, "ledger.sqlite", NULL), *sql = NULL,
-                        *source = g_build_filename(g_getenv("ACTORD_SOURCE") ?: ".", "tests", "data",
-                                        "ledger-1.sql", NULL);
+                        *path = older_file(directory, "ledger-1.sql");
         LedgerDecision decision = { .life = 2, .round = 2, .id = 2, .record = 1, .n_actors = 3 },
                        *decisions = NULL;
         Record record = { .life = 2, .seq = 1, .round = 3, .kind = RECORD_ROUND, .actor = UINT32_MAX };
@@ -46,9 +69,7 @@ static void test_older_file(void) {
         sqlite3 *db = NULL;
         size_t n;
 
-        g_assert_true(g_file_get_contents(source, &sql, NULL, NULL));
         g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-        g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
         g_assert_cmpint(sqlite3_exec(db, "SELECT noise_scale FROM statistics", NULL, NULL, NULL), ==,
                         SQLITE_ERROR);
         sqlite3_close(db);
@@ -82,18 +103,33 @@ static void test_older_file(void) {
                         ==, 1);
         ledger_close(ledger);
 
-        (void) g_unlink(path);
-        for (const char *const *suffix = (const char *const[]){ "-wal", "-shm", "-lock", NULL }; *suffix;
-                        suffix++) {
-                g_autofree char *beside = g_strconcat(path, *suffix, NULL);
+        remove_ledger(path, directory);
+}
 
-                (void) g_unlink(beside);
-        }
-        (void) g_rmdir(directory);
+/* Schema 3: what is in it stays, and nothing of it is summed or trimmed yet. */
+static void test_schema_3(void) {
+        g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
+                        *path = older_file(directory, "ledger-3.sql");
+        g_autoptr(GArray) records = NULL;
+        Ledger *ledger;
+
+        assert_ok(ledger_open(path, &ledger));
+        g_assert_cmpint(ask(ledger, "PRAGMA user_version"), ==, LEDGER_SCHEMA);
+        records = records_read(ledger, 1);
+        g_assert_cmpuint(records->len, ==, 4);
+        g_assert_cmpint(ask(ledger, "SELECT count(*) FROM rounds"), ==, 2);
+        g_assert_cmpint(ask(ledger, "SELECT count(*) FROM jobs WHERE state = 'ended' AND tag = '' "
+                                    "AND summary IS NULL AND trimmed_usec = 0"),
+                        ==, 1);
+        g_assert_cmpint(ask(ledger, "SELECT count(*) FROM totals"), ==, 0);
+        ledger_close(ledger);
+
+        remove_ledger(path, directory);
 }
 
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger/schema/older-file", test_older_file);
+        g_test_add_func("/ledger/schema/3", test_schema_3);
         return g_test_run();
 }
