@@ -28,8 +28,9 @@ int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(sdsdb)");
         for (size_t i = 0; r >= 0 && i < bill.n_lines; i++)
-                r = sd_bus_message_append(reply, "(sdsdb)", bill.lines[i].kind, bill.lines[i].quantity,
-                                bill.lines[i].unit, bill.lines[i].amount, (int) bill.lines[i].paper);
+                r = sd_bus_message_append(reply, "(sdsdb)", charge_to_string(bill.lines[i].charge),
+                                bill.lines[i].quantity, bill.lines[i].unit, bill.lines[i].amount,
+                                (int) bill.lines[i].paper);
         return reply_rows(reply, r);
 }
 

@@ -157,11 +157,16 @@ GETTER(get_cost_full) {
         return sd_bus_message_append(reply, "d", bill.full);
 }
 
-GETTER(get_cpu_actors) {
-        const Job *job = userdata;
-
-        return sd_bus_message_append(reply, "t", progress_actors_cpu_nsec(&job->progress));
-}
+#define CPU_GETTER(name, use)                                                                        \
+        GETTER(name) {                                                                               \
+                const Job *job = userdata;                                                           \
+                                                                                                     \
+                return sd_bus_message_append(reply, "t", usage_cpu_nsec(&job->progress.usage, use)); \
+        }
+CPU_GETTER(get_cpu_actors, CPU_USE_ACTORS)
+CPU_GETTER(get_cpu_learner, CPU_USE_LEARNER)
+CPU_GETTER(get_cpu_control, CPU_USE_CONTROL)
+CPU_GETTER(get_cpu_startup, CPU_USE_STARTUP)
 
 /* Of one life: what lives before it used is nowhere but in the records, so that then there is nothing to compare with. */
 GETTER(get_cpu_scope) {
@@ -414,9 +419,9 @@ const sd_bus_vtable job_vtable[] = {
         CHANGES("CostPaper", "d", get_cost_paper, 0),
         CHANGES("CostFull", "d", get_cost_full, 0),
         CHANGES("CPUActorsNSec", "t", get_cpu_actors, 0),
-        CHANGES("CPULearnerNSec", "t", NULL, AT(progress.usage.learner_cpu_nsec)),
-        CHANGES("CPUControlNSec", "t", NULL, AT(progress.usage.control_cpu_nsec)),
-        CHANGES("CPUStartupNSec", "t", NULL, AT(progress.usage.startup_cpu_nsec)),
+        CHANGES("CPULearnerNSec", "t", get_cpu_learner, 0),
+        CHANGES("CPUControlNSec", "t", get_cpu_control, 0),
+        CHANGES("CPUStartupNSec", "t", get_cpu_startup, 0),
         CHANGES("CPUScopeNSec", "t", get_cpu_scope, 0),
         CHANGES("InvocationsTotal", "t", NULL, AT(progress.usage.n_invocations)),
         CHANGES("InvocationsCold", "t", NULL, AT(progress.usage.n_cold)),

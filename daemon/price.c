@@ -56,21 +56,28 @@ static Stretch stretch_make(uint64_t nsec, uint64_t permille, uint64_t memory_by
         };
 }
 
-static void stretch_add(Stretch stretch, uint64_t *billed_nsec, uint64_t *mib_usec) {
-        add(billed_nsec, stretch.billed_nsec);
-        add(mib_usec, stretch.mib_usec);
+static void stretch_add(Usage *usage, Charge charge, Share share, Stretch stretch) {
+        Account *account = &usage->accounts[charge];
+
+        add(&account->billed_nsec[share], stretch.billed_nsec);
+        add(&account->mib_usec, stretch.mib_usec);
+}
+
+static void idle_add(Usage *usage, Charge charge, Stretch stretch) {
+        Account *account = &usage->accounts[charge];
+
+        add(&account->idle_nsec, stretch.billed_nsec);
+        add(&account->idle_mib_usec, stretch.mib_usec);
+}
+
+static void cpu_add(Usage *usage, Charge charge, const Record *record) {
+        add(&usage->accounts[charge].cpu_nsec, record->metered.cpu_nsec);
 }
 
 static uint64_t reserved_bytes(const JobSettings *settings, const Record *record, bool learner) {
         if (record->metered.memory_reserved_bytes > 0)
                 return record->metered.memory_reserved_bytes;
         return learner ? settings->learner_memory_max_bytes : settings->memory_max_bytes;
-}
-
-static void wasted_add(Usage *usage, Stretch stretch, uint64_t cpu_nsec, bool learner) {
-        add(&usage->wasted_cpu_nsec, cpu_nsec);
-        stretch_add(stretch, learner ? &usage->learner_wasted_billed_nsec : &usage->wasted_billed_nsec,
-                        &usage->wasted_mib_usec);
 }
 
 /* Of a job that trains: its container, if not its episode, is numbered beyond the actors. */
@@ -90,37 +97,36 @@ static void rollout_add(
                  execution_nsec;
 
         add(&usage->n_invocations, 1);
+        add(&usage->accounts[CHARGE_REQUESTS].n_requests, 1);
         add(record->cold ? &usage->n_cold : &usage->n_warm, 1);
         if (record->attempt > 0)
                 add(&usage->n_retried, 1);
         if (record->wasted) {
-                wasted_add(usage, stretch_make(whole_nsec, permille, bytes), record->metered.cpu_nsec,
-                                false);
+                stretch_add(usage, CHARGE_RETRIES, SHARE_ACTOR, stretch_make(whole_nsec, permille, bytes));
+                cpu_add(usage, CHARGE_RETRIES, record);
                 return;
         }
 
         if (start_nsec > record->metered.emulated_nsec)
                 start_nsec = record->metered.emulated_nsec;
         execution_nsec = round_up(record->metered.emulated_nsec - start_nsec, sheet->granularity_msec);
-        stretch_add(stretch_make(execution_nsec, permille, bytes), &usage->actor_billed_nsec,
-                        &usage->actor_mib_usec);
-        stretch_add(stretch_make(whole_nsec - execution_nsec, permille, bytes), &usage->startup_billed_nsec,
-                        &usage->startup_mib_usec);
-        add(&usage->actor_cpu_nsec, record->metered.cpu_nsec);
+        stretch_add(usage, CHARGE_ACTOR_EXECUTION, SHARE_ACTOR,
+                        stretch_make(execution_nsec, permille, bytes));
+        stretch_add(usage, CHARGE_INITIALISATION, SHARE_ACTOR,
+                        stretch_make(whole_nsec - execution_nsec, permille, bytes));
+        cpu_add(usage, CHARGE_ACTOR_EXECUTION, record);
 }
 
 static void update_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                         allocation_permille(sheet, settings, true), reserved_bytes(settings, record, true));
+        Charge charge = record->wasted ? CHARGE_RETRIES : CHARGE_LEARNER_EXECUTION;
 
         add(&usage->n_updates, 1);
-        if (record->wasted) {
-                wasted_add(usage, stretch, record->metered.cpu_nsec, true);
-                return;
-        }
-        stretch_add(stretch, &usage->learner_billed_nsec, &usage->learner_mib_usec);
-        add(&usage->learner_cpu_nsec, record->metered.cpu_nsec);
+        add(&usage->accounts[CHARGE_REQUESTS].n_requests, 1);
+        stretch_add(usage, charge, SHARE_LEARNER, stretch);
+        cpu_add(usage, charge, record);
 }
 
 /* Start-up included: what one pays for knowing how good a policy is stands in one place. */
@@ -129,14 +135,12 @@ static void evaluation_add(
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                         allocation_permille(sheet, settings, false),
                         reserved_bytes(settings, record, false));
+        Charge charge = record->wasted ? CHARGE_RETRIES : CHARGE_EVALUATION;
 
         add(&usage->n_evaluations, 1);
-        if (record->wasted) {
-                wasted_add(usage, stretch, record->metered.cpu_nsec, false);
-                return;
-        }
-        stretch_add(stretch, &usage->evaluation_billed_nsec, &usage->evaluation_mib_usec);
-        add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
+        add(&usage->accounts[CHARGE_EVALUATION].n_requests, 1);
+        stretch_add(usage, charge, SHARE_ACTOR, stretch);
+        cpu_add(usage, charge, record);
 }
 
 static void worker_add(
@@ -145,15 +149,10 @@ static void worker_add(
         Stretch stretch = stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
                         allocation_permille(sheet, settings, learner),
                         reserved_bytes(settings, record, learner));
+        Charge charge = is_evaluator(settings, record) ? CHARGE_EVALUATION : CHARGE_INITIALISATION;
 
-        if (is_evaluator(settings, record)) {
-                stretch_add(stretch, &usage->evaluation_billed_nsec, &usage->evaluation_mib_usec);
-                add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
-                return;
-        }
-        stretch_add(stretch, learner ? &usage->learner_startup_billed_nsec : &usage->startup_billed_nsec,
-                        &usage->startup_mib_usec);
-        add(&usage->startup_cpu_nsec, record->metered.cpu_nsec);
+        stretch_add(usage, charge, learner ? SHARE_LEARNER : SHARE_ACTOR, stretch);
+        cpu_add(usage, charge, record);
 }
 
 static void pool_add(
@@ -161,19 +160,15 @@ static void pool_add(
         Stretch stretch = stretch_make(record->metered.emulated_nsec,
                         allocation_permille(sheet, settings, false),
                         reserved_bytes(settings, record, false));
+        Charge charge = is_evaluator(settings, record) ? CHARGE_EVALUATION : CHARGE_PROVISIONED;
 
-        if (is_evaluator(settings, record)) {
-                stretch_add(stretch, &usage->evaluation_pool_nsec, &usage->evaluation_pool_mib_usec);
-                add(&usage->evaluation_cpu_nsec, record->metered.cpu_nsec);
-                return;
-        }
-        stretch_add(stretch, &usage->pool_nsec, &usage->pool_mib_usec);
-        add(&usage->pool_cpu_nsec, record->metered.cpu_nsec);
+        idle_add(usage, charge, stretch);
+        cpu_add(usage, charge, record);
 }
 
 static void round_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        add(&usage->control_cpu_nsec, record->metered.cpu_nsec);
+        cpu_add(usage, CHARGE_CONTROL, record);
         add(&usage->emulated_nsec, record->emulated_round_nsec);
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
@@ -181,7 +176,7 @@ static void round_add(
 /* What the life before spent on a round that it did not close is gone all the same. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
-        add(&usage->startup_cpu_nsec, record->metered.cpu_nsec);
+        cpu_add(usage, CHARGE_INITIALISATION, record);
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
@@ -223,7 +218,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_POOL: pool_add(usage, sheet, settings, record); break;
         case RECORD_ROUND: round_add(usage, sheet, settings, record); break;
         case RECORD_CHECKPOINT:
-        case RECORD_ENDED: add(&usage->control_cpu_nsec, record->metered.cpu_nsec); break;
+        case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
         case RECORD_EVALUATED: break; /* its episodes have records of their own */
         case RECORD_FAULT: break;     /* what it used stands in a wasted record of its own */
         case _RECORD_KIND_MAX:
@@ -231,92 +226,81 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         }
 }
 
-static void line_push(
-                Bill *bill, const char *kind, const char *unit, double quantity, double price, bool paper) {
+static const struct {
+        const char *word, *idle_vcpu_unit, *idle_gb_unit;
+        bool paper, evaluation;
+        CpuUse use;
+} charges[_CHARGE_MAX] = {
+#define TOTAL_PAPER        true
+#define TOTAL_FULL         false
+#define PURPOSE_EVALUATION true
+#define PURPOSE_TRAINING   false
+#define X(name, word, total, purpose, use, idle)                                                \
+        [CHARGE_##name] = { word, idle "vCPU-s", idle "GB-s", TOTAL_##total, PURPOSE_##purpose, \
+                CPU_USE_##use },
+        CHARGES(X)
+#undef X
+};
+
+const char *charge_to_string(uint32_t charge) {
+        return charge < _CHARGE_MAX ? charges[charge].word : NULL;
+}
+
+static void line_push(Bill *bill, Charge charge, const char *unit, double quantity, double price) {
         if (!(quantity > 0) || !(price > 0))
                 return;
         assert(bill->n_lines < BILL_LINES_MAX);
         bill->lines[bill->n_lines++] = (BillLine){
-                .kind = kind,
+                .charge = charge,
                 .unit = unit,
                 .quantity = quantity,
                 .amount = quantity * price,
-                .paper = paper,
+                .paper = charges[charge].paper,
         };
 }
 
-static void rate_lines(Bill *bill, const PriceSheet *s, const char *kind, uint64_t billed_nsec,
-                uint64_t mib_usec, bool paper) {
-        line_push(bill, kind, "vCPU-s", (double) billed_nsec / 1e9, s->vcpu_second, paper);
-        line_push(bill, kind, "GB-s", (double) mib_usec / GB_SECOND, s->gb_second, paper);
-}
+static uint64_t billed_nsec(const Account *account) {
+        uint64_t sum = 0;
 
-static uint64_t sum(uint64_t a, uint64_t b) {
-        add(&a, b);
-        return a;
+        for (size_t i = 0; i < _SHARE_MAX; i++)
+                add(&sum, account->billed_nsec[i]);
+        return sum;
 }
 
 static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
-        rate_lines(bill, s, "actor-execution", u->actor_billed_nsec, u->actor_mib_usec, true);
-        rate_lines(bill, s, "learner-execution", u->learner_billed_nsec, u->learner_mib_usec, true);
-        rate_lines(bill, s, "initialisation", sum(u->startup_billed_nsec, u->learner_startup_billed_nsec),
-                        u->startup_mib_usec, false);
-        line_push(bill, "provisioned", "vCPU-s", (double) u->pool_nsec / 1e9, s->provisioned_vcpu_second,
-                        false);
-        line_push(bill, "provisioned", "GB-s", (double) u->pool_mib_usec / GB_SECOND,
-                        s->provisioned_gb_second, false);
-        rate_lines(bill, s, "retries", sum(u->wasted_billed_nsec, u->learner_wasted_billed_nsec),
-                        u->wasted_mib_usec, false);
-        rate_lines(bill, s, "evaluation", u->evaluation_billed_nsec, u->evaluation_mib_usec, false);
-        line_push(bill, "evaluation", "idle vCPU-s", (double) u->evaluation_pool_nsec / 1e9,
-                        s->provisioned_vcpu_second, false);
-        line_push(bill, "evaluation", "idle GB-s", (double) u->evaluation_pool_mib_usec / GB_SECOND,
-                        s->provisioned_gb_second, false);
-}
+        for (Charge c = 0; c < _CHARGE_MAX; c++) {
+                const Account *a = &u->accounts[c];
 
-static void bill_requests(Bill *bill, const Usage *u, const PriceSheet *s) {
-        line_push(bill, "requests", "requests", (double) sum(u->n_invocations, u->n_updates), s->request,
-                        false);
-        line_push(bill, "evaluation", "requests", (double) u->n_evaluations, s->request, false);
+                line_push(bill, c, "vCPU-s", (double) billed_nsec(a) / 1e9, s->vcpu_second);
+                line_push(bill, c, "GB-s", (double) a->mib_usec / GB_SECOND, s->gb_second);
+                line_push(bill, c, charges[c].idle_vcpu_unit, (double) a->idle_nsec / 1e9,
+                                s->provisioned_vcpu_second);
+                line_push(bill, c, charges[c].idle_gb_unit, (double) a->idle_mib_usec / GB_SECOND,
+                                s->provisioned_gb_second);
+        }
+        for (Charge c = 0; c < _CHARGE_MAX; c++)
+                line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
 /* Electricity is paid by what computes, whoever it is: this is the one convention under which control costs money. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
-        const struct {
-                const char *kind;
-                uint64_t cpu_nsec;
-                bool paper;
-        } rows[] = {
-                { "actor-execution", u->actor_cpu_nsec, true },
-                { "learner-execution", u->learner_cpu_nsec, true },
-                { "initialisation", u->startup_cpu_nsec, false },
-                { "provisioned", u->pool_cpu_nsec, false },
-                { "retries", u->wasted_cpu_nsec, false },
-                { "evaluation", u->evaluation_cpu_nsec, false },
-                { "control", u->control_cpu_nsec, false },
-        };
-
-        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-                line_push(bill, rows[i].kind, "kWh",
-                                (double) rows[i].cpu_nsec / 1e9 * s->watts_per_core / JOULE_PER_KWH, s->kwh,
-                                rows[i].paper);
+        for (Charge c = 0; c < _CHARGE_MAX; c++)
+                line_push(bill, c, "kWh",
+                                (double) u->accounts[c].cpu_nsec / 1e9 * s->watts_per_core / JOULE_PER_KWH,
+                                s->kwh);
 }
 
 /* A function's second costs its share of its server's, as Stellaris counts. Nobody sells that share idle, so a pool costs nothing. */
 static void bill_by_shares(Bill *bill, const Usage *u, const PriceSheet *s) {
-        double actor = s->actors_hour / 3600 / s->actors_functions,
-               learner = s->learner_hour / 3600 / s->learner_functions;
+        const double prices[_SHARE_MAX] = {
+                [SHARE_ACTOR] = s->actors_hour / 3600 / s->actors_functions,
+                [SHARE_LEARNER] = s->learner_hour / 3600 / s->learner_functions,
+        };
 
-        line_push(bill, "actor-execution", "function-s", (double) u->actor_billed_nsec / 1e9, actor, true);
-        line_push(bill, "learner-execution", "function-s", (double) u->learner_billed_nsec / 1e9, learner,
-                        true);
-        line_push(bill, "initialisation", "function-s", (double) u->startup_billed_nsec / 1e9, actor, false);
-        line_push(bill, "initialisation", "function-s", (double) u->learner_startup_billed_nsec / 1e9,
-                        learner, false);
-        line_push(bill, "retries", "function-s", (double) u->wasted_billed_nsec / 1e9, actor, false);
-        line_push(bill, "retries", "function-s", (double) u->learner_wasted_billed_nsec / 1e9, learner,
-                        false);
-        line_push(bill, "evaluation", "function-s", (double) u->evaluation_billed_nsec / 1e9, actor, false);
+        for (Charge c = 0; c < _CHARGE_MAX; c++)
+                for (size_t i = 0; i < _SHARE_MAX; i++)
+                        line_push(bill, c, "function-s", (double) u->accounts[c].billed_nsec[i] / 1e9,
+                                        prices[i]);
 }
 
 static void bill_servers(Bill *bill, const Usage *u, const PriceSheet *s, const JobSettings *settings) {
@@ -326,12 +310,12 @@ static void bill_servers(Bill *bill, const Usage *u, const PriceSheet *s, const 
                                             : ceil(settings_actors_max(settings) / s->actors_functions);
         double learner = s->learner_hour + s->extra_hour, actors = s->actors_hour + s->extra_hour;
 
-        line_push(bill, "fleet", "learner-h", hours * s->learner_count, learner, true);
-        line_push(bill, "fleet", "actors-h", hours * n_actors_servers, actors, true);
+        line_push(bill, CHARGE_FLEET, "learner-h", hours * s->learner_count, learner);
+        line_push(bill, CHARGE_FLEET, "actors-h", hours * n_actors_servers, actors);
         if (u->emulated_nsec == 0)
                 return;
-        line_push(bill, "initialisation", "learner-h", start_hours * s->learner_count, learner, false);
-        line_push(bill, "initialisation", "actors-h", start_hours * n_actors_servers, actors, false);
+        line_push(bill, CHARGE_INITIALISATION, "learner-h", start_hours * s->learner_count, learner);
+        line_push(bill, CHARGE_INITIALISATION, "actors-h", start_hours * n_actors_servers, actors);
 }
 
 /* A batch system's allocation: every actor's place and the learner's, for the whole time. */
@@ -342,8 +326,8 @@ static void bill_allocation(Bill *bill, const Usage *u, const PriceSheet *s, con
         double gb = (n * (double) settings->memory_max_bytes + (double) settings->learner_memory_max_bytes) /
                     (double) (1u << 30);
 
-        line_push(bill, "fleet", "vCPU-s", sec * vcpus, s->vcpu_second, true);
-        line_push(bill, "fleet", "GB-s", sec * gb, s->gb_second, true);
+        line_push(bill, CHARGE_FLEET, "vCPU-s", sec * vcpus, s->vcpu_second);
+        line_push(bill, CHARGE_FLEET, "GB-s", sec * gb, s->gb_second);
 }
 
 void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret) {
@@ -365,20 +349,29 @@ void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
                 bill_allocation(ret, usage, sheet, settings);
         else if (servers)
                 bill_by_shares(ret, usage, sheet);
-        else {
+        else
                 bill_by_rates(ret, usage, sheet);
-                bill_requests(ret, usage, sheet);
-        }
 
         for (size_t i = 0; i < ret->n_lines; i++) {
                 ret->full += ret->lines[i].amount;
-                if (strcmp(ret->lines[i].kind, "evaluation") == 0)
+                if (charges[ret->lines[i].charge].evaluation)
                         ret->evaluation += ret->lines[i].amount;
                 else
                         ret->training += ret->lines[i].amount;
                 if (ret->lines[i].paper)
                         ret->paper += ret->lines[i].amount;
         }
+}
+
+uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use) {
+        uint64_t sum = 0;
+
+        assert(usage);
+
+        for (Charge c = 0; c < _CHARGE_MAX; c++)
+                if (charges[c].use == use)
+                        add(&sum, usage->accounts[c].cpu_nsec);
+        return sum;
 }
 
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {

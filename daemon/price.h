@@ -5,6 +5,7 @@
  * 64-bit integers; money is computed from the sums, once, at each report. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,20 +27,52 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
 /* Whether a sheet's servers, if it says how many there are, have places for as many actors as the job may have; else as above. */
 int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
 
-/* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. Allocation is in the sheet's
- * own terms: vCPUs, or functions where the sheet names a fleet. A wasted or started learner stands apart (learner_wasted_, learner_startup_):
- * its share may have another price. */
+/* clang-format off */
+/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill. total: PAPER counts in the paper total (execution only,
+ * as MinionsRL, Nitro and Stellaris count), FULL in the full one alone. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: what is
+ * written before the unit of what is kept and not used. A new kind is a row here and the place in price.c that books records under it. */
+#define CHARGES(X)                                                                    \
+        X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
+        X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \
+        X(INITIALISATION,    "initialisation",    FULL,  TRAINING,   STARTUP, "idle ") \
+        X(PROVISIONED,       "provisioned",       FULL,  TRAINING,   ACTORS,  "")      \
+        X(RETRIES,           "retries",           FULL,  TRAINING,   ACTORS,  "idle ") \
+        X(REQUESTS,          "requests",          FULL,  TRAINING,   CONTROL, "idle ") \
+        X(EVALUATION,        "evaluation",        FULL,  EVALUATION, ACTORS,  "idle ") \
+        X(CONTROL,           "control",           FULL,  TRAINING,   CONTROL, "idle ") \
+        X(FLEET,             "fleet",             PAPER, TRAINING,   CONTROL, "idle ") /* servers: whatever ran on them */
+/* clang-format on */
+
+typedef enum Charge {
+#define X(name, word, total, purpose, use, idle) CHARGE_##name,
+        CHARGES(X)
+#undef X
+                        _CHARGE_MAX,
+        _CHARGE_INVALID = -EINVAL,
+} Charge;
+
+typedef enum CpuUse { CPU_USE_ACTORS, CPU_USE_LEARNER, CPU_USE_CONTROL, CPU_USE_STARTUP } CpuUse;
+
+/* NULL: there is none of this number. */
+const char *charge_to_string(uint32_t charge);
+
+/* Whose share of a machine: an actor's and the learner's may have different prices. */
+typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
+
+/* What is booked under one kind of charge. billed_nsec: emulated duration times allocation, each invocation rounded up to the sheet's granularity;
+ * the allocation is in the sheet's own terms: vCPUs, or functions where the sheet names a fleet. mib_usec: the same times memory, in units of
+ * MiB x microseconds. idle: of containers that are kept and have nothing to do. */
+typedef struct Account {
+        uint64_t cpu_nsec;
+        uint64_t billed_nsec[_SHARE_MAX], mib_usec;
+        uint64_t idle_nsec, idle_mib_usec;
+        uint64_t n_requests;
+} Account;
+
+/* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. */
 typedef struct Usage {
         uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
-        uint64_t actor_cpu_nsec, learner_cpu_nsec, control_cpu_nsec, wasted_cpu_nsec, startup_cpu_nsec,
-                        evaluation_cpu_nsec, pool_cpu_nsec; /* pool: what parked containers burnt */
-        /* billed quantities: emulated duration times allocation, each invocation rounded up to the sheet's granularity */
-        uint64_t actor_billed_nsec, learner_billed_nsec, startup_billed_nsec, wasted_billed_nsec,
-                        evaluation_billed_nsec, pool_nsec, evaluation_pool_nsec, learner_wasted_billed_nsec,
-                        learner_startup_billed_nsec;
-        /* the same times memory, in units of MiB x microseconds */
-        uint64_t actor_mib_usec, learner_mib_usec, startup_mib_usec, wasted_mib_usec, evaluation_mib_usec,
-                        pool_mib_usec, evaluation_pool_mib_usec;
+        Account accounts[_CHARGE_MAX];
         uint64_t emulated_nsec;                           /* of all rounds */
         uint64_t wall_nsec;                               /* from the job's first record to its last */
         uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */
@@ -51,12 +84,12 @@ typedef struct Usage {
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
 typedef struct BillLine {
-        const char *kind; /* actor-execution, learner-execution, requests, initialisation, provisioned, retries, evaluation, control, fleet */
+        Charge charge;
         const char *unit; /* GB-s, vCPU-s, requests, h, kWh … */
         double quantity, amount;
-        bool paper; /* counts in the paper total: execution only, as MinionsRL, Nitro and Stellaris count */
+        bool paper; /* counts in the paper total */
 } BillLine;
-#define BILL_LINES_MAX 24u
+#define BILL_LINES_MAX (5u * _CHARGE_MAX)
 typedef struct Bill {
         BillLine lines[BILL_LINES_MAX];
         size_t n_lines;
@@ -64,6 +97,9 @@ typedef struct Bill {
         double evaluation, training; /* of full: the lines of evaluations, and all others */
 } Bill;
 void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret);
+
+/* CPU time of one use, over all charges: together they are the whole job. */
+uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
 
 /* Full total so far in billionths of the currency; what Budget= is compared with. */
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);

@@ -32,6 +32,7 @@ void progress_done(Progress *progress) {
 
 static Accrual accrued(const Progress *p, const PriceSheet *sheet, const JobSettings *settings) {
         const Usage *u = &p->usage;
+        const Account *startup = &u->accounts[CHARGE_INITIALISATION];
         Bill bill;
 
         bill_make(u, sheet, settings, &bill);
@@ -39,12 +40,13 @@ static Accrual accrued(const Progress *p, const PriceSheet *sheet, const JobSett
                 .wall_s = (double) u->wall_nsec / 1e9,
                 .emulated_s = (double) u->emulated_nsec / 1e9,
                 .learner_s = (double) p->learner_emulated_nsec / 1e9,
-                .startup_s = ((double) u->startup_billed_nsec + (double) u->learner_startup_billed_nsec) /
+                .startup_s = ((double) startup->billed_nsec[SHARE_ACTOR] +
+                                             (double) startup->billed_nsec[SHARE_LEARNER]) /
                              1e9,
-                .cpu_actors_s = (double) progress_actors_cpu_nsec(p) / 1e9,
-                .cpu_learner_s = (double) u->learner_cpu_nsec / 1e9,
-                .cpu_control_s = (double) u->control_cpu_nsec / 1e9,
-                .cpu_startup_s = (double) u->startup_cpu_nsec / 1e9,
+                .cpu_actors_s = (double) usage_cpu_nsec(u, CPU_USE_ACTORS) / 1e9,
+                .cpu_learner_s = (double) usage_cpu_nsec(u, CPU_USE_LEARNER) / 1e9,
+                .cpu_control_s = (double) usage_cpu_nsec(u, CPU_USE_CONTROL) / 1e9,
+                .cpu_startup_s = (double) usage_cpu_nsec(u, CPU_USE_STARTUP) / 1e9,
                 .cost_paper = bill.paper,
                 .cost_full = bill.full,
                 .cost_evaluation = bill.evaluation,
@@ -277,12 +279,6 @@ double progress_evaluation_deviation(const Progress *progress) {
         if (isfinite(progress->evaluation_sd))
                 return progress->evaluation_sd;
         return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
-}
-
-uint64_t progress_actors_cpu_nsec(const Progress *progress) {
-        const Usage *u = &progress->usage;
-
-        return u->actor_cpu_nsec + u->wasted_cpu_nsec + u->evaluation_cpu_nsec + u->pool_cpu_nsec;
 }
 
 /* The learner has no environment: where no actor is named, a fault of one is of whichever was asked. */

@@ -95,9 +95,6 @@ Accrual progress_at(const Progress *progress, uint64_t round);
 /* Sample standard deviation of the evaluation episodes; NaN below two. */
 double progress_evaluation_deviation(const Progress *progress);
 
-/* CPU time of actors, with what was wasted, evaluated and idle: with learner, control and start-up, the whole job. */
-uint64_t progress_actors_cpu_nsec(const Progress *progress);
-
 /* "the learner was killed by signal 9". */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
 

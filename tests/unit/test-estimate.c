@@ -94,10 +94,14 @@ static void same(const Usage *a, const Usage *b) {
         g_assert_cmpuint(a->emulated_nsec, ==, b->emulated_nsec);
         g_assert_cmpuint(a->n_updates, ==, b->n_updates);
         g_assert_cmpuint(a->n_invocations, ==, b->n_invocations);
-        g_assert_cmpuint(a->actor_billed_nsec, ==, b->actor_billed_nsec);
-        g_assert_cmpuint(a->learner_billed_nsec, ==, b->learner_billed_nsec);
-        g_assert_cmpuint(a->learner_mib_usec, ==, b->learner_mib_usec);
-        g_assert_cmpuint(a->learner_startup_billed_nsec, ==, b->learner_startup_billed_nsec);
+        g_assert_cmpuint(a->accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR], ==,
+                        b->accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR]);
+        g_assert_cmpuint(a->accounts[CHARGE_LEARNER_EXECUTION].billed_nsec[SHARE_LEARNER], ==,
+                        b->accounts[CHARGE_LEARNER_EXECUTION].billed_nsec[SHARE_LEARNER]);
+        g_assert_cmpuint(a->accounts[CHARGE_LEARNER_EXECUTION].mib_usec, ==,
+                        b->accounts[CHARGE_LEARNER_EXECUTION].mib_usec);
+        g_assert_cmpuint(a->accounts[CHARGE_INITIALISATION].billed_nsec[SHARE_LEARNER], ==,
+                        b->accounts[CHARGE_INITIALISATION].billed_nsec[SHARE_LEARNER]);
 }
 
 static void test_model(Fixture *f, const void *text) {
@@ -112,7 +116,10 @@ static void test_model(Fixture *f, const void *text) {
         same(&f->estimates.usage[ESTIMATE_MULTI_2], &usage);
         usage = real(f, 8, 3);
         same(&f->estimates.usage[ESTIMATE_MULTI_8], &usage);
-        g_assert_cmpuint(f->estimates.usage[ESTIMATE_MULTI_8].learner_billed_nsec, ==, 3 * 8 * 150 * MSEC);
+        g_assert_cmpuint(f->estimates.usage[ESTIMATE_MULTI_8]
+                                         .accounts[CHARGE_LEARNER_EXECUTION]
+                                         .billed_nsec[SHARE_LEARNER],
+                        ==, 3 * 8 * 150 * MSEC);
 }
 
 static void test_from_several(Fixture *f, const void *text) {
@@ -135,10 +142,13 @@ static void test_metered(Fixture *f, const void *text) {
         feed_start(f, 1, 1);
         feed_round(f, 1, 1, 1, 100 * MSEC, false);
         g_assert_cmpuint(two->emulated_nsec, ==, 592 * MSEC / 10);
-        g_assert_cmpuint(two->learner_billed_nsec, ==, 2 * 57 * MSEC);
-        g_assert_cmpuint(two->learner_cpu_nsec, ==, 2 * 562 * MSEC / 10);
-        g_assert_cmpuint(two->learner_startup_billed_nsec, ==, 2 * f->usage.learner_startup_billed_nsec);
-        g_assert_cmpuint(two->actor_billed_nsec, ==, f->usage.actor_billed_nsec);
+        g_assert_cmpuint(two->accounts[CHARGE_LEARNER_EXECUTION].billed_nsec[SHARE_LEARNER], ==,
+                        2 * 57 * MSEC);
+        g_assert_cmpuint(two->accounts[CHARGE_LEARNER_EXECUTION].cpu_nsec, ==, 2 * 562 * MSEC / 10);
+        g_assert_cmpuint(two->accounts[CHARGE_INITIALISATION].billed_nsec[SHARE_LEARNER], ==,
+                        2 * f->usage.accounts[CHARGE_INITIALISATION].billed_nsec[SHARE_LEARNER]);
+        g_assert_cmpuint(two->accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR], ==,
+                        f->usage.accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR]);
 }
 
 /* Each life has as many learners as the row, and a round that did not close is waste that nobody shares. */
@@ -151,9 +161,10 @@ static void test_lives(Fixture *f, const void *text) {
         feed_updates(f, 1, 3, 1, 40 * MSEC, true);
         feed_start(f, 2, 1);
         feed_round(f, 2, 2, 1, 100 * MSEC, false);
-        g_assert_cmpuint(two->learner_startup_billed_nsec, ==, 4 * 5 * MSEC);
-        g_assert_cmpuint(two->learner_billed_nsec, ==, 4 * 57 * MSEC);
-        g_assert_cmpuint(two->learner_wasted_billed_nsec, ==, (2 * 57 + 40) * MSEC);
+        g_assert_cmpuint(two->accounts[CHARGE_INITIALISATION].billed_nsec[SHARE_LEARNER], ==, 4 * 5 * MSEC);
+        g_assert_cmpuint(two->accounts[CHARGE_LEARNER_EXECUTION].billed_nsec[SHARE_LEARNER], ==,
+                        4 * 57 * MSEC);
+        g_assert_cmpuint(two->accounts[CHARGE_RETRIES].billed_nsec[SHARE_LEARNER], ==, (2 * 57 + 40) * MSEC);
         g_assert_cmpmem(&f->estimates.usage[ESTIMATE_COARSE_1], sizeof(Usage), &f->usage, sizeof(Usage));
 }
 
@@ -167,15 +178,17 @@ static void test_containers(Fixture *f, const void *text) {
 
         feed(f, &worker);
         feed(f, &pool);
-        g_assert_cmpuint(f->usage.pool_nsec, >, 0);
-        g_assert_cmpuint(f->estimates.usage[ESTIMATE_MULTI_4].pool_nsec, ==, f->usage.pool_nsec);
-        g_assert_cmpuint(fused->pool_nsec, ==, 0);
-        g_assert_cmpuint(fused->startup_cpu_nsec, ==, 0);
+        g_assert_cmpuint(f->usage.accounts[CHARGE_PROVISIONED].idle_nsec, >, 0);
+        g_assert_cmpuint(f->estimates.usage[ESTIMATE_MULTI_4].accounts[CHARGE_PROVISIONED].idle_nsec, ==,
+                        f->usage.accounts[CHARGE_PROVISIONED].idle_nsec);
+        g_assert_cmpuint(fused->accounts[CHARGE_PROVISIONED].idle_nsec, ==, 0);
+        g_assert_cmpuint(fused->accounts[CHARGE_INITIALISATION].cpu_nsec, ==, 0);
         worker.actor = pool.actor = 2; /* one that evaluates */
         feed(f, &worker);
         feed(f, &pool);
-        g_assert_cmpuint(fused->evaluation_pool_nsec, ==, f->usage.evaluation_pool_nsec);
-        g_assert_cmpuint(fused->evaluation_pool_nsec, >, 0);
+        g_assert_cmpuint(fused->accounts[CHARGE_EVALUATION].idle_nsec, ==,
+                        f->usage.accounts[CHARGE_EVALUATION].idle_nsec);
+        g_assert_cmpuint(fused->accounts[CHARGE_EVALUATION].idle_nsec, >, 0);
 }
 
 static void test_unknown(Fixture *f, const void *text) {

@@ -40,8 +40,8 @@ static void test_even(void) {
         /* Half an hour of training that cost 20, and as much for evaluations; on this host it took an hour and a half. */
         Usage usage = { .emulated_nsec = 1800ull * 1000000000,
                 .wall_nsec = 5400ull * 1000000000,
-                .actor_mib_usec = 20000ull * 1024 * 1000000,
-                .evaluation_mib_usec = 20000ull * 1024 * 1000000 };
+                .accounts[CHARGE_ACTOR_EXECUTION].mib_usec = 20000ull * 1024 * 1000000,
+                .accounts[CHARGE_EVALUATION].mib_usec = 20000ull * 1024 * 1000000 };
         g_autofree char *words = fleet_servers(servers, &s);
         Fleet fleet;
 

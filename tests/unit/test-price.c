@@ -54,7 +54,8 @@ static Record record_new(RecordKind kind, uint64_t emulated_nsec, uint64_t memor
 
 static const BillLine *line_find(const Bill *bill, const char *kind, const char *unit) {
         for (size_t i = 0; i < bill->n_lines; i++)
-                if (g_str_equal(bill->lines[i].kind, kind) && g_str_equal(bill->lines[i].unit, unit))
+                if (g_str_equal(charge_to_string(bill->lines[i].charge), kind) &&
+                                g_str_equal(bill->lines[i].unit, unit))
                         return &bill->lines[i];
         return NULL;
 }
@@ -359,7 +360,7 @@ static void test_saturation(void) {
                                 assert_bill_holds(&bill, before);
                         }
                 g_assert_cmpuint(usage.emulated_nsec, ==, UINT64_MAX);
-                g_assert_cmpuint(usage.actor_mib_usec, ==, UINT64_MAX);
+                g_assert_cmpuint(usage.accounts[CHARGE_ACTOR_EXECUTION].mib_usec, ==, UINT64_MAX);
                 g_assert_true(budget_spent(&usage, &settings));
         }
 }
@@ -414,6 +415,48 @@ static void test_reboot(void) {
         record.metered.end_nsec = 25 * SEC;
         usage_add(&usage, sheet, &settings, &record);
         g_assert_cmpuint(usage.wall_nsec, ==, 15 * SEC);
+}
+
+/* Everything that is said of a kind of charge follows from its row: lines under each convention, totals, whose CPU time it is, and the page
+ * that explains it. */
+static void test_charges(void) {
+        g_autofree char *path = g_strdup_printf("%s/docs/actorctl.1", g_getenv("ACTORD_SOURCE") ?: "."),
+                        *page = NULL;
+        static const char *const sheets[] = { "aws-lambda-x86", "azure-aci", "local", "ec2-nitro" };
+        JobSettings settings = settings_new(NULL, NULL);
+
+        g_assert_true(g_file_get_contents(path, &page, NULL, NULL));
+        for (uint32_t c = 0; c < _CHARGE_MAX; c++) {
+                const Account account = { SEC, { SEC, SEC }, SEC, SEC, SEC, 7 };
+                g_autofree char *explained = g_strdup_printf("\n.B %s\n", charge_to_string(c));
+                Usage usage = {};
+                uint64_t cpu_nsec = 0;
+
+                usage.accounts[c] = account;
+                if (!strstr(page, explained))
+                        g_error("docs/actorctl.1 does not explain the charge %s", charge_to_string(c));
+                for (CpuUse use = CPU_USE_ACTORS; use <= CPU_USE_STARTUP; use++)
+                        cpu_nsec += usage_cpu_nsec(&usage, use);
+                g_assert_cmpuint(cpu_nsec, ==, SEC);
+                for (size_t i = 0; i < G_N_ELEMENTS(sheets); i++) {
+                        g_autoptr(PriceSheet) sheet = sheet_load(sheets[i]);
+                        double paper = 0, full = 0;
+                        Bill bill;
+
+                        bill_make(&usage, sheet, &settings, &bill);
+                        g_assert_cmpuint(bill.n_lines, >, 0);
+                        for (size_t k = 0; k < bill.n_lines; k++) {
+                                g_assert_cmpuint(bill.lines[k].charge, ==, c);
+                                full += bill.lines[k].amount;
+                                paper += bill.lines[k].paper ? bill.lines[k].amount : 0;
+                        }
+                        g_assert_cmpfloat(bill.full, ==, full);
+                        g_assert_cmpfloat(bill.paper, ==, paper);
+                        g_assert_cmpfloat(bill.training + bill.evaluation, ==, full);
+                        g_assert_cmpfloat(bill.evaluation, ==, c == CHARGE_EVALUATION ? full : 0);
+                }
+        }
+        g_assert_null(charge_to_string(_CHARGE_MAX));
 }
 
 static const char good_sheet[] = "[Sheet]\nName=a\nDate=2024-01-31\nSource=b\nCurrency=USD\nDescription=c\n";
@@ -477,6 +520,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/price/saturation", test_saturation);
         g_test_add_func("/price/budget", test_budget);
         g_test_add_func("/price/reboot", test_reboot);
+        g_test_add_func("/price/charges", test_charges);
         g_test_add_func("/price/bad-sheets", test_bad_sheets);
         g_test_add_func("/price/missing-text", test_missing_text);
         return g_test_run();
