@@ -28,13 +28,13 @@
 
 void job_status_init(JobStatus *status) {
         *status = (JobStatus){};
-#define X(type, property, member) INIT_##type(&status->member);
+#define X(type, property, member, changes) INIT_##type(&status->member);
         JOB_PROPERTIES(X)
 #undef X
 }
 
 void job_status_done(JobStatus *status) {
-#define X(type, property, member) DONE_##type(&status->member);
+#define X(type, property, member, changes) DONE_##type(&status->member);
         JOB_PROPERTIES(X)
 #undef X
         *status = (JobStatus){};
@@ -83,7 +83,7 @@ static int read_as(sd_bus_message *m, property_as *ret) {
 static int read_property(JobStatus *status, const char *name, sd_bus_message *m) {
         int r = -ENXIO;
 
-#define X(type, property, member)                                  \
+#define X(type, property, member, changes)                         \
         if (strcmp(name, #property) == 0) {                        \
                 r = sd_bus_message_enter_container(m, 'v', #type); \
                 if (r >= 0)                                        \
@@ -206,7 +206,8 @@ JsonNode *job_status_to_json(const JobStatus *status) {
         JsonObject *object = json_object_new();
         JsonNode *node = json_node_init_object(json_node_alloc(), object);
 
-#define X(type, property, member) json_object_set_member(object, #property, json_##type(status->member));
+#define X(type, property, member, changes) \
+        json_object_set_member(object, #property, json_##type(status->member));
         JOB_PROPERTIES(X)
 #undef X
         json_object_unref(object);

@@ -5,32 +5,7 @@
 #include <json-glib/json-glib.h>
 
 #include "actorctl/bus.h"
-
-/* clang-format off */
-/* X(D-Bus type, property, member): all of org.actord1.Job. */
-#define JOB_PROPERTIES(X)                                                                            \
-        X(t, Id, id) X(u, UserId, uid) X(s, Description, description) X(s, Environment, environment) \
-        X(s, Algorithm, algorithm) X(s, Distribution, distribution)                                  \
-        X(s, DistributionReason, distribution_reason) X(t, Seed, seed) X(u, ActorsMax, n_actors_max) \
-        X(s, ScalingPolicy, scaling_policy) X(u, ActorsMin, n_actors_min)                            \
-        X(t, StopSteps, stop_steps) X(s, PriceSheet, price_sheet) X(s, Currency, currency)           \
-        X(t, SubmittedUSec, submitted_usec) X(s, State, state) X(s, Result, result)                  \
-        X(s, Fault, fault) X(t, StartedUSec, started_usec) X(t, EndedUSec, ended_usec)               \
-        X(t, Life, life) X(s, Unit, unit) X(s, ControlGroup, control_group)                          \
-        X(s, SandboxLevel, sandbox_level) X(as, LimitsNotEnforced, limits)                           \
-        X(s, PolicySHA256, policy_sha256) X(t, Round, round) X(t, EnvSteps, n_env_steps)             \
-        X(t, Episodes, n_episodes) X(u, Actors, n_actors) X(d, ReturnMean, return_mean)              \
-        X(d, ReturnRound, return_round) X(b, TargetReached, target_reached)                          \
-        X(t, TargetEnvSteps, target_env_steps) X(t, TargetWallNSec, target_wall_nsec)                \
-        X(t, WallNSec, wall_nsec) X(t, EmulatedNSec, emulated_nsec) X(d, CostPaper, cost_paper)      \
-        X(d, CostFull, cost_full) X(t, CPUActorsNSec, cpu_actors_nsec)                               \
-        X(t, CPULearnerNSec, cpu_learner_nsec) X(t, CPUControlNSec, cpu_control_nsec)                \
-        X(t, CPUStartupNSec, cpu_startup_nsec) X(t, CPUScopeNSec, cpu_scope_nsec)                    \
-        X(t, InvocationsTotal, n_invocations) X(t, InvocationsCold, n_cold)                          \
-        X(t, InvocationsWarm, n_warm) X(t, InvocationsRetried, n_retried)                            \
-        X(d, EvaluationMean, evaluation_mean) X(d, EvaluationDeviation, evaluation_deviation)        \
-        X(t, EvaluationEpisodes, n_evaluation_episodes)
-/* clang-format on */
+#include "include/job-properties.h"
 
 typedef uint64_t property_t;
 typedef uint32_t property_u;
@@ -40,7 +15,7 @@ typedef char *property_s;
 typedef char **property_as;
 
 typedef struct JobStatus {
-#define X(type, property, member) property_##type member;
+#define X(type, property, member, changes) property_##type member;
         JOB_PROPERTIES(X)
 #undef X
 } JobStatus;

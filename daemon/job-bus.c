@@ -1,193 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.actord1.Job. Properties are read from the job where they lie; what moves is announced at most ten times a second. */
+/* org.actord1.Job: its methods, and when changes of its properties are said. */
 #include "daemon/job.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "daemon/access.h"
 #include "daemon/files.h"
+#include "daemon/job-properties.h"
 #include "daemon/reply.h"
 #include "daemon/series.h"
 #include "include/bus.h"
-#include "include/sandbox.h"
 #include "lib/cleanup.h"
 #include "lib/settings-print.h"
 #include "lib/words.h"
 
 #define ROUNDS_MOST 10000u
-
-static int get_string(sd_bus_message *reply, const char *s) {
-        return sd_bus_message_append(reply, "s", s ? s : "");
-}
-
-#define GETTER(name)                                                                                \
-        static int name(sd_bus *bus, const char *path, const char *interface, const char *property, \
-                        sd_bus_message *reply, void *userdata, sd_bus_error *error)
-
-GETTER(get_environment) {
-        const Job *job = userdata;
-
-        return get_string(reply, job->settings.environment);
-}
-
-GETTER(get_description) {
-        const Job *job = userdata;
-
-        return get_string(reply, job->settings.description);
-}
-
-GETTER(get_algorithm) {
-        const Job *job = userdata;
-
-        return get_string(reply, choice_algorithm_to_string(job->settings.algorithm));
-}
-
-GETTER(get_distribution) {
-        const Job *job = userdata;
-
-        return get_string(reply, choice_distribution_to_string(job_distribution(job, NULL, NULL)));
-}
-
-GETTER(get_distribution_reason) {
-        const Job *job = userdata;
-        const char *why;
-
-        (void) job_distribution(job, NULL, &why);
-        return get_string(reply, why ? why : "");
-}
-
-/* Of a fixed number, that is it. */
-GETTER(get_actors_min) {
-        const Job *job = userdata;
-        bool fixed = job->settings.scheduler.kind == SCHEDULER_FIXED;
-
-        return sd_bus_message_append(
-                        reply, "u", fixed ? job->settings.n_actors : job->settings.n_actors_min);
-}
-
-GETTER(get_scaling_policy) {
-        const Job *job = userdata;
-        char text[SETTING_TEXT_MAX];
-
-        (void) setting_print(&job->settings, SETTING_Scaling_Policy, text);
-        return get_string(reply, text);
-}
-
-GETTER(get_actors_max) {
-        const Job *job = userdata;
-
-        return sd_bus_message_append(reply, "u", settings_actors_max(&job->settings));
-}
-
-GETTER(get_price_sheet) {
-        const Job *job = userdata;
-
-        return get_string(reply, job->settings.price_sheet);
-}
-
-GETTER(get_currency) {
-        const Job *job = userdata;
-
-        return get_string(reply, price_sheet_currency(job->sheet));
-}
-
-GETTER(get_state) {
-        const Job *job = userdata;
-
-        return get_string(reply, job_state_to_string(job->state));
-}
-
-GETTER(get_unit) {
-        const Job *job = userdata;
-
-        return get_string(reply, job->answer.unit);
-}
-
-GETTER(get_control_group) {
-        const Job *job = userdata;
-
-        return get_string(reply, job->answer.control_group);
-}
-
-GETTER(get_sandbox_level) {
-        const Job *job = userdata;
-
-        return get_string(reply, job->progress.started || job->progress.round > 0
-                                                 ? sandbox_level_to_string(job->progress.level)
-                                                 : "");
-}
-
-GETTER(get_limits) {
-        g_auto(GStrv) words = job_limits_missing(userdata);
-
-        return sd_bus_message_append_strv(reply, words);
-}
-
-GETTER(get_policy_sha256) {
-        const Job *job = userdata;
-        char text[65] = "";
-
-        for (size_t i = 0; job->row.has_policy && i < sizeof(job->row.policy_sha256); i++)
-                (void) snprintf(text + 2 * i, 3, "%02x", job->row.policy_sha256[i]);
-        return get_string(reply, text);
-}
-
-GETTER(get_target_reached) {
-        const Job *job = userdata;
-
-        return sd_bus_message_append(reply, "b", (int) job->progress.target_reached);
-}
-
-GETTER(get_cost_paper) {
-        const Job *job = userdata;
-        Bill bill;
-
-        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
-        return sd_bus_message_append(reply, "d", bill.paper);
-}
-
-GETTER(get_cost_full) {
-        const Job *job = userdata;
-        Bill bill;
-
-        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
-        return sd_bus_message_append(reply, "d", bill.full);
-}
-
-#define CPU_GETTER(name, use)                                                                        \
-        GETTER(name) {                                                                               \
-                const Job *job = userdata;                                                           \
-                                                                                                     \
-                return sd_bus_message_append(reply, "t", usage_cpu_nsec(&job->progress.usage, use)); \
-        }
-CPU_GETTER(get_cpu_actors, CPU_USE_ACTORS)
-CPU_GETTER(get_cpu_learner, CPU_USE_LEARNER)
-CPU_GETTER(get_cpu_control, CPU_USE_CONTROL)
-CPU_GETTER(get_cpu_startup, CPU_USE_STARTUP)
-
-/* Of one life: what lives before it used is nowhere but in the records, so that then there is nothing to compare with. */
-GETTER(get_cpu_scope) {
-        const Job *job = userdata;
-
-        return sd_bus_message_append(
-                        reply, "t", job->row.life > 1 ? (uint64_t) 0 : job->progress.scope_cpu_nsec);
-}
-
-GETTER(get_evaluation_mean) {
-        const Job *job = userdata;
-
-        return sd_bus_message_append(
-                        reply, "d", job->progress.n_evaluations > 0 ? job->progress.evaluation_mean : NAN);
-}
-
-GETTER(get_evaluation_deviation) {
-        const Job *job = userdata;
-
-        return sd_bus_message_append(reply, "d", progress_evaluation_deviation(&job->progress));
-}
 
 static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
@@ -370,67 +199,20 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         return sd_bus_reply_method_return(m, "h", fd);
 }
 
-#define CONST_(name, type, getter, member) \
-        SD_BUS_PROPERTY(name, type, getter, member, SD_BUS_VTABLE_PROPERTY_CONST)
-#define CHANGES(name, type, getter, member) \
-        SD_BUS_PROPERTY(name, type, getter, member, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE)
-#define AT(member) offsetof(Job, member)
-#define ANYBODY    SD_BUS_VTABLE_UNPRIVILEGED /* each method asks who it is itself */
+/* SD_BUS_VTABLE_ flags of a property by when it changes. */
+#define PROPERTY_NEVER SD_BUS_VTABLE_PROPERTY_CONST
+#define PROPERTY_STATE SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define PROPERTY_ROUND SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define ANYBODY        SD_BUS_VTABLE_UNPRIVILEGED /* each method asks who it is itself */
 
 const sd_bus_vtable job_vtable[] = {
         SD_BUS_VTABLE_START(0),
-        CONST_("Id", "t", NULL, AT(row.id)),
-        CONST_("UserId", "u", NULL, AT(row.uid)),
-        CONST_("Description", "s", get_description, 0),
-        CONST_("Environment", "s", get_environment, 0),
-        CONST_("Algorithm", "s", get_algorithm, 0),
-        CHANGES("Distribution", "s", get_distribution, 0),
-        CHANGES("DistributionReason", "s", get_distribution_reason, 0),
-        CONST_("Seed", "t", NULL, AT(settings.seed)),
-        CONST_("ScalingPolicy", "s", get_scaling_policy, 0),
-        CONST_("ActorsMin", "u", get_actors_min, 0),
-        CONST_("ActorsMax", "u", get_actors_max, 0),
-        CONST_("StopSteps", "t", NULL, AT(settings.stop_steps)),
-        CONST_("PriceSheet", "s", get_price_sheet, 0),
-        CONST_("Currency", "s", get_currency, 0),
-        CONST_("SubmittedUSec", "t", NULL, AT(row.submitted_usec)),
-        CHANGES("State", "s", get_state, 0),
-        CHANGES("Result", "s", NULL, AT(row.result)),
-        CHANGES("Fault", "s", NULL, AT(row.fault)),
-        CHANGES("StartedUSec", "t", NULL, AT(row.started_usec)),
-        CHANGES("EndedUSec", "t", NULL, AT(row.ended_usec)),
-        CHANGES("Life", "t", NULL, AT(row.life)),
-        CHANGES("Unit", "s", get_unit, 0),
-        CHANGES("ControlGroup", "s", get_control_group, 0),
-        CHANGES("SandboxLevel", "s", get_sandbox_level, 0),
-        CHANGES("LimitsNotEnforced", "as", get_limits, 0),
-        CHANGES("PolicySHA256", "s", get_policy_sha256, 0),
-        CHANGES("Round", "t", NULL, AT(progress.round)),
-        CHANGES("EnvSteps", "t", NULL, AT(progress.statistics.n_env_steps)),
-        CHANGES("Episodes", "t", NULL, AT(progress.statistics.n_episodes)),
-        CHANGES("Actors", "u", NULL, AT(progress.n_actors)),
-        CHANGES("ReturnMean", "d", NULL, AT(progress.statistics.return_mean)),
-        CHANGES("ReturnRound", "d", NULL, AT(progress.statistics.return_round)),
-        CHANGES("TargetReached", "b", get_target_reached, 0),
-        CHANGES("TargetEnvSteps", "t", NULL, AT(progress.target_steps)),
-        CHANGES("TargetWallNSec", "t", NULL, AT(progress.target_wall_nsec)),
-        CHANGES("WallNSec", "t", NULL, AT(progress.usage.wall_nsec)),
-        CHANGES("EmulatedNSec", "t", NULL, AT(progress.usage.emulated_nsec)),
-        CHANGES("CostPaper", "d", get_cost_paper, 0),
-        CHANGES("CostFull", "d", get_cost_full, 0),
-        CHANGES("CPUActorsNSec", "t", get_cpu_actors, 0),
-        CHANGES("CPULearnerNSec", "t", get_cpu_learner, 0),
-        CHANGES("CPUControlNSec", "t", get_cpu_control, 0),
-        CHANGES("CPUStartupNSec", "t", get_cpu_startup, 0),
-        CHANGES("CPUScopeNSec", "t", get_cpu_scope, 0),
-        CHANGES("InvocationsTotal", "t", NULL, AT(progress.usage.n_invocations)),
-        CHANGES("InvocationsCold", "t", NULL, AT(progress.usage.n_cold)),
-        CHANGES("InvocationsWarm", "t", NULL, AT(progress.usage.n_warm)),
-        CHANGES("InvocationsRetried", "t", NULL, AT(progress.usage.n_retried)),
-        CHANGES("EvaluationMean", "d", get_evaluation_mean, 0),
-        CHANGES("EvaluationDeviation", "d", get_evaluation_deviation, 0),
-        CHANGES("EvaluationEpisodes", "t", NULL, AT(progress.n_evaluations)),
-        SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_stop, ANYBODY),
+#define X(type, name, member, changes) \
+        SD_BUS_PROPERTY(#name, #type, job_property_get_##name, 0, PROPERTY_##changes),
+        JOB_PROPERTIES(X)
+#undef X
+                        SD_BUS_METHOD_WITH_ARGS(
+                                        "Stop", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_stop, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetSettings", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssb)", settings),
                         method_get_settings, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS(
@@ -463,59 +245,13 @@ const sd_bus_vtable job_vtable[] = {
         SD_BUS_VTABLE_END,
 };
 
-/* State changes go out at once and all of them; what moves with each round waits for the timer. */
-static const char *const state_properties[] = {
-        "State",
-        "Result",
-        "Fault",
-        "StartedUSec",
-        "EndedUSec",
-        "Life",
-        "Distribution",
-        "DistributionReason",
-        "Unit",
-        "ControlGroup",
-        "SandboxLevel",
-        "LimitsNotEnforced",
-        "PolicySHA256",
-        NULL,
-};
-static const char *const moving_properties[] = {
-        "Round",
-        "EnvSteps",
-        "Episodes",
-        "Actors",
-        "ReturnMean",
-        "ReturnRound",
-        "TargetReached",
-        "TargetEnvSteps",
-        "TargetWallNSec",
-        "WallNSec",
-        "EmulatedNSec",
-        "CostPaper",
-        "CostFull",
-        "CPUActorsNSec",
-        "CPULearnerNSec",
-        "CPUControlNSec",
-        "CPUStartupNSec",
-        "CPUScopeNSec",
-        "InvocationsTotal",
-        "InvocationsCold",
-        "InvocationsWarm",
-        "InvocationsRetried",
-        "EvaluationMean",
-        "EvaluationDeviation",
-        "EvaluationEpisodes",
-        NULL,
-};
-
 static void emit_changes(Job *job) {
         if (job->changes & JOB_CHANGE_STATE)
-                (void) sd_bus_emit_properties_changed_strv(
-                                job->manager->bus, job->path, BUS_INTERFACE_JOB, (char **) state_properties);
-        if (job->changes & JOB_CHANGE_MOVING)
                 (void) sd_bus_emit_properties_changed_strv(job->manager->bus, job->path, BUS_INTERFACE_JOB,
-                                (char **) moving_properties);
+                                (char **) job_state_properties);
+        if (job->changes & JOB_CHANGE_ROUND)
+                (void) sd_bus_emit_properties_changed_strv(job->manager->bus, job->path, BUS_INTERFACE_JOB,
+                                (char **) job_round_properties);
         job->changes = 0;
 }
 

@@ -183,7 +183,7 @@ int job_read(Job *job) {
                         return 0;
                 job->has_held = false;
                 take(job, &job->held);
-                job_changed(job, JOB_CHANGE_MOVING);
+                job_changed(job, JOB_CHANGE_ROUND);
         }
 
         if (ledger_n_pending(job->manager->ledger) >= PENDING_MAX)

@@ -29,7 +29,7 @@ typedef enum JobState {
         _JOB_STATE_INVALID = -EINVAL,
 } JobState;
 
-typedef enum JobChange { JOB_CHANGE_STATE = 1, JOB_CHANGE_MOVING = 2 } JobChange;
+typedef enum JobChange { JOB_CHANGE_STATE = 1, JOB_CHANGE_ROUND = 2 } JobChange;
 
 typedef struct DecisionsCheck DecisionsCheck;
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What each property of a job is: a function from the job to the value, of the type that the property's row names. A row without one does not compile. */
+#include "daemon/job-properties.h"
+
+#include <math.h>
+#include <stdio.h>
+#include "daemon/job.h"
+#include "include/sandbox.h"
+#include "lib/settings-print.h"
+#include "lib/words.h"
+
+/* Room for what lies nowhere as a text, for as long as it takes to append it. */
+typedef struct Scratch {
+        char text[SETTING_TEXT_MAX];
+        char **words;
+} Scratch;
+
+typedef uint64_t Value_t;
+typedef uint32_t Value_u;
+typedef bool Value_b;
+typedef double Value_d;
+typedef const char *Value_s;
+typedef char **Value_as;
+
+#define X(type, name, member, changes) typedef Value_##type Value_of_##name;
+JOB_PROPERTIES(X)
+#undef X
+
+#define VALUE(name) static Value_of_##name value_of_##name(const Job *job, Scratch *scratch)
+#define VALUE_IS(name, expression)   \
+        VALUE(name) {                \
+                return (expression); \
+        }
+
+/* clang-format off */
+VALUE_IS(Id, job->row.id)
+VALUE_IS(UserId, job->row.uid)
+VALUE_IS(Description, job->settings.description)
+VALUE_IS(Environment, job->settings.environment)
+VALUE_IS(Algorithm, choice_algorithm_to_string(job->settings.algorithm))
+VALUE_IS(Distribution, choice_distribution_to_string(job_distribution(job, NULL, NULL)))
+VALUE_IS(Seed, job->settings.seed)
+VALUE_IS(ActorsMax, settings_actors_max(&job->settings))
+VALUE_IS(StopSteps, job->settings.stop_steps)
+VALUE_IS(PriceSheet, job->settings.price_sheet)
+VALUE_IS(Currency, price_sheet_currency(job->sheet))
+VALUE_IS(SubmittedUSec, job->row.submitted_usec)
+VALUE_IS(State, job_state_to_string(job->state))
+VALUE_IS(Result, job->row.result)
+VALUE_IS(Fault, job->row.fault)
+VALUE_IS(StartedUSec, job->row.started_usec)
+VALUE_IS(EndedUSec, job->row.ended_usec)
+VALUE_IS(Life, job->row.life)
+VALUE_IS(Unit, job->answer.unit)
+VALUE_IS(ControlGroup, job->answer.control_group)
+VALUE_IS(Round, job->progress.round)
+VALUE_IS(EnvSteps, job->progress.statistics.n_env_steps)
+VALUE_IS(Episodes, job->progress.statistics.n_episodes)
+VALUE_IS(Actors, job->progress.n_actors)
+VALUE_IS(ReturnMean, job->progress.statistics.return_mean)
+VALUE_IS(ReturnRound, job->progress.statistics.return_round)
+VALUE_IS(TargetReached, job->progress.target_reached)
+VALUE_IS(TargetEnvSteps, job->progress.target_steps)
+VALUE_IS(TargetWallNSec, job->progress.target_wall_nsec)
+VALUE_IS(WallNSec, job->progress.usage.wall_nsec)
+VALUE_IS(EmulatedNSec, job->progress.usage.emulated_nsec)
+VALUE_IS(CPUActorsNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_ACTORS))
+VALUE_IS(CPULearnerNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_LEARNER))
+VALUE_IS(CPUControlNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_CONTROL))
+VALUE_IS(CPUStartupNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_STARTUP))
+VALUE_IS(InvocationsTotal, job->progress.usage.n_invocations)
+VALUE_IS(InvocationsCold, job->progress.usage.n_cold)
+VALUE_IS(InvocationsWarm, job->progress.usage.n_warm)
+VALUE_IS(InvocationsRetried, job->progress.usage.n_retried)
+VALUE_IS(EvaluationDeviation, progress_evaluation_deviation(&job->progress))
+VALUE_IS(EvaluationEpisodes, job->progress.n_evaluations)
+/* clang-format on */
+
+VALUE(DistributionReason) {
+        const char *why;
+
+        (void) job_distribution(job, NULL, &why);
+        return why;
+}
+
+VALUE(ScalingPolicy) {
+        (void) setting_print(&job->settings, SETTING_Scaling_Policy, scratch->text);
+        return scratch->text;
+}
+
+/* Of a fixed number, that is it. */
+VALUE(ActorsMin) {
+        return job->settings.scheduler.kind == SCHEDULER_FIXED ? job->settings.n_actors
+                                                               : job->settings.n_actors_min;
+}
+
+VALUE(SandboxLevel) {
+        if (!job->progress.started && job->progress.round == 0)
+                return "";
+        return sandbox_level_to_string(job->progress.level);
+}
+
+VALUE(LimitsNotEnforced) {
+        return scratch->words = job_limits_missing(job);
+}
+
+VALUE(PolicySHA256) {
+        static_assert(sizeof(scratch->text) > 2 * sizeof(job->row.policy_sha256), "a digest is a text");
+
+        scratch->text[0] = '\0';
+        for (size_t i = 0; job->row.has_policy && i < sizeof(job->row.policy_sha256); i++)
+                (void) snprintf(scratch->text + 2 * i, 3, "%02x", job->row.policy_sha256[i]);
+        return scratch->text;
+}
+
+VALUE(CostPaper) {
+        Bill bill;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        return bill.paper;
+}
+
+VALUE(CostFull) {
+        Bill bill;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        return bill.full;
+}
+
+/* Of one life: what lives before it used is nowhere but in the records, so that then there is nothing to compare with. */
+VALUE(CPUScopeNSec) {
+        return job->row.life > 1 ? 0 : job->progress.scope_cpu_nsec;
+}
+
+VALUE(EvaluationMean) {
+        return job->progress.n_evaluations > 0 ? job->progress.evaluation_mean : NAN;
+}
+
+static int append_t(sd_bus_message *reply, Value_t value) {
+        return sd_bus_message_append(reply, "t", value);
+}
+
+static int append_u(sd_bus_message *reply, Value_u value) {
+        return sd_bus_message_append(reply, "u", value);
+}
+
+static int append_b(sd_bus_message *reply, Value_b value) {
+        return sd_bus_message_append(reply, "b", (int) value);
+}
+
+static int append_d(sd_bus_message *reply, Value_d value) {
+        return sd_bus_message_append(reply, "d", value);
+}
+
+static int append_s(sd_bus_message *reply, Value_s value) {
+        return sd_bus_message_append(reply, "s", value ? value : "");
+}
+
+static int append_as(sd_bus_message *reply, Value_as value) {
+        return sd_bus_message_append_strv(reply, value);
+}
+
+#define X(type, name, member, changes)                                                                      \
+        int job_property_get_##name(sd_bus *bus, const char *path, const char *interface,                   \
+                        const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error) { \
+                Scratch scratch = {};                                                                       \
+                int r = append_##type(reply, value_of_##name(userdata, &scratch));                          \
+                                                                                                            \
+                g_strfreev(scratch.words);                                                                  \
+                return r;                                                                                   \
+        }
+JOB_PROPERTIES(X)
+#undef X
+
+/* A list takes the rows that change then. */
+#define TAKE_(name)          #name,
+#define STATE_OF_STATE(name) TAKE_(name)
+#define STATE_OF_ROUND(name)
+#define STATE_OF_NEVER(name)
+#define ROUND_OF_STATE(name)
+#define ROUND_OF_ROUND(name) TAKE_(name)
+#define ROUND_OF_NEVER(name)
+
+const char *const job_state_properties[] = {
+#define X(type, name, member, changes) STATE_OF_##changes(name)
+        JOB_PROPERTIES(X)
+#undef X
+                        NULL,
+};
+
+const char *const job_round_properties[] = {
+#define X(type, name, member, changes) ROUND_OF_##changes(name)
+        JOB_PROPERTIES(X)
+#undef X
+                        NULL,
+};
