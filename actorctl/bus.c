@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "actorctl/private.h"
+#include "actorctl/reach.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -52,24 +53,42 @@ static int try_bus(int (*open_bus)(sd_bus **), bool must, Connection **ret) {
         return 0;
 }
 
-int connection_open(const Options *options, Connection **ret) {
+static int open_named(bool system, Connection **ret) {
         int r;
 
-        if (options->system || options->user) {
-                r = try_bus(options->system ? sd_bus_open_system : sd_bus_open_user, true, ret);
-                if (r == -ENOMEDIUM)
-                        complain("there is no user's bus here: DBUS_SESSION_BUS_ADDRESS= and XDG_RUNTIME_DIR= are "
-                                 "not set, as they are after a login");
-                else if (r < 0)
-                        complain("the %s bus cannot be reached: %s", options->system ? "system" : "user's",
-                                        g_strerror(-r));
-                return r;
-        }
-        if (try_bus(sd_bus_open_system, false, ret) >= 0 || try_bus(sd_bus_open_user, false, ret) >= 0)
+        r = try_bus(system ? sd_bus_open_system : sd_bus_open_user, true, ret);
+        if (r == -ENOMEDIUM)
+                complain("there is no user's bus here: DBUS_SESSION_BUS_ADDRESS= and XDG_RUNTIME_DIR= are not set, as "
+                         "they are after a login");
+        else if (r < 0)
+                complain("the %s bus cannot be reached: %s", system ? "system" : "user's", g_strerror(-r));
+        return r;
+}
+
+/* The system's daemon where its bus knows one, else the user's own. */
+static int open_first(bool *ret_system, Connection **ret) {
+        *ret_system = try_bus(sd_bus_open_system, false, ret) >= 0;
+        if (*ret_system || try_bus(sd_bus_open_user, false, ret) >= 0)
                 return 0;
         complain("no actord can be reached: start one with `systemctl start actord`, or use `actorctl run FILE`, "
                  "which needs none");
         return -ENOENT;
+}
+
+int connection_open(const Options *options, Connection **ret) {
+        g_autoptr(Connection) connection = NULL;
+        bool system = options->system;
+        int r;
+
+        r = options->system || options->user ? open_named(system, &connection)
+                                             : open_first(&system, &connection);
+        if (r < 0)
+                return r;
+        r = daemon_reach(connection->bus, system);
+        if (r < 0)
+                return r;
+        *ret = g_steal_pointer(&connection);
+        return 0;
 }
 
 static int connect_private(int fd, sd_bus **ret) {

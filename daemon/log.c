@@ -20,6 +20,7 @@ static struct {
         bool journal;
         int max_priority;
         LogBucket buckets[_MESSAGE_MAX];
+        char last_error[1024];
 } log_state = { .max_priority = LOG_INFO };
 
 static const char *const message_ids[_MESSAGE_MAX] = {
@@ -134,6 +135,8 @@ static void send_journal(LogEntry *entry, int priority, const char *sentence) {
 }
 
 static void log_write(LogEntry *entry, int priority, const char *sentence) {
+        if (priority <= LOG_ERR)
+                (void) snprintf(log_state.last_error, sizeof(log_state.last_error), "%s", sentence);
         if (log_state.journal)
                 send_journal(entry, priority, sentence);
         else
@@ -184,4 +187,8 @@ void log_line(int priority, const char *format, ...) {
         (void) vsnprintf(sentence, sizeof(sentence), format, ap);
         va_end(ap);
         log_write(NULL, priority, sentence);
+}
+
+const char *log_last_error(void) {
+        return log_state.last_error;
 }

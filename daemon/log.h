@@ -34,6 +34,9 @@ void log_send(LogEntry *entry, int priority, const char *format, ...) __attribut
 /* A sentence that is no event. */
 void log_line(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The newest sentence of LOG_ERR or worse, "" before the first: what to say beside an exit status. */
+const char *log_last_error(void);
+
 /* Whether an event of this kind may pass at this time; pure but for its own counters. *ret_suppressed: left out before it, when it is the first to pass. */
 typedef struct LogBucket {
         unsigned long long begin_sec;

@@ -12,6 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
+#include "daemon/failure.h"
 #include "daemon/log.h"
 #include "daemon/manager.h"
 #include "lib/cleanup.h"
@@ -135,11 +136,14 @@ int main(int argc, char **argv) {
 
         r = parse_options(argc, argv);
         if (r <= 0)
-                return r < 0 ? 2 : EXIT_SUCCESS;
+                return r < 0 ? FAILURE_USAGE : EXIT_SUCCESS;
 
         prepare_process();
         /* Run mode speaks through its caller, who reads it on the bus. */
         log_open(arg_mode == DAEMON_RUN ? LOG_ERR : LOG_INFO);
         r = run();
-        return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        if (r >= 0)
+                return r;
+        failure_notify(r);
+        return failure_exit_status(r);
 }

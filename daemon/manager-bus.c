@@ -345,22 +345,70 @@ int manager_bus_new(Manager *manager, int run_fd) {
         return r;
 }
 
-static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Manager *manager = userdata;
-        uint32_t answer = 0;
+/* The bus has given the name to another process: which one is what an administrator needs to know. */
+static int say_name_taken(Manager *manager) {
+        _cleanup_(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
         LogEntry entry;
+        uid_t uid = 0;
+        pid_t pid = 0;
+        int r;
 
-        if (!sd_bus_message_is_method_error(m, NULL) && sd_bus_message_read(m, "u", &answer) >= 0 &&
-                        (answer == 1 || answer == 4)) {
-                (void) sd_notify(false, "READY=1");
-                return 1;
-        }
+        r = sd_bus_get_name_creds(manager->bus, BUS_NAME, SD_BUS_CREDS_PID | SD_BUS_CREDS_EUID, &creds);
+        if (r >= 0)
+                (void) sd_bus_creds_get_pid(creds, &pid);
+        if (r >= 0)
+                (void) sd_bus_creds_get_euid(creds, &uid);
         log_begin(&entry, MESSAGE_DAEMON_SECOND);
         log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
-        log_send(&entry, LOG_ERR,
-                        "Another actord has the name " BUS_NAME
-                        " on this bus, or the bus refuses it; this one ends.");
-        return sd_event_exit(manager->event, EXIT_FAILURE);
+        log_field(&entry, "ACTORD_OTHER_PID=%d", (int) pid);
+        if (pid > 0)
+                log_send(&entry, LOG_ERR,
+                                "Another actord, process %d of user %u, has the name " BUS_NAME
+                                " on this bus; this one ends.",
+                                (int) pid, (unsigned) uid);
+        else
+                log_send(&entry, LOG_ERR,
+                                "Another actord has the name " BUS_NAME " on this bus; this one ends.");
+        return -EEXIST;
+}
+
+static int say_name_refused(const Manager *manager, int error) {
+        if (error == -EACCES || error == -EPERM)
+                log_line(LOG_ERR,
+                                "The bus does not let user %u have the name " BUS_NAME
+                                ": it has not read the rules in dbus-1/system.d/org.actord1.conf, or read them before "
+                                "user _actord was there. As root: systemctl reload dbus",
+                                (unsigned) geteuid());
+        else
+                log_line(LOG_ERR, "The bus does not give the name " BUS_NAME ": %s.", g_strerror(-error));
+        return error;
+}
+
+/* 0: the name is ours. */
+static int check_name(Manager *manager, sd_bus_message *m) {
+        enum { OWNER = 1, EXISTS = 3, OWNER_ALREADY = 4 }; /* of RequestName, in the D-Bus specification */
+        uint32_t answer;
+        int r;
+
+        if (sd_bus_message_is_method_error(m, NULL))
+                return say_name_refused(manager, -sd_bus_message_get_errno(m));
+        r = sd_bus_message_read(m, "u", &answer);
+        if (r < 0)
+                return say_name_refused(manager, r);
+        if (answer == EXISTS)
+                return say_name_taken(manager);
+        return answer == OWNER || answer == OWNER_ALREADY ? 0 : say_name_refused(manager, -EPROTO);
+}
+
+static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        int r;
+
+        r = check_name(manager, m);
+        if (r < 0)
+                return sd_event_exit(manager->event, r);
+        (void) sd_notify(false, "READY=1");
+        return 1;
 }
 
 int manager_bus_start(Manager *manager) {

@@ -119,8 +119,10 @@ static int open_directories(Manager *manager) {
         for (size_t i = 0; i < 2; i++) {
                 /* A stranger's first use: parents, too. What systemd made has its modes already. */
                 if (g_mkdir_with_parents(paths[i], 0700) < 0) {
-                        log_line(LOG_ERR, "Directory %s cannot be made: %s.", paths[i], g_strerror(errno));
-                        return -errno;
+                        int r = -errno;
+
+                        log_line(LOG_ERR, "Directory %s cannot be made: %s.", paths[i], g_strerror(-r));
+                        return r;
                 }
                 g_autofree char *jobs = g_build_filename(paths[i], "jobs", NULL);
 

@@ -49,15 +49,19 @@ INSTALLED = \
         $(foreach f,$(wildcard README.md NEWS.md),0644:$(f):$(DOCDIR)/$(f)) \
         $(examples)
 
+# With a DESTDIR nothing of the running system is touched: who unpacks the files there does what settle.sh does.
 .PHONY: install uninstall list-installed
 install: all
 	@printf '%s\n' $(INSTALLED) | packaging/install.sh "$(DESTDIR)" PREFIX=$(PREFIX) LIBEXECDIR=$(LIBEXECDIR) \
                 EXAMPLESDIR=$(EXAMPLESDIR) VERSION=$(VERSION)
+	@$(if $(DESTDIR),,packaging/settle.sh installed $(PREFIX))
 
-# What the daemon wrote (/var/lib/actord) and what an administrator wrote (/etc/actord) stays.
+# What the daemon wrote (/var/lib/actord), what an administrator wrote (/etc/actord) and the daemon's user stay.
 uninstall:
+	@$(if $(DESTDIR),,packaging/settle.sh leaving $(PREFIX))
 	@printf '%s\n' $(INSTALLED) | while IFS=: read -r mode source to; do rm -f "$(DESTDIR)$$to"; done
 	@rmdir -p --ignore-fail-on-non-empty $(foreach d,$(DATADIR)/price $(DATADIR)/schedulers $(EXAMPLESDIR)/env-template $(LIBEXECDIR) $(PREFIX)/include/actord,"$(DESTDIR)$(d)") 2>/dev/null || true
+	@$(if $(DESTDIR),,packaging/settle.sh gone $(PREFIX))
 
 list-installed:
 	@printf '%s\n' $(INSTALLED) | cut -d: -f3 | sort

@@ -14,9 +14,11 @@ BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 TESTS_style := $(sort $(wildcard tests/check-*.sh tests/check-*.py))
 TESTS_host  := $(sort $(wildcard tests/integration/test-*.sh tests/integration/test-*.py))
 TESTS_lane  := $(sort $(wildcard tests/integration/lane-*.sh tests/integration/lane-*.py))
+TESTS_fresh := $(sort $(wildcard tests/integration/fresh-*.py))
 TESTS_vm    := $(sort $(wildcard tests/vm/vm-*.sh tests/vm/vm-*.py))
 PLUGINS := $(patsubst tests/vm/%.c,$(B)/tests/%.so,$(wildcard tests/vm/*-env.c))
-LANE = $(if $(TESTS_lane),--deadline=420 "tests/lane/fast.sh $(TESTS_lane)")
+# Two boots: one with everything installed, and one of a system that has never seen it.
+LANE = $(if $(TESTS_lane),--deadline=420 "tests/lane/fast.sh $(TESTS_lane)" "tests/lane/fast.sh --fresh $(TESTS_fresh)")
 
 .PHONY: check check-installed check-unit check-host check-lane check-style check-vm check-vm-installed
 .PHONY: check-asan check-tsan check-valgrind check-fuzz check-fuzz-built bench demo

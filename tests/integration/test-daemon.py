@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The daemon on a bus of its own (user mode): its interface, its queue, what it refuses, and what dies around it."""
-import functools, hashlib, shutil
+import errno, functools, hashlib, shutil, socket
 import xml.etree.ElementTree as ElementTree
 
 from bus import *
@@ -485,6 +485,32 @@ def full_disk():
     finally:
         subprocess.run(["umount", "-l", bus.dir + "/state"])
         shutil.rmtree(bus.dir, ignore_errors=True)
+
+
+def failed_start(**variables):
+    """The exit status of a daemon of user mode, and what it told its service manager."""
+    with tempfile.TemporaryDirectory(dir=STATE) as place, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(place + "/notify")
+        notify.settimeout(20)
+        env = dict(environment(), NOTIFY_SOCKET=place + "/notify", XDG_RUNTIME_DIR=place, DBUS_SESSION_BUS_ADDRESS=f"unix:path={place}/none", **variables)
+        p = subprocess.run([os.path.join(BUILD, "actord"), "--user", "--state=" + place + "/state"], env=env, capture_output=True, text=True, timeout=60)
+        said = dict(line.split("=", 1) for line in notify.recv(65536).decode().splitlines())
+    assert said["STATUS"] and said["STATUS"] in p.stderr, (said, p.stderr)
+    return p.returncode, said
+
+
+@story("a daemon that cannot start tells its service manager why, and an exit status says whether another try is of use")
+def cannot_start():
+    status, said = failed_start()
+    equal((status, said["ERRNO"]), (1, str(errno.ENOENT)), "no bus")
+    assert "session bus cannot be reached" in said["STATUS"], said
+    with tempfile.TemporaryDirectory(dir=STATE) as config:
+        os.mkdir(config + "/actord")
+        with open(config + "/actord/actord.conf", "w") as f:
+            f.write("[Daemon]\nMaxJob=3\n")
+        status, said = failed_start(XDG_CONFIG_HOME=config)
+    equal(status, 78, "a mistake in actord.conf")
+    assert "MaxJob" in said["STATUS"], said
 
 
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):

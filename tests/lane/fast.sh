@@ -3,7 +3,9 @@
 #
 # The fast lane: this machine's own root, under a real systemd as PID 1, at native speed. An overlay of / is booted
 # by systemd-nspawn; whatever the tests change is thrown away with it. Prints one TAP document, a subtest per test.
-# usage: tests/lane/fast.sh TEST...     (paths in this tree; they run as root, in /src, which is this tree)
+# usage: tests/lane/fast.sh [--fresh] TEST...     (paths in this tree; they run as root, in /src, which is this tree)
+#
+# --fresh: a system that has never seen actord: no file of it, no user _actord, and a bus that started without its rules.
 #
 # Inside: system bus, polkit, journald, logind, an ordinary user `tester` with a manager and a session bus of its own
 # (tests/lane/as-tester), this tree installed if it can be. Where cgroup v1 holds the controllers (memory, pids, cpu),
@@ -31,7 +33,7 @@ bail() {
 # same for the container's processes; not where systemd is asked for a scope, since it would not know our numbers.
 enter() {
     local own=(--mount --propagation private)
-    [ $# -gt 0 ] || bail "no test was named."
+    [ "$*" != "" ] && [ "$*" != --fresh ] || bail "no test was named."
     [ "$(id -u)" -eq 0 ] || skip "the fast lane needs root"
     command -v systemd-nspawn >/dev/null || skip "systemd-nspawn is missing: packaging/dependencies.sh test"
     [ -d /run/systemd/system ] || own+=(--pid --fork --kill-child --mount-proc)
@@ -109,9 +111,16 @@ END
 
 write_main() {
     {
-        echo "export B=$(printf %q "$build")"
+        echo "export B=$(printf %q "$build") LANE_FRESH=$fresh"
         echo "cd /src && exec tests/lane/inside.sh$(printf ' %q' "$@")"
     } >"$t/io/main"
+}
+
+# What an earlier installation on this machine left, too.
+make_fresh() {
+    make -C "$src" -s --no-print-directory B="$build" uninstall DESTDIR="$t/root" >/dev/null 2>&1 || bail "make uninstall failed."
+    sed -i '/^_actord:/d' "$t"/root/etc/{passwd,group,shadow,gshadow}
+    rm -rf "$t"/root/etc/actord "$t"/root/var/lib/actord
 }
 
 # Into the overlay, before it boots, so that the manager finds the units in their place.
@@ -158,8 +167,13 @@ boot() {
 }
 
 [ "${LANE_NAME:-}" ] || enter "$@"
+fresh=
+if [ "$1" = --fresh ]; then
+    fresh=1
+    shift
+fi
 mount_root
 write_units
 write_main "$@"
-install_tree
+if [ "$fresh" ]; then make_fresh; else install_tree; fi
 boot

@@ -11,13 +11,12 @@ bail() {
     exit 1
 }
 
-# What a package's scripts would do; the files themselves are there already.
+# What `make install` does where it has no DESTDIR; the files themselves are there already. Nothing on a fresh system.
 settle_installation() {
     systemd-sysusers 2>/dev/null
     systemd-tmpfiles --create >/dev/null 2>&1 || true # a container may not write all that the system's own files ask
-    systemctl daemon-reload
-    journalctl --update-catalog
-    busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig >/dev/null
+    [ -z "${LANE_FRESH:-}" ] || return 0
+    packaging/settle.sh installed /usr | sed 's/^/# /'
 }
 
 # An ordinary user with a manager of its own, as after a login.

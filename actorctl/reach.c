@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The first call is a Ping. The bus answers at once if it does not know actord, or must not let us speak with it; if it has started the unit and
+ * the unit fails, the bus is not told, so we ask the service manager ourselves while we wait. */
+#include "actorctl/reach.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actorctl/actorctl.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define MANAGER           "org.freedesktop.systemd1"
+#define LOOK_USEC         200000
+#define MANAGER_WAIT_USEC 2000000
+
+typedef struct Ping {
+        bool answered;
+        int error;
+        sd_bus_error said;
+} Ping;
+
+static int on_pong(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Ping *ping = userdata;
+
+        ping->answered = true;
+        if (!sd_bus_message_is_method_error(m, NULL))
+                return 1;
+        ping->error = -sd_bus_message_get_errno(m);
+        (void) sd_bus_error_copy(&ping->said, sd_bus_message_get_error(m));
+        return 1;
+}
+
+static int unit_path(sd_bus *bus, char **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *path;
+        int r;
+
+        r = sd_bus_call_method(bus, MANAGER, "/org/freedesktop/systemd1", MANAGER ".Manager", "LoadUnit",
+                        NULL, &reply, "s", "actord.service");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read(reply, "o", &path);
+        if (r < 0)
+                return r;
+        *ret = g_strdup(path);
+        return 0;
+}
+
+/* Whether systemd has yet to start the unit, or to stop it first. */
+static bool job_waits(sd_bus *bus, const char *path) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        uint32_t id = 0;
+
+        return sd_bus_get_property(bus, MANAGER, path, MANAGER ".Unit", "Job", NULL, &reply, "(uo)") < 0 ||
+               sd_bus_message_read(reply, "(uo)", &id, NULL) < 0 || id != 0;
+}
+
+/* Why it will not start by itself; NULL: it may. What the bus asked of systemd for our Ping was handled before this question is, as both
+ * come to it one after the other over one connection. */
+static char *unit_failure(sd_bus *bus) {
+        g_autofree char *path = NULL;
+        _cleanup_free_ char *state = NULL, *said = NULL;
+
+        if (unit_path(bus, &path) < 0 || job_waits(bus, path) ||
+                        sd_bus_get_property_string(bus, MANAGER, path, MANAGER ".Unit", "ActiveState", NULL,
+                                        &state) < 0)
+                return NULL;
+        if (g_str_equal(state, "inactive"))
+                return g_strdup("the bus still waits for an earlier start, which failed; once its cause is mended, "
+                                "`systemctl start actord` starts it");
+        if (!g_str_equal(state, "failed"))
+                return NULL;
+        if (sd_bus_get_property_string(bus, MANAGER, path, MANAGER ".Service", "StatusText", NULL, &said) <
+                        0)
+                return g_strdup("");
+        return g_strdup(said);
+}
+
+static int complain_start(bool system, const char *why) {
+        complain("actord does not start: see systemctl %sstatus actord%s%s", system ? "" : "--user ",
+                        *why ? ": " : "", why);
+        return -ESHUTDOWN;
+}
+
+static int complain_error(const Ping *ping, bool system) {
+        if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
+                        sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
+                complain("the %s bus does not know actord: it is not installed, or the bus has not been told of it "
+                         "(systemctl %sreload dbus)",
+                                system ? "system" : "user's", system ? "" : "--user ");
+        else if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_ACCESS_DENIED))
+                complain("the %s bus lets no call pass to actord: it has not read the rules in "
+                         "dbus-1/system.d/org.actord1.conf; as root: systemctl reload dbus",
+                                system ? "system" : "user's");
+        else
+                return complain_start(system, ping->said.message ?: g_strerror(-ping->error));
+        return ping->error;
+}
+
+/* Until there is an answer. 0: there is one; -ESHUTDOWN: the unit failed, *ret_failure says how. */
+static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
+        int r;
+
+        while (!ping->answered) {
+                r = sd_bus_process(bus, NULL);
+                if (r < 0)
+                        return r;
+                if (r > 0)
+                        continue;
+                r = sd_bus_wait(bus, LOOK_USEC);
+                if (r < 0 && r != -EINTR)
+                        return r;
+                if (r != 0)
+                        continue;
+                *ret_failure = unit_failure(bus);
+                if (*ret_failure)
+                        return -ESHUTDOWN;
+        }
+        return 0;
+}
+
+int daemon_reach(sd_bus *bus, bool system) {
+        Ping ping = {};
+        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL; /* goes before what it writes to */
+        g_autofree char *failure = NULL;
+        uint64_t usual_usec;
+        int r;
+
+        g_assert(bus);
+
+        r = sd_bus_call_method_async(bus, &slot, BUS_NAME, BUS_PATH, "org.freedesktop.DBus.Peer", "Ping",
+                        on_pong, &ping, NULL);
+        if (r < 0) {
+                complain("actord cannot be called: %s", g_strerror(-r));
+                return r;
+        }
+        (void) sd_bus_get_method_call_timeout(bus, &usual_usec);
+        (void) sd_bus_set_method_call_timeout(bus, MANAGER_WAIT_USEC);
+        r = wait_for_pong(bus, &ping, &failure);
+        (void) sd_bus_set_method_call_timeout(bus, usual_usec);
+        if (failure)
+                r = complain_start(system, failure);
+        else if (r < 0)
+                complain("the bus broke off while actord was called: %s", g_strerror(-r));
+        else if (ping.error < 0)
+                r = complain_error(&ping, system);
+        sd_bus_error_free(&ping.said);
+        return r;
+}

@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Tells the running system what was installed or removed, one line for each thing done, and for each left undone why. `make install` and
+# `make uninstall` call it where DESTDIR is empty; a package's scripts may, too. It never fails: files that lie in their place are an installation.
+# usage: packaging/settle.sh installed|leaving|gone PREFIX
+set -u
+
+what=${1:-}
+prefix=${2:-/usr}
+bus=/usr/share/dbus-1/system.d/org.actord1.conf
+
+say() {
+    printf 'actord: %s\n' "$*"
+}
+
+have() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+# try DONE COMMAND...: says DONE, or which command failed and its first words
+try() {
+    done_text=$1
+    shift
+    if said=$("$@" 2>&1); then
+        say "$done_text"
+    else
+        say "\`$*\` failed: $(printf '%s' "$said" | head -n 1)"
+    fi
+}
+
+systemd_runs() {
+    [ -d /run/systemd/system ] && have systemctl
+}
+
+bus_runs() {
+    [ -S /run/dbus/system_bus_socket ] || [ -S /var/run/dbus/system_bus_socket ]
+}
+
+make_user() {
+    if getent passwd _actord >/dev/null; then
+        say "user _actord is there already"
+    elif have systemd-sysusers; then
+        try "user _actord is made" systemd-sysusers "$prefix/lib/sysusers.d/actord.conf"
+    else
+        say "user _actord is not made, as systemd-sysusers is missing; the service needs it: useradd --system --home-dir /var/lib/actord --shell /usr/sbin/nologin _actord"
+    fi
+}
+
+reload_manager() {
+    if systemd_runs; then
+        try "systemd has read its units again" systemctl daemon-reload
+        [ ! -d /var/log/journal ] && [ ! -d /run/log/journal ] || try "the journal's catalog is made anew" journalctl --update-catalog
+    else
+        say "no systemd runs here, so no unit was read; \`actorctl run\` needs none"
+    fi
+}
+
+# After the user: a bus leaves out the rules of a user whom it does not know.
+reload_bus() {
+    if ! bus_runs; then
+        say "no system bus runs here, so none was told"
+    elif have busctl; then
+        try "the system bus has read its rules again" busctl --quiet call org.freedesktop.DBus /org/freedesktop/DBus \
+            org.freedesktop.DBus ReloadConfig
+    elif have dbus-send; then
+        try "the system bus has read its rules again" dbus-send --system --print-reply --dest=org.freedesktop.DBus \
+            /org/freedesktop/DBus org.freedesktop.DBus.ReloadConfig
+    else
+        say "the system bus was not told, as busctl and dbus-send are missing: systemctl reload dbus"
+    fi
+}
+
+# Jobs go on without the daemon, so their slice is stopped as well.
+stop_units() {
+    systemd_runs || return 0
+    for unit in actord.service actord-spawn.socket; do
+        if systemctl --quiet is-enabled "$unit" 2>/dev/null; then
+            try "$unit is disabled" systemctl --quiet disable "$unit"
+        fi
+    done
+    for unit in actord.service actord-spawn.socket actord-spawn.service actord.slice; do
+        if systemctl --quiet is-active "$unit" 2>/dev/null; then
+            try "$unit is stopped" systemctl stop "$unit"
+        fi
+    done
+    systemctl reset-failed actord.service actord-spawn.service actord-spawn.socket 2>/dev/null
+}
+
+if [ "$(id -u)" -ne 0 ]; then
+    [ "$what" = leaving ] || say "not root, so the running system was not told of the change"
+    exit 0
+fi
+
+case $what in
+installed)
+    make_user
+    reload_manager
+    reload_bus
+    [ "$prefix" = /usr ] || say "systemd and D-Bus look below /usr: link $prefix/share/dbus-1/system.d/org.actord1.conf to $bus, and $prefix/share/polkit-1/actions/org.actord1.policy likewise"
+    ! systemd_runs || say "to start it now and with the machine: systemctl enable --now actord"
+    ;;
+leaving) stop_units ;;
+gone)
+    reload_manager
+    reload_bus
+    say "left in place: /var/lib/actord (ledger and checkpoints), /etc/actord, and user _actord"
+    ;;
+*)
+    echo "usage: packaging/settle.sh installed|leaving|gone PREFIX" >&2
+    exit 2
+    ;;
+esac
+exit 0
