@@ -100,10 +100,10 @@ class Bus:
 
     def stop(self, how=signal.SIGTERM):
         self.daemon.send_signal(how)
-        return self.daemon.wait(timeout=20)
+        return self.daemon.wait(timeout=20 * PATIENCE)
 
     def busctl(self, *words):
-        p = subprocess.run(["busctl", "--user", "--json=short", *map(str, words)], env=self.env, capture_output=True, text=True, timeout=30)
+        p = subprocess.run(["busctl", "--user", "--json=short", *map(str, words)], env=self.env, capture_output=True, text=True, timeout=30 * PATIENCE)
         if p.returncode != 0:
             raise BusError(p.stderr)
         return json.loads(p.stdout) if p.stdout.strip().startswith("{") else p.stdout

@@ -53,7 +53,7 @@ class Launched:
             signal.pidfd_send_signal(self.pid_fd, signal.SIGKILL)
             select.select([self.pid_fd], [], [], 5)
             os.close(self.pid_fd)
-        self.process.wait(10)
+        self.process.wait(60)
         try:  # as the daemon does: what the spawner leaves behind is ours to reap
             os.waitpid(self.pid, 0) if self.pid else None
         except ChildProcessError:
@@ -93,7 +93,7 @@ def launch(data=None, fds=None, user=None, wrap=(), **fields):
             data = record(**{**fields, **({"uid_first": user, "n_uids": 1} if user and "uid_first" not in fields else {})})
         ours.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", own))])
         os.close(words_fd)
-        ours.settimeout(30)
+        ours.settimeout(180)
         answer, ancillary, _, _ = ours.recvmsg(ANSWER.size, socket.CMSG_SPACE(4))
         pid_fd = struct.unpack("i", ancillary[0][2])[0] if ancillary else None
         ours.close()
@@ -101,7 +101,7 @@ def launch(data=None, fds=None, user=None, wrap=(), **fields):
         if pid_fd is not None:
             text = b""
             while not text.endswith(b"end\n"):
-                assert select.select([out], [], [], 10)[0], "the stand-in is silent: " + text.decode()
+                assert select.select([out], [], [], 60)[0], "the stand-in is silent: " + text.decode()
                 part = os.read(out, 65536)
                 assert part, "the stand-in ended: " + text.decode()
                 text += part

@@ -12,6 +12,10 @@ EXAMPLES = os.path.join(ROOT, "examples")
 _stories = []
 
 
+# A deadline ends a test that hangs. What a quick machine needs is written at each; a slow or busy one is given so many times as long.
+PATIENCE = 6
+
+
 class Skip(Exception):
     pass
 
@@ -88,11 +92,11 @@ def ctl(*args, during=None, timeout=120, before=(), env=None):
     if helper:
         helper.start()
     try:
-        out, err = p.communicate(timeout=timeout)
+        out, err = p.communicate(timeout=timeout * PATIENCE)
     except subprocess.TimeoutExpired:
         p.kill()
         out, err = p.communicate()
-        raise AssertionError(f"actorctl {' '.join(args)} took longer than {timeout} s: {err[-800:]}")
+        raise AssertionError(f"actorctl {' '.join(args)} took longer than {timeout * PATIENCE} s: {err[-800:]}")
     if helper:
         helper.join(5)
     return Result(p.returncode, out, err, time.monotonic() - start)
@@ -124,6 +128,11 @@ def shared_library(source, *flags, name=None):
 HOSTILE = "tests/integration/hostile-env.c"
 
 
+def in_time(how):
+    """A short deadline for what hangs alone: a slow machine's start may take as long."""
+    return ("Actor.TimeoutSec=1",) if how in ("hang", "stall") else ()
+
+
 def processes():
     """{pid: (parent, comm)} of everything that lives."""
     found = {}
@@ -149,13 +158,13 @@ def descendants(pid, comm=None):
 
 
 def wait_for(what, condition, seconds=20):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.01)
-    raise AssertionError(f"waited {seconds} s in vain for {what}")
+    raise AssertionError(f"waited {seconds * PATIENCE} s in vain for {what}")
 
 
 class Killer:

@@ -69,12 +69,12 @@ def no_files():
             assert r.status == 2 and name in r.err and why in r.err and not r.out, (policy, name, r.status, r.err)
     r = ctl("experiment", experiment, "--dry-run", timeout=20)
     assert r.status == 2 and "Job=" in r.err and "no regular file" in r.err, r.err
-    p = subprocess.run([CTL, "run", "/dev/stdin", *short], input=text, capture_output=True, text=True, env=environment(), timeout=60)
+    p = subprocess.run([CTL, "run", "/dev/stdin", *short], input=text, capture_output=True, text=True, env=environment(), timeout=60 * PATIENCE)
     equal(p.returncode, 0, p.stderr)
     with subprocess.Popen([CTL, "run", "/dev/stdin"], stdin=subprocess.PIPE, env=environment()) as p:
         time.sleep(0.5)
         p.terminate()
-        equal(p.wait(10), -signal.SIGTERM, "who waits for a pipe")
+        equal(p.wait(10 * PATIENCE), -signal.SIGTERM, "who waits for a pipe")
 
 
 @story("listings are JSON on demand, short on one line, and bare without a legend")
@@ -177,7 +177,7 @@ class Terminal:
         self.seen = b""
 
     def until(self, condition, seconds=30):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end and not condition(self.seen.decode(errors="replace")):
             if select.select([self.fd], [], [], 0.1)[0]:
                 try:
@@ -238,7 +238,7 @@ def hostile_words():
     runs, number = os.path.split(whole.state_directory)
     job = os.path.join(runs, str(int(number) + 1), "jobs/1")
     p = subprocess.Popen([CTL, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
-    end = time.monotonic() + 60
+    end = time.monotonic() + 60 * PATIENCE
     while not os.path.exists(job) and time.monotonic() < end:
         time.sleep(0.01)
     p.send_signal(signal.SIGSTOP)
@@ -246,7 +246,7 @@ def hostile_words():
         time.sleep(0.1)
     ended = time.monotonic() < end
     p.send_signal(signal.SIGCONT)
-    equal((p.wait(60), ended), (0, True), "status, and whether the job ended while actorctl was stopped")
+    equal((p.wait(60 * PATIENCE), ended), (0, True), "status, and whether the job ended while actorctl was stopped")
 
 
 @story("Ctrl-C stops cleanly with the bill and 130; a second one leaves at once")
@@ -267,7 +267,7 @@ def control_c():
     start = time.monotonic()
     os.write(t.fd, b"\x03")
     equal(t.status(), 130, "status of the second")
-    assert time.monotonic() - start < 12, time.monotonic() - start
+    assert time.monotonic() - start < 12 * PATIENCE, time.monotonic() - start
 
 
 @story("a run goes on from a checkpoint as if it had not ended; what cannot be gone on with is said")

@@ -162,10 +162,10 @@ def on_the_bus():
 def hostile():
     so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")
     open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=2000\nAlgorithm=impala\n[Distribution]\nPolicy=async\n[Scaling]\nActors=3\n"
-                          "[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n")
+                          "[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=60\n")
     equal(run(conf).state, "finished", "state")
     for how, word in ("hang", "TimeoutSec"), ("crash", "signal"), ("nan", "not finite"):
-        r = run(conf, f"Environment.How={how}", ok=False)
+        r = run(conf, f"Environment.How={how}", *in_time(how), ok=False)
         equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
         assert word in r.json["fault"] and r.invocations["retried"] >= 1, (how, r.json["fault"], r.invocations)
 

@@ -61,7 +61,7 @@ def spent(ledger, job):
 
 def disturb(bus, rng, jobs):
     """Kills something now and then until all jobs have ended; returns how often what."""
-    killed, end = {}, time.monotonic() + 120
+    killed, end = {}, time.monotonic() + 120 * PATIENCE
     while any(bus.state(j) != "ended" for j in jobs):
         assert time.monotonic() < end, [(j, bus.state(j)) for j in jobs]
         time.sleep(rng.uniform(0.01, 0.15))

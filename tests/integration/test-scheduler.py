@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is none is refused."""
-import json, os, pty, struct
+import fcntl, json, os, pty, select, struct, termios, time
 from story import *
 
 INNER = """[Job]
@@ -78,10 +78,13 @@ def replaced():
         assert r.status == 2 and name in r.err and not r.out, (name, r.status, r.err)
 
 
-def until_left(process, screen):
+def until_left(process, screen, seconds=180):
     """Reads a training's display until it has an idea of how long is left: then the first runs have ended."""
-    text, told = "", False
+    text, told, end = "", False, time.monotonic() + seconds
     while True:
+        if not select.select([screen], [], [], max(0, end - time.monotonic()))[0]:
+            process.kill()
+            raise AssertionError(f"waited {seconds} s in vain for {'its end' if told else 'the time that is left'}: {text[-600:]!r}")
         try:
             text += os.read(screen, 65536).decode()
         except OSError:  # nobody has it open any more
@@ -96,6 +99,8 @@ def interrupted():
     train()
     before = network("small")
     screen, terminal = pty.openpty()
+    # Wide enough for whatever a slow machine has to say: 80 columns cut "about 22 min left" off.
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 50, 200, 0, 0))
     p = subprocess.Popen([CTL, "scheduler", "train", conf(), "--episodes=100000", "--rounds=6", "--json=short"], stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=terminal, text=True, env={**environment(), "TERM": "xterm"})
     os.close(terminal)

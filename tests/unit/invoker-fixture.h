@@ -362,6 +362,53 @@ static G_GNUC_UNUSED const Record *job_finish(Job *job) {
         return &job->records[job->n_records - 1];
 }
 
+static G_GNUC_UNUSED bool leaf_is_frozen(const Job *job, unsigned container) {
+        g_autofree char *path = g_strdup_printf("%s/actor-%u/cgroup.events", job->cgroup, container),
+                        *text = NULL;
+
+        return g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "frozen 1");
+}
+
+/* To freeze takes its time; a leaf that is not to be frozen has been thawed, or never was, when its round is over. */
+static G_GNUC_UNUSED bool leaf_becomes_frozen(const Job *job, unsigned container) {
+        for (unsigned i = 0; i < WAIT_MSEC; i++) {
+                if (leaf_is_frozen(job, container))
+                        return true;
+                g_usleep(1000);
+        }
+        return false;
+}
+
+/* What the job's actors have used so far. */
+static G_GNUC_UNUSED uint64_t actors_cpu_nsec(const Job *job) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", (int) job->pid, (int) job->pid),
+                        *children = NULL;
+        g_auto(GStrv) pids = NULL;
+        uint64_t sum = 0;
+
+        if (!g_file_get_contents(path, &children, NULL, NULL))
+                return 0;
+        pids = g_strsplit(g_strstrip(children), " ", -1);
+        for (unsigned i = 0; pids[i]; i++) {
+                g_autofree char *comm = g_strdup_printf("/proc/%s/comm", pids[i]), *name = NULL,
+                                *schedstat = g_strdup_printf("/proc/%s/schedstat", pids[i]), *text = NULL;
+
+                if (g_file_get_contents(comm, &name, NULL, NULL) && g_str_has_prefix(name, "actord-actor") &&
+                                g_file_get_contents(schedstat, &text, NULL, NULL))
+                        sum += g_ascii_strtoull(text, NULL, 10);
+        }
+        return sum;
+}
+
+/* A plugin hangs by using a processor, so a machine that has been slow to come to it is told from one that is there. */
+static G_GNUC_UNUSED void wait_until_it_hangs(const Job *job, uint64_t before_nsec) {
+        enum { HANGS_NSEC = 50000000 };
+
+        for (unsigned i = 0; i < WAIT_MSEC && actors_cpu_nsec(job) < before_nsec + HANGS_NSEC; i++)
+                g_usleep(1000);
+        g_assert_cmpuint(actors_cpu_nsec(job), >=, before_nsec + HANGS_NSEC);
+}
+
 static G_GNUC_UNUSED void job_done(Job *job) {
         if (job->pid > 0) {
                 (void) kill(job->pid, SIGKILL);

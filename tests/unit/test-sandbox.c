@@ -243,14 +243,26 @@ static int act_library_files(void) {
         return REFUSED;
 }
 
+/* As sandbox/ruleset.c asks. A container's own filter may forbid it, and the job then says that this limit is not enforced. */
+static bool landlock_is_there(void) {
+        enum { RULESET_VERSION = 1 << 0 };
+
+        return syscall(SYS_landlock_create_ruleset, NULL, 0, RULESET_VERSION) > 0;
+}
+
 static void test_library_files(gconstpointer data) {
         const Case c = { .level = GPOINTER_TO_UINT(data),
                 .libraries = true,
                 .act = act_library_files,
                 .keep_fd = -1,
                 .cgroup_fd = -1 };
-        int status = enter_and_act(&c);
+        int status;
 
+        if (c.level == SANDBOX_LEVEL_PROCESS && !landlock_is_there()) {
+                g_test_skip("Landlock cannot be used here, and at this level nothing else closes files");
+                return;
+        }
+        status = enter_and_act(&c);
         if (status == -1) {
                 g_test_skip("this machine gives no user namespaces here");
                 return;
@@ -289,6 +301,13 @@ static int expect_refused(Case *c, int (*act)(void), const char *name) {
         return status == -1 ? -1 : 0;
 }
 
+/* Files, where an interpreter's filter must let them be opened and nothing but Landlock could close them. */
+static bool is_left_open(const Case *c, const char *name) {
+        static const char *const files[] = { "open", "create", "proc", NULL };
+
+        return c->level == SANDBOX_LEVEL_PROCESS && !landlock_is_there() && g_strv_contains(files, name);
+}
+
 /* With an interpreter nothing more works; the process hears of it. */
 static void test_interpreter_forbidden(gconstpointer data) {
         Case c = { .level = GPOINTER_TO_UINT(data),
@@ -301,9 +320,11 @@ static void test_interpreter_forbidden(gconstpointer data) {
         if (skip_without_filter())
                 return;
         for (size_t i = 0; i < G_N_ELEMENTS(forbidden) && r == 0; i++)
-                r = expect_refused(&c, forbidden[i].act, forbidden[i].name);
+                if (!is_left_open(&c, forbidden[i].name))
+                        r = expect_refused(&c, forbidden[i].act, forbidden[i].name);
         for (size_t i = 0; i < G_N_ELEMENTS(forbidden_to_plugins) && r == 0; i++)
-                r = expect_refused(&c, forbidden_to_plugins[i].act, forbidden_to_plugins[i].name);
+                if (!is_left_open(&c, forbidden_to_plugins[i].name))
+                        r = expect_refused(&c, forbidden_to_plugins[i].act, forbidden_to_plugins[i].name);
         if (r < 0)
                 g_test_skip("this machine gives no user namespaces here");
 }
