@@ -38,7 +38,11 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZ
 # What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
 LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/settings-inner.c lib/nearest.c lib/sheets.c
 
-SRC_lib      := $(filter-out $(LIB_CONTROL),$(wildcard lib/*.c))
+# What only the learner and actorctl take of lib/: these link nettle.
+LIB_TENSORS := lib/safetensors-read.c lib/safetensors-write.c lib/checkpoint.c
+
+SRC_lib      := $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c))
+SRC_tensors  := $(LIB_TENSORS)
 SRC_control  := $(wildcard $(LIB_CONTROL))
 SRC_daemon   := $(wildcard daemon/*.c)
 SRC_spawner  := $(wildcard spawner/*.c)
@@ -70,7 +74,7 @@ LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_trial     = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_learner   = $(shell $(PKG) --libs openblas nettle libseccomp) -lpthread -lm
 LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
-LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols) -lm
+LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols nettle) -lm
 LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-swmm.so $(B)/env-job.so $(B)/fused.so
@@ -111,7 +115,7 @@ $(call objects,$(KERNELS)) $(call module_objects,$(KERNELS)): CFLAGS_room = -O3
 
 $(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_daemon)
-$(B)/actorctl: $(call objects,$(SRC_actorctl) $(SRC_control) $(SRC_lib))
+$(B)/actorctl: $(call objects,$(SRC_actorctl) $(SRC_control) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_actorctl)
 $(B)/actord-spawn: $(call objects,$(SRC_spawner) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_spawner)
@@ -120,7 +124,7 @@ $(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
 $(B)/actord-trial: $(call objects,$(SRC_trial) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_trial)
-$(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_lib))
+$(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 
 # These are compiled in one go, and anew when a contract changes.
@@ -142,10 +146,10 @@ endif
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
-$(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
+$(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # A job's learner that acts, too: what Policy=fused forks instead of actord-learner.
-$(B)/fused.so: $(call module_objects,$(SRC_acting) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_lib))
+$(B)/fused.so: $(call module_objects,$(SRC_acting) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # Embeds CPython; the interpreter starts in an actor's sandbox.
 PYTHON_PREFIX := $(shell $(PKG) --variable=prefix python3-embed 2>/dev/null)
@@ -180,7 +184,7 @@ $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_lib)) \
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_tensors) $(SRC_lib)) \
                 $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsP $@ $^

@@ -53,7 +53,9 @@ ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *opt
         status = number ? open_of_job(checkpoint, options, what) : open_file(checkpoint, what);
         if (status != STATUS_OK)
                 return status;
-        if (checkpoint_job_text(checkpoint->fd, checkpoint->name, &checkpoint->text, &message) < 0) {
+        if (checkpoint_load(checkpoint->fd, checkpoint->name, &checkpoint->checkpoint, &message) < 0 ||
+                        checkpoint_job_text(&checkpoint->checkpoint, checkpoint->name, &checkpoint->text,
+                                        &message) < 0) {
                 complain("%s", message);
                 return number ? STATUS_FAILED : STATUS_USAGE;
         }
@@ -63,6 +65,7 @@ ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *opt
 void named_checkpoint_done(NamedCheckpoint *checkpoint) {
         g_clear_pointer(&checkpoint->name, g_free);
         g_clear_pointer(&checkpoint->text, g_free);
+        checkpoint_close(&checkpoint->checkpoint);
         checkpoint->fd = close_fd(checkpoint->fd);
         g_clear_pointer(&checkpoint->connection, connection_close);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actorctl/bus.h"
+#include "lib/checkpoint.h"
 
 /* The newest checkpoint of the job at `path`, to be closed. name: for messages, as "checkpoint of job 7". STATUS_OK; else after having said why. */
 ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd);
@@ -10,6 +11,7 @@ ExitStatus job_checkpoint_receive(Connection *connection, const char *path, cons
 typedef struct NamedCheckpoint {
         char *name, *text; /* what messages call it; the settings that it was made with, as a job file */
         int fd;
+        Checkpoint checkpoint;  /* of fd: whole, and of a format that we know */
         Connection *connection; /* to the daemon whose job it is of; NULL: a file */
 } NamedCheckpoint;
 #define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a checkpoint file says about the job that wrote it, and single tensors of it. */
+/* What a checkpoint file says about the job that wrote it, as actorctl needs it: on top of lib/checkpoint.h, with sentences that name
+ * the file. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "lib/checkpoint.h"
 
-/* Checks that the file is whole and turns its metadata ("Section.Key": "VALUE") into the text of a job file. name: for messages.
- * 0; or a negative errno with *ret_message, a sentence, g_free(). */
-int checkpoint_job_text(int fd, const char *name, char **ret_text, char **ret_message);
+/* Checks that the file is whole and one of ours. name: for messages. 0 with *ret to be closed by checkpoint_close(); or a negative errno
+ * with *ret_message, a sentence, g_free(). */
+int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
-/* The tensor `tensor` of n single floats. 0; or a negative errno with *ret_message, as above. */
-int checkpoint_floats(
-                int fd, const char *name, const char *tensor, size_t n, float *ret, char **ret_message);
-int checkpoint_doubles(
-                int fd, const char *name, const char *tensor, size_t n, double *ret, char **ret_message);
-int checkpoint_integer(int fd, const char *name, const char *tensor, uint64_t *ret, char **ret_message);
+/* Turns its metadata ("Section.Key": "VALUE") into the text of a job file; errors as above. */
+int checkpoint_job_text(const Checkpoint *checkpoint, const char *name, char **ret_text, char **ret_message);
+
+/* A tensor; errors as above. */
+int checkpoint_tensor(
+                const Checkpoint *checkpoint, const char *name, const TensorRow *row, char **ret_message);
+
+/* All parameters of a network of the checkpoint, in the network's order; errors as above. */
+int checkpoint_network(const Checkpoint *checkpoint, const char *name, const Network *network, float *ret,
+                char **ret_message);

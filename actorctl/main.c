@@ -28,8 +28,9 @@ const Verb verbs[] = {
                         "--from it goes on from a checkpoint: of another job, or a file.\n" },
         { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
         { VERB_STATUS, "status", "[JOB...]", "how a job, or the daemon, is doing", 0, 64, verb_status, "" },
-        { VERB_SHOW, "show", "JOB", "every setting of a job, defaults included", 1, 1, verb_show,
-                        "What is printed is a job file again.\n" },
+        { VERB_SHOW, "show", "JOB|FILE", "every setting of a job, defaults included", 1, 1, verb_show,
+                        "What is printed is a job file again. FILE is a checkpoint (.safetensors), whose\n"
+                        "job need not be known here.\n" },
         { VERB_CAT, "cat", "JOB", "the job file as it was submitted", 1, 1, verb_cat, "" },
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop, "" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,

@@ -71,7 +71,7 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
 }
 
 /* The network's shape needs the spec, which only the environment knows. */
-static ExitStatus read_policy(const Submission *submission, const char *name, int fd, GArray *numbers) {
+static ExitStatus read_policy(const Submission *submission, const NamedCheckpoint *from, GArray *numbers) {
         const TrialRequest show = { .kind = TRIAL_SHOW };
         g_autofree char *message = NULL;
         TrialVerdict verdict;
@@ -83,21 +83,22 @@ static ExitStatus read_policy(const Submission *submission, const char *name, in
                 status = trial_judge(submission->settings.environment, &verdict);
         if (status != STATUS_OK)
                 return status;
-        if (policy_read(fd, name, &submission->settings, &said.spec, numbers, &message) < 0) {
+        if (policy_read(&from->checkpoint, from->name, &submission->settings, &said.spec, numbers,
+                            &message) < 0) {
                 complain("%s", message);
                 return STATUS_USAGE;
         }
         return STATUS_OK;
 }
 
-static ExitStatus play_episodes(Play *play, const Submission *submission, const char *name, int fd) {
+static ExitStatus play_episodes(Play *play, const Submission *submission, const NamedCheckpoint *from) {
         g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
         TrialRequest request = { .kind = TRIAL_PLAY, .n_episodes = MAX(play->options->n_episodes, 1) };
         RecordingFacts facts;
         TrialVerdict verdict;
         ExitStatus status;
 
-        status = read_policy(submission, name, fd, numbers);
+        status = read_policy(submission, from, numbers);
         if (status != STATUS_OK)
                 return status;
         request.n_policy = numbers->len;
@@ -115,7 +116,7 @@ static ExitStatus play_episodes(Play *play, const Submission *submission, const 
         return STATUS_OK;
 }
 
-ExitStatus play_record(const Options *options, const char *name, const char *text, int checkpoint_fd) {
+ExitStatus play_record(const Options *options, const NamedCheckpoint *from) {
         g_autoptr(GArray) episodes = g_array_new(FALSE, FALSE, sizeof(TrialEpisode));
         g_autoptr(Recording) recording = NULL;
         Play play = { .options = options, .episodes = episodes };
@@ -131,7 +132,7 @@ ExitStatus play_record(const Options *options, const char *name, const char *tex
         if (status != STATUS_OK)
                 return status;
 
-        status = submission_load_text(&submission, name, text, options->sets);
+        status = submission_load_text(&submission, from->name, from->text, options->sets);
         play.environment = submission.settings.environment;
         play.recording = recording;
         if (status == STATUS_OK)
@@ -141,7 +142,7 @@ ExitStatus play_record(const Options *options, const char *name, const char *tex
                 status = STATUS_USAGE;
         }
         if (status == STATUS_OK)
-                status = play_episodes(&play, &submission, name, checkpoint_fd);
+                status = play_episodes(&play, &submission, from);
         submission_done(&submission);
         return status;
 }

@@ -2,7 +2,7 @@
 /* Episodes of an evaluation, played where they can be watched: by actord-trial, without a job. */
 #pragma once
 
-#include "actorctl/actorctl.h"
+#include "actorctl/checkpoint-open.h"
 
-/* Records the first episodes that `eval` would play with this checkpoint; text: its job file. recording_wanted() is true. */
-ExitStatus play_record(const Options *options, const char *name, const char *text, int checkpoint_fd);
+/* Records the first episodes that `eval` would play with this checkpoint. recording_wanted() is true. */
+ExitStatus play_record(const Options *options, const NamedCheckpoint *from);

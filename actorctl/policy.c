@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "actorctl/checkpoint.h"
 #include "include/trial.h"
@@ -21,12 +19,13 @@ static double epsilon(const JobSettings *s, uint64_t n_env_steps) {
                (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
 }
 
-static int read_head(int fd, const char *name, const JobSettings *settings, const Network *network,
-                double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
+static int read_head(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const Network *network, double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
         uint64_t n_env_steps;
+        const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_env_steps };
         int r;
 
-        r = checkpoint_integer(fd, name, "n_env_steps", &n_env_steps, ret_message);
+        r = checkpoint_tensor(checkpoint, name, &row, ret_message);
         if (r < 0)
                 return r;
         ret[TRIAL_POLICY_CLIP] = !settings->normalize_observations ? 0.0
@@ -37,42 +36,29 @@ static int read_head(int fd, const char *name, const JobSettings *settings, cons
         return 0;
 }
 
-static int read_scale(int fd, const char *name, uint32_t n, double *ret, char **ret_message) {
+static int read_scale(const Checkpoint *checkpoint, const char *name, uint32_t n, double *ret,
+                char **ret_message) {
         g_autofree double *m2 = g_new(double, n);
         double count;
-        int r;
+        const TensorRow rows[] = {
+                { "observation.count", "F64", 1, { 1 }, &count },
+                { "observation.mean", "F64", 1, { n }, ret },
+                { "observation.m2", "F64", 1, { n }, m2 },
+        };
 
-        r = checkpoint_doubles(fd, name, "observation.count", 1, &count, ret_message);
-        if (r >= 0)
-                r = checkpoint_doubles(fd, name, "observation.mean", n, ret, ret_message);
-        if (r >= 0)
-                r = checkpoint_doubles(fd, name, "observation.m2", n, m2, ret_message);
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                int r = checkpoint_tensor(checkpoint, name, &rows[i], ret_message);
+
+                if (r < 0)
+                        return r;
+        }
         for (uint32_t i = 0; i < n; i++)
                 ret[n + i] = 1.0 / sqrt((count > 0 ? m2[i] / count : 1.0) + VARIANCE_EPSILON);
         return 0;
 }
 
-/* As learner/checkpoint.c names them. */
-static int read_layer(int fd, const char *name, const Layer *layer, float *parameters, char **ret_message) {
-        bool alone = layer->kind == LAYER_PARAMETER;
-        char tensor[64];
-        int r = 0;
-
-        if (!alone) {
-                (void) snprintf(tensor, sizeof(tensor), "%s.weight", layer->name);
-                r = checkpoint_floats(fd, name, tensor, (size_t) layer->n_units * layer->n_reads,
-                                parameters + layer->weight_at, ret_message);
-        }
-        if (r < 0)
-                return r;
-        (void) snprintf(tensor, sizeof(tensor), alone ? "%s" : "%s.bias", layer->name);
-        return checkpoint_floats(fd, name, tensor, layer->n_units, parameters + layer->bias_at, ret_message);
-}
-
-int policy_read(int fd, const char *name, const JobSettings *settings, const ActordEnvSpec *spec,
-                GArray *ret_numbers, char **ret_message) {
+int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message) {
         g_autofree Network *network = g_new0(Network, 1);
         g_autofree float *parameters = NULL;
         double *numbers;
@@ -91,11 +77,13 @@ int policy_read(int fd, const char *name, const JobSettings *settings, const Act
         g_array_set_size(ret_numbers, (guint) (_TRIAL_POLICY_NUMBER_MAX + 2 * n + network->n_parameters));
         numbers = (double *) (void *) ret_numbers->data;
 
-        r = read_head(fd, name, settings, network, numbers, ret_message);
-        if (r >= 0)
-                r = read_scale(fd, name, (uint32_t) n, numbers + _TRIAL_POLICY_NUMBER_MAX, ret_message);
-        for (uint32_t i = 0; i < network->n_layers && r >= 0; i++)
-                r = read_layer(fd, name, &network->layers[i], parameters, ret_message);
+        r = read_head(checkpoint, name, settings, network, numbers, ret_message);
+        if (r < 0)
+                return r;
+        r = read_scale(checkpoint, name, (uint32_t) n, numbers + _TRIAL_POLICY_NUMBER_MAX, ret_message);
+        if (r < 0)
+                return r;
+        r = checkpoint_network(checkpoint, name, network, parameters, ret_message);
         if (r < 0)
                 return r;
         for (uint64_t i = 0; i < network->n_parameters; i++)

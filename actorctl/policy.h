@@ -6,8 +6,9 @@
 
 #include "include/actord/env.h"
 #include "include/settings.h"
+#include "lib/checkpoint.h"
 
 /* Of double: TrialPolicyNumber, means, inverse deviations, parameters, as a learner that goes on from this file publishes them for an
  * environment of this spec. 0; or a negative errno with *ret_message, a sentence, g_free(). */
-int policy_read(int fd, const char *name, const JobSettings *settings, const ActordEnvSpec *spec,
-                GArray *ret_numbers, char **ret_message);
+int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message);

@@ -384,8 +384,9 @@ static ExitStatus add_scheduler_data(Submission *submission, const Options *opti
 static ExitStatus check_start(const Submission *submission, const NamedCheckpoint *from) {
         g_autofree char *message = NULL;
         uint64_t n_steps;
+        const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_steps };
 
-        if (checkpoint_integer(from->fd, from->name, "n_env_steps", &n_steps, &message) < 0) {
+        if (checkpoint_tensor(&from->checkpoint, from->name, &row, &message) < 0) {
                 complain("%s", message);
                 return STATUS_USAGE;
         }

@@ -77,7 +77,7 @@ ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
         follow_prepare();
         status = named_checkpoint_open(&from, options, arguments[0]);
         if (status == STATUS_OK && recording_wanted(options))
-                status = play_record(options, from.name, from.text, from.fd);
+                status = play_record(options, &from);
         else if (status == STATUS_OK && !from.connection &&
                         connection_open_any(options, &from.connection) < 0)
                 status = STATUS_FAILED;

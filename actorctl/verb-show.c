@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* show: every setting of a job as the daemon understood it, printed as the job file that would give it again. */
+/* show: every setting of a job as the daemon understood it, or of the job that a checkpoint file comes from, printed as the job file that
+ * would give it again. */
 #include <stdio.h>
 #include <string.h>
 
+#include "actorctl/checkpoint-open.h"
 #include "actorctl/job-status.h"
 #include "actorctl/pager.h"
 #include "actorctl/table.h"
@@ -47,6 +49,61 @@ static int read_rows(sd_bus_message *m, const Options *options, const JobStatus 
         return r;
 }
 
+static void print_fact(const Checkpoint *checkpoint, const char *key, const char *words) {
+        const char *value = safetensors_metadata(checkpoint->file, key);
+
+        if (value)
+                printf("# %s %s\n", words, value);
+}
+
+static void add_rows(const Checkpoint *checkpoint, Table *table) {
+        size_t n;
+        const MetadataRow *rows = safetensors_metadata_rows(checkpoint->file, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                const char *dot = strchr(rows[i].key, '.');
+                g_autofree char *section = dot ? g_strndup(rows[i].key, (gsize) (dot - rows[i].key)) : NULL;
+
+                if (!dot)
+                        continue;
+                table_string(table, section);
+                table_string(table, dot + 1);
+                table_string(table, rows[i].value);
+                table_bool(table, rows[i].value[0] != '\0');
+        }
+}
+
+static void add_columns(Table *table) {
+        table_column(table, "SECTION", "section", COLUMN_TEXT);
+        table_column(table, "KEY", "key", COLUMN_TEXT);
+        table_column(table, "VALUE", "value", COLUMN_TEXT);
+        table_column(table, "GIVEN", "given", COLUMN_TEXT);
+}
+
+static ExitStatus show_file(const Options *options, const char *file) {
+        g_autoptr(Table) table = table_new();
+        NamedCheckpoint from;
+        ExitStatus status;
+
+        status = named_checkpoint_open(&from, options, file);
+        if (status == STATUS_OK) {
+                pager_open(options);
+                if (options->json != JSON_OFF) {
+                        add_columns(table);
+                        add_rows(&from.checkpoint, table);
+                        table_print(table, options, NULL);
+                } else {
+                        print_fact(&from.checkpoint, METADATA_FORMAT, "format");
+                        print_fact(&from.checkpoint, METADATA_ROUND, "round");
+                        print_fact(&from.checkpoint, METADATA_POLICY_SHA256, "policy sha256");
+                        printf("\n%s", from.text);
+                }
+                pager_close();
+        }
+        named_checkpoint_done(&from);
+        return status;
+}
+
 ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
@@ -55,6 +112,8 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
         JobStatus job;
         int r;
 
+        if (strspn(arguments[0], "0123456789") != strlen(arguments[0]))
+                return show_file(options, arguments[0]);
         if (job_path(arguments[0], NULL, &path) < 0)
                 return STATUS_USAGE;
         if (connection_open(options, &connection) < 0)
@@ -66,10 +125,7 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
                 job_status_done(&job);
                 return STATUS_FAILED;
         }
-        table_column(table, "SECTION", "section", COLUMN_TEXT);
-        table_column(table, "KEY", "key", COLUMN_TEXT);
-        table_column(table, "VALUE", "value", COLUMN_TEXT);
-        table_column(table, "GIVEN", "given", COLUMN_TEXT);
+        add_columns(table);
         pager_open(options);
         r = read_rows(reply, options, &job, table);
         if (r >= 0 && options->json != JSON_OFF)

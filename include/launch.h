@@ -18,11 +18,6 @@
 /* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside, synced and renamed to this before
  * its RECORD_CHECKPOINT; the daemon alone removes old ones. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
-/* What such a file says that it is, in its metadata; and one that holds parameters and nothing else, which a job may begin with, whatever
- * job they come from. */
-#define METADATA_FORMAT "format"
-#define CHECKPOINT_FORMAT "actord-checkpoint-1"
-#define PARAMETERS_FORMAT "actord-parameters-1"
 /* Ids of the host that are reserved for jobs, beyond what users, containers and DynamicUser= are given; and how many one job gets. */
 #define UID_RANGE_FIRST 0x40000000u
 #define UID_RANGE_END 0x44000000u

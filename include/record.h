@@ -48,7 +48,7 @@ typedef enum RecordKind {
         X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")               \
         X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                 \
         X(ANSWER, "answer", "answered nonsense (%d)")                                                   \
-        X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint (error %d)")                \
+        X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                           \
         X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")          \
         X(INTERNAL, "internal", "met an error of its own (error %d)")
 

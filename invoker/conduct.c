@@ -358,7 +358,7 @@ static void restored(Invoker *i, const Answer *answer) {
 
         /* Rounds are counted by the job: one that goes on from another one's checkpoint has none yet. */
         if (training(i) && resumed > 0 && answer->round != resumed) {
-                finish_begin(i, PLAN_END_FAILED, FAULT_CHECKPOINT, EINVAL, ACTOR_LEARNER);
+                finish_begin(i, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
                 return;
         }
         if (i->invoked->launch.has_checkpoint) {

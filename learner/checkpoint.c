@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything below the daemon in one file. It is written aside, synced and renamed, so that under its name there is always all of it or
- * nothing; the daemon decides which checkpoint counts, and removes old ones. */
+/* Everything below the daemon in one file. It is written aside, synced, read back and renamed, so that under its name there is always all of
+ * it or nothing; the daemon decides which checkpoint counts, and removes old ones. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include "include/launch.h"
 #include "learner/blas.h"
 #include "learner/learner.h"
+#include "lib/checkpoint.h"
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
 #include "lib/settings-print.h"
@@ -31,6 +32,7 @@ static_assert(offsetof(Statistics, n_env_steps) == N_STATISTICS * sizeof(double)
 typedef struct TensorList {
         TensorRow *rows;
         size_t n;
+        unsigned format;
 } TensorList;
 
 static TensorRow *tensor_add(TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
@@ -43,6 +45,15 @@ static TensorRow *tensor_add(TensorList *list, const char *name, const char *dty
         return row;
 }
 
+/* Of the policy's network, beside its parameters. */
+static void policy_tensor_add(
+                TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
+        char whole[TENSOR_NAME_MAX];
+
+        checkpoint_tensor_name(list->format, NETWORK_POLICY, name, whole);
+        tensor_add(list, whole, dtype, data, n);
+}
+
 static void list_numbers(TensorList *list, Learner *l) {
         Books *books = l->books;
         Adam *net = l->runtime->nets[NET_POLICY];
@@ -51,7 +62,7 @@ static void list_numbers(TensorList *list, Learner *l) {
         tensor_add(list, "policy_version", "I64", &l->policy_version, 1);
         tensor_add(list, "n_env_steps", "I64", &books->n_env_steps, 1);
         tensor_add(list, "n_episodes", "I64", &books->n_episodes, 1);
-        tensor_add(list, "adam.step", "I64", &net->step, 1);
+        policy_tensor_add(list, "adam.step", "I64", &net->step, 1);
         tensor_add(list, "actors.ordinals", "I64", l->context.worker->ordinals, l->batch->n_actors_max);
         tensor_add(list, "slots.elapsed_steps", "I64", books->elapsed_steps, books->n_slots);
         tensor_add(list, "slots.running_return", "F64", books->running_return, books->n_slots);
@@ -88,42 +99,26 @@ static void list_banks(TensorList *list, Learner *l) {
         row->shape[1] = layout->bank_bytes;
 }
 
-/* Named and shaped as CleanRL's modules have them, so that load_state_dict() takes them. */
-static void list_parameters(TensorList *list, Learner *l) {
-        const Network *network = &l->context.page->network;
-        Adam *net = l->runtime->nets[NET_POLICY];
+static void list_parameters(TensorList *list, Learner *l, const char *name, Net net) {
+        list->n += checkpoint_network_rows(list->format, name, &l->context.page->network,
+                        l->runtime->nets[net]->parameters, list->rows + list->n);
+}
 
-        for (uint32_t i = 0; i < network->n_layers; i++) {
-                const Layer *layer = &network->layers[i];
-                TensorRow *row;
-                char name[64];
+/* Format 1 had all of a target network's parameters in one row. */
+static void list_target(TensorList *list, Learner *l) {
+        const Adam *target = l->runtime->nets[NET_TARGET];
 
-                if (layer->kind == LAYER_PARAMETER) {
-                        row = tensor_add(list, layer->name, "F32", net->parameters + layer->bias_at, 1);
-                        row->n_dims = 2;
-                        row->shape[1] = layer->n_out;
-                        continue;
-                }
-
-                (void) snprintf(name, sizeof(name), "%s.weight", layer->name);
-                row = tensor_add(list, name, "F32", net->parameters + layer->weight_at, layer->n_units);
-                row->n_dims = 2;
-                row->shape[1] = layer->n_reads;
-                if (layer->kind == LAYER_CONVOLUTION) {
-                        row->n_dims = 4;
-                        row->shape[1] = layer->convolution.channels;
-                        row->shape[2] = row->shape[3] = layer->convolution.kernel;
-                }
-                (void) snprintf(name, sizeof(name), "%s.bias", layer->name);
-                tensor_add(list, name, "F32", net->parameters + layer->bias_at, layer->n_units);
-        }
+        if (target && list->format >= 2)
+                list_parameters(list, l, NETWORK_TARGET, NET_TARGET);
+        else if (target)
+                tensor_add(list, "target.parameters", "F32", target->parameters, target->n);
 }
 
 static void list_moments(TensorList *list, Learner *l) {
         Adam *net = l->runtime->nets[NET_POLICY];
 
-        tensor_add(list, "adam.m", "F32", net->m, net->n);
-        tensor_add(list, "adam.v", "F32", net->v, net->n);
+        policy_tensor_add(list, "adam.m", "F32", net->m, net->n);
+        policy_tensor_add(list, "adam.v", "F32", net->v, net->n);
 }
 
 /* What the algorithm keeps from round to round, by the width of elements. */
@@ -153,9 +148,7 @@ static void list_store_columns(TensorList *list, Learner *l) {
         const Replay *replay = rt->replay;
         uint64_t n = buffer ? buffer->n * l->batch->n_rows : replay ? replay->n_slots * replay->ring : 0;
 
-        if (rt->nets[NET_TARGET])
-                tensor_add(list, "target.parameters", "F32", rt->nets[NET_TARGET]->parameters,
-                                rt->nets[NET_TARGET]->n);
+        list_target(list, l);
         if (replay) {
                 if (!replay->images)
                         list_replay_observations(list, replay, "F32", sizeof(float));
@@ -209,16 +202,16 @@ static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) 
 }
 
 /* Wide elements first, so that each tensor lies aligned in the file. */
-size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
+size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, TensorRow *ret) {
         bool overlap = distribution_overlaps(distribution_of(l->context.settings));
-        TensorList list = { .rows = ret };
+        TensorList list = { .rows = ret, .format = format };
 
         list_numbers(&list, l);
         if (overlap)
                 list_flights(&list, l);
         list_store_numbers(&list, l);
         if (l->context.learner == 0) { /* the others see what it reads */
-                list_parameters(&list, l);
+                list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
                 list_moments(&list, l);
         }
         list_store_columns(&list, l);
@@ -226,13 +219,14 @@ size_t learner_tensors(Learner *l, const uint32_t *banks, TensorRow *ret) {
         list_store_bytes(&list, l);
         if (overlap)
                 list_banks(&list, l);
+        assert(list.n < SAFETENSORS_ENTRIES_MAX);
         return list.n;
 }
 
 size_t learner_parameters(Learner *l, TensorRow *ret) {
-        TensorList list = { .rows = ret };
+        TensorList list = { .rows = ret, .format = PARAMETERS_FORMAT_NEWEST };
 
-        list_parameters(&list, l);
+        list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
         return list.n;
 }
 
@@ -269,7 +263,9 @@ static void describe_settings(Description *d, const JobSettings *settings) {
 }
 
 static void describe(Description *d, const Learner *l) {
-        d->rows[d->n++] = (MetadataRow){ METADATA_FORMAT, CHECKPOINT_FORMAT };
+        (void) snprintf(describe_text(d, METADATA_FORMAT), SETTING_TEXT_MAX, CHECKPOINT_FORMAT "%u",
+                        CHECKPOINT_FORMAT_NEWEST);
+        (void) snprintf(describe_text(d, METADATA_ARITHMETIC), SETTING_TEXT_MAX, "%u", ARITHMETIC);
         d->rows[d->n++] = (MetadataRow){ METADATA_VERSION, ACTORD_VERSION };
         d->rows[d->n++] = (MetadataRow){ METADATA_KERNELS, blas_kernel_name() };
         d->rows[d->n++] = (MetadataRow){ METADATA_ENVIRONMENT, l->context.page->spec.name };
@@ -279,25 +275,44 @@ static void describe(Description *d, const Learner *l) {
         describe_settings(d, l->context.settings);
 }
 
+/* What lies on the disk, as far as the kernel lets go of its copy, must be what was written. */
+static int read_back(int fd, const uint8_t expected[32]) {
+        char reason[SAFETENSORS_REASON_MAX];
+        _cleanup_(checkpoint_close) Checkpoint c = {};
+        uint8_t sha256[32];
+        int r;
+
+        (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        r = safetensors_open(fd, &c.file, reason);
+        if (r >= 0)
+                r = safetensors_verify(c.file, sha256);
+        if (r == -EBADMSG || (r >= 0 && memcmp(sha256, expected, sizeof(sha256)) != 0))
+                return -EIO;
+        return r;
+}
+
 static int partial_write(Learner *l, const uint32_t *banks, uint8_t ret_sha256[32]) {
         _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
         _cleanup_free_ Description *description = calloc(1, sizeof(Description));
         _cleanup_close_ int fd = -EBADF;
+        size_t n;
         int r;
 
         if (!rows || !description)
                 return -ENOMEM;
         describe(description, l);
 
-        fd = openat(l->context.state_fd, PARTIAL_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+        fd = openat(l->context.state_fd, PARTIAL_NAME, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                         0644);
         if (fd < 0)
                 return -errno;
-        r = safetensors_write(fd, rows, learner_tensors(l, banks, rows), description->rows, description->n,
-                        ret_sha256);
+        n = learner_tensors(l, CHECKPOINT_FORMAT_NEWEST, banks, rows);
+        r = safetensors_write(fd, rows, n, description->rows, description->n, ret_sha256);
         if (r < 0)
                 return r;
-        return fsync(fd) < 0 ? -errno : 0;
+        if (fsync(fd) < 0)
+                return -errno;
+        return read_back(fd, ret_sha256);
 }
 
 int learner_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[32]) {

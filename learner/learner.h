@@ -15,8 +15,8 @@
 #include "learner/intake.h"
 #include "learner/moments.h"
 #include "learner/runtime-internal.h"
-#include "learner/safetensors.h"
 #include "learner/serve.h"
+#include "lib/checkpoint.h"
 
 typedef struct LearnerContext { /* what is there when the program starts; outlives the learner */
         const JobSettings *settings;
@@ -62,24 +62,17 @@ void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */
 
-/* learner/checkpoint.c, learner/restore.c: 0, or a negative errno after a sentence on stderr. */
+/* learner/checkpoint.c, learner/restore.c: 0, or a negative errno after a sentence on stderr. A checkpoint that succeeds was written, synced
+ * and read back, and has its name on the disk. */
 int learner_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
 int learner_restore(Learner *learner);
 
-/* The tensors of a checkpoint and where their numbers live, the snapshots in bank banks[actor] (NULL: 0): one list for both ways. Returns
- * how many, at most SAFETENSORS_ENTRIES_MAX. */
-size_t learner_tensors(Learner *learner, const uint32_t *banks, TensorRow *ret);
+/* The tensors of a checkpoint of this format and where their numbers live, the snapshots in bank banks[actor] (NULL: 0): one list for both
+ * ways. Returns how many, below SAFETENSORS_ENTRIES_MAX. */
+size_t learner_tensors(Learner *learner, unsigned format, const uint32_t *banks, TensorRow *ret);
 
-/* Of them, the network's parameters alone. */
+/* The policy's parameters alone, as a file of parameters has them. */
 size_t learner_parameters(Learner *learner, TensorRow *ret);
-
-/* Names in the metadata, beside METADATA_FORMAT; settings stand there as "Section.Key", options as "Environment.KEY". */
-#define METADATA_VERSION       "version"
-#define METADATA_ENVIRONMENT   "environment"
-#define METADATA_KERNELS       "kernels"
-#define METADATA_ROUND         "round"
-#define METADATA_POLICY        "policy_version"
-#define METADATA_POLICY_SHA256 "policy_sha256"
 
 static inline void sha256_print(const uint8_t sha256[32], char ret[65]) {
         for (unsigned i = 0; i < 32; i++)

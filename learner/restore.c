@@ -13,15 +13,16 @@
 #include "learner/finite.h"
 #include "learner/learner.h"
 #include "lib/arrival.h"
+#include "lib/checkpoint.h"
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
 #include "lib/rng.h"
 #include "lib/settings-print.h"
 #include "lib/slot.h"
 
-DEFINE_CLEANUP(Safetensors *, safetensors_close)
-
-__attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...) {
+/* -EBADMSG: it is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another job; -ENOEXEC: other kernels go on from it to
+ * another policy (lib/words.c says so where only the number is left). */
+__attribute__((format(printf, 2, 3))) static int refuse(int r, const char *format, ...) {
         va_list values;
 
         (void) fprintf(stderr, "actord-learner: the checkpoint is refused: ");
@@ -29,25 +30,34 @@ __attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
         (void) vfprintf(stderr, format, values);
         va_end(values);
         (void) fputc('\n', stderr);
-        return -EINVAL;
+        return r;
 }
 
-static int check_metadata(const Learner *l, const Safetensors *file) {
-        const char *format = safetensors_metadata(file, METADATA_FORMAT);
-        const char *environment = safetensors_metadata(file, METADATA_ENVIRONMENT);
-        const char *kernels = safetensors_metadata(file, METADATA_KERNELS);
-        bool forced = l->context.settings->kernel_class != KERNEL_CLASS_AUTO;
+static int check_arithmetic(const Learner *l, const Checkpoint *checkpoint) {
+        const char *kernels = safetensors_metadata(checkpoint->file, METADATA_KERNELS);
 
-        if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0)
-                return refuse("its format is \"%s\", not \"%s\"", format ?: "unknown", CHECKPOINT_FORMAT);
-        if (!environment || strcmp(environment, l->context.page->spec.name) != 0)
-                return refuse("it is of the environment \"%s\", the job's is \"%s\"",
-                                environment ?: "unknown", l->context.page->spec.name);
-        if (!forced && (!kernels || strcmp(kernels, blas_kernel_name()) != 0))
-                return refuse("it was computed by OpenBLAS's %s kernels, and this process has %s, which would go on "
-                              "to another policy; set KernelClass= in [Learner] to accept that",
+        if (l->context.settings->kernel_class != KERNEL_CLASS_AUTO)
+                return 0;
+        if (checkpoint->arithmetic != ARITHMETIC)
+                return refuse(-ENOEXEC,
+                                "it was computed by version %u of actord's arithmetic, and this is version %u, which would "
+                                "go on to another policy; set KernelClass= in [Learner] to accept that",
+                                checkpoint->arithmetic, ARITHMETIC);
+        if (!kernels || strcmp(kernels, blas_kernel_name()) != 0)
+                return refuse(-ENOEXEC,
+                                "it was computed by OpenBLAS's %s kernels, and this process has %s, which would go on "
+                                "to another policy; set KernelClass= in [Learner] to accept that",
                                 kernels ?: "unknown", blas_kernel_name());
         return 0;
+}
+
+static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
+        const char *environment = safetensors_metadata(checkpoint->file, METADATA_ENVIRONMENT);
+
+        if (!environment || strcmp(environment, l->context.page->spec.name) != 0)
+                return refuse(-EMEDIUMTYPE, "it is of the environment \"%s\", the job's is \"%s\"",
+                                environment ?: "unknown", l->context.page->spec.name);
+        return check_arithmetic(l, checkpoint);
 }
 
 /* What tensors there are, and their shapes, follows from these and the environment. */
@@ -103,8 +113,9 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
 
         print_differences(l, file, differences, sizeof(differences));
         if (!*differences)
-                return refuse("its \"%s\" %s: network, actors or environments differ", tensor, what);
-        return refuse("its \"%s\" %s%s; leave that as it was", tensor, what, differences);
+                return refuse(-EMEDIUMTYPE, "its \"%s\" %s: network, actors or environments differ", tensor,
+                                what);
+        return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; leave that as it was", tensor, what, differences);
 }
 
 /* An older program measured less: what it lacks, at the end, was not measured. */
@@ -121,7 +132,8 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-static int read_tensors(Learner *l, const Safetensors *file, bool parameters_alone) {
+static int read_tensors(Learner *l, const Checkpoint *checkpoint) {
+        const Safetensors *file = checkpoint->file;
         _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
         size_t n;
         int r;
@@ -129,14 +141,15 @@ static int read_tensors(Learner *l, const Safetensors *file, bool parameters_alo
         if (!rows)
                 return -ENOMEM;
 
-        n = parameters_alone ? learner_parameters(l, rows) : learner_tensors(l, NULL, rows);
+        n = checkpoint->parameters ? learner_parameters(l, rows)
+                                   : learner_tensors(l, checkpoint->format, NULL, rows);
         for (size_t i = 0; i < n; i++) {
                 r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
                                                    : safetensors_read(file, &rows[i]);
                 if (r == -ENOENT || r == -EMEDIUMTYPE)
                         return refuse_shape(l, file, rows[i].name, r == -ENOENT);
                 if (r < 0)
-                        return refuse("\"%s\" could not be read: %s", rows[i].name, strerror(-r));
+                        return refuse(r, "\"%s\" could not be read: %s", rows[i].name, strerror(-r));
         }
         return 0;
 }
@@ -235,50 +248,46 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         learner_hash_policy(l, sha256);
         sha256_print(sha256, text);
         if (!said || strcmp(said, text) != 0)
-                return refuse("its policy hashes to %s, and it says %s: the file is damaged", text,
+                return refuse(-EBADMSG, "its policy hashes to %s, and it says %s: the file is damaged", text,
                                 said ?: "nothing");
         return 0;
 }
 
 /* The optimiser, statistics and counters are as in any job that begins. */
-static int begin_with(Learner *l, const Safetensors *file) {
+static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
         int r;
 
-        r = l->context.learner == 0 ? read_tensors(l, file, true) : 0;
+        r = l->context.learner == 0 ? read_tensors(l, checkpoint) : 0;
         if (r < 0)
                 return r;
         if (!floats_finite(rt->nets[NET_POLICY]->parameters, rt->nets[NET_POLICY]->n, -INFINITY))
-                return refuse("some of its numbers are not finite");
+                return refuse(-EBADMSG, "some of its numbers are not finite");
         if (rt->nets[NET_TARGET])
                 runtime_copy(rt, NET_TARGET, NET_POLICY);
         return 0;
 }
 
 static int restore_file(Learner *l) {
-        _cleanup_(safetensors_closep) Safetensors *file = NULL;
-        const char *format;
+        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
+        char reason[SAFETENSORS_REASON_MAX];
         int r;
 
-        r = safetensors_open(l->context.checkpoint_fd, &file);
-        if (r == -EBADMSG)
-                return refuse("it is no safetensors file, or cut short");
+        r = checkpoint_open(l->context.checkpoint_fd, &checkpoint, reason);
         if (r < 0)
-                return refuse("it could not be read: %s", strerror(-r));
+                return refuse(r, "%s", reason);
+        if (checkpoint.parameters)
+                return begin_with(l, &checkpoint);
 
-        format = safetensors_metadata(file, METADATA_FORMAT);
-        if (format && strcmp(format, PARAMETERS_FORMAT) == 0)
-                return begin_with(l, file);
-
-        r = check_metadata(l, file);
+        r = check_metadata(l, &checkpoint);
         if (r < 0)
                 return r;
-        r = read_tensors(l, file, false);
+        r = read_tensors(l, &checkpoint);
         if (r < 0)
                 return r;
         if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
-                return refuse("some of its numbers are impossible: the file is damaged");
-        return l->context.learner == 0 ? check_policy(l, file) : 0;
+                return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
+        return l->context.learner == 0 ? check_policy(l, checkpoint.file) : 0;
 }
 
 static int restore(Learner *l) {

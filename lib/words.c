@@ -149,6 +149,18 @@ static const char *environment_word(int error) {
                                : strerrordesc_np(error);
 }
 
+/* As learner/restore.c refuses a file; beside them whatever a disk answers. */
+static const char *checkpoint_word(int error) {
+        switch (error) {
+        case EBADMSG: return "it is damaged";
+        case EPROTONOSUPPORT: return "it is of a newer format than this actord reads";
+        case ENOMSG: return "it is no checkpoint of actord";
+        case EMEDIUMTYPE: return "it is of another environment, or of a job of another shape";
+        case ENOEXEC: return "it was computed by other kernels; see KernelClass= in job.conf(5)";
+        }
+        return strerrordesc_np(error);
+}
+
 /* What a number means to people: the signal's name, the step's word, the error's description. */
 static const char *detail_word(uint32_t fault, int detail) {
         int error = detail < 0 && detail > -4096 ? -detail : detail;
@@ -160,7 +172,7 @@ static const char *detail_word(uint32_t fault, int detail) {
         case FAULT_SPEC: return spec_field_to_string(detail);
         case FAULT_LOAD: return load_word(error);
         case FAULT_ENVIRONMENT: return environment_word(error);
-        case FAULT_CHECKPOINT:
+        case FAULT_CHECKPOINT: return checkpoint_word(error);
         case FAULT_INTERNAL: return strerrordesc_np(error);
         }
         return NULL;

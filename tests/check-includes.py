@@ -61,7 +61,7 @@ point("nothing on the data side reaches GLib",
 point("OpenBLAS stays in the learner", [f"{path} includes <cblas.h>" for path in files if room(path) != "learner"
                                         for _, name in includes(path) if name == "cblas.h"])
 point("lib/ never logs", [path for path in files if room(path) == "lib" and
-                          re.search(r"\b(syslog|sd_journal_\w+|fprintf|g_warning|g_message|perror) *\(", read(path))])
+                          re.search(r"\b((syslog|sd_journal_\w+|g_warning|g_message|perror) *\(|fprintf *\( *stderr)", read(path))])
 point("the installed header needs nothing of ours",
       [name for own, name in includes("include/actord/env.h") if own])
 finish()

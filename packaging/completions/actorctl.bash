@@ -85,14 +85,14 @@ _actorctl() {
 
     case $verb in
         '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove eval experiment calibrate env price scheduler help' ;;
-        status | show | cat | stop | watch | bill | rounds | decisions | logs | export | remove) words=$(_actorctl_jobs) ;;
+        status | cat | stop | watch | bill | rounds | decisions | logs | export | remove) words=$(_actorctl_jobs) ;;
         run | submit | verify | graph | calibrate)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
         experiment)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.exp' -- "$word"; compgen -d -- "$word")
             return ;;
-        eval)
+        eval | show)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
         help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove eval experiment calibrate env price scheduler' ;;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "learner/safetensors.h"
+#include "lib/checkpoint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,22 +28,47 @@ static void try_rows(const Safetensors *file) {
         }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+/* Behind the digest, which no search finds, so that what lies behind it is searched, too. */
+static void try_file(int fd, size_t size) {
         static const char *const keys[] = { "format", "kernels", "" };
-        int fd = memfd_create("fuzz", MFD_CLOEXEC);
+        char reason[SAFETENSORS_REASON_MAX] = "";
         Safetensors *file;
+        uint8_t sha256[32];
 
-        g_assert(fd >= 0);
-        g_assert(write(fd, data, size) == (ssize_t) size);
-        if (safetensors_open(fd, &file) == 0) {
-                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
-                        const char *value = safetensors_metadata(file, keys[i]);
-
-                        g_assert(!value || strlen(value) <= size);
-                }
-                try_rows(file);
-                safetensors_close(file);
+        if (safetensors_open(fd, &file, reason) < 0) {
+                g_assert_true(reason[0] != '\0');
+                return;
         }
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+                const char *value = safetensors_metadata(file, keys[i]);
+
+                g_assert_true(!value || strlen(value) <= size);
+        }
+        try_rows(file);
+        (void) safetensors_verify(file, sha256);
+        (void) safetensors_close(file);
+}
+
+static void try_checkpoint(int fd) {
+        char reason[SAFETENSORS_REASON_MAX] = "";
+        Checkpoint checkpoint;
+
+        if (checkpoint_open(fd, &checkpoint, reason) < 0) {
+                g_assert_true(reason[0] != '\0');
+                return;
+        }
+        g_assert_cmpuint(checkpoint.format, >, 0);
+        try_rows(checkpoint.file);
+        checkpoint_close(&checkpoint);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_true(write(fd, data, size) == (ssize_t) size);
+        try_file(fd, size);
+        try_checkpoint(fd);
         (void) close(fd);
         return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actorctl as people and scripts meet it: help, refusals, listings, a terminal."""
-import fcntl, glob, json, os, pty, re, select, signal, struct, subprocess, termios, time
+import fcntl, glob, hashlib, json, os, pty, re, select, signal, struct, subprocess, termios, time
 import xml.etree.ElementTree as ElementTree
 from story import CTL, EXAMPLES, HOSTILE, ROOT, STATE, Skip, ctl, environment, equal, run, shared_library, story, tell
 
@@ -286,9 +286,40 @@ def goes_on():
 
     for start, sentence, more in ((checkpoint, "has taken 16384 steps, and the job ends after 256; go further with", ["Job.StopSteps=256"]),
                                   (checkpoint, "EnvsPerActor= was 8 and is 16", ["Actor.EnvsPerActor=16"]),
-                                  (os.path.join(EXAMPLES, "cartpole.conf"), "not a safetensors file", []), (os.path.join(STATE, "none"), "cannot be opened", [])):
+                                  (os.path.join(EXAMPLES, "cartpole.conf"), "no safetensors file", []), (os.path.join(STATE, "none"), "cannot be opened", [])):
         r = ctl(*words(32768, *more), f"--from={start}")
         assert r.status in (1, 2) and sentence in r.err, (start, r.status, r.err[-600:])
+
+
+@story("a checkpoint with one wrong bit, or of a newer format, is refused in words wherever it is read")
+def damaged():
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", "--set=Job.StopReturn=", "--set=Job.StopSteps=2048")
+    whole, = glob.glob(os.path.join(r.state_directory, "jobs/1/state/*.safetensors"))
+    data = open(whole, "rb").read()
+    n, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + n])
+    path = os.path.join(STATE, "wrong.safetensors")
+    job = os.path.join(EXAMPLES, "cartpole.conf")
+    shown = ctl("show", whole)
+    assert shown.status == 0 and f"# policy sha256 {r.policy_sha256}" in shown.out and "Environment=CartPole-v1" in shown.out, shown
+    assert {"section": "Job", "key": "StopSteps", "value": "2048", "given": True} in ctl("show", whole, "--json=short").json
+
+    def refused(content, words):
+        with open(path, "wb") as f:
+            f.write(content)
+        for verb in (["eval", path, "--episodes=1"], ["show", path], ["run", job, "--set=Job.StopSteps=4096", f"--from={path}"]):
+            r = ctl(*verb)
+            assert r.status in (1, 2) and "wrong.safetensors: " + words in r.err and "(error" not in r.err and not r.out, (verb, r)
+
+    for tensor, entry in sorted(header.items()):
+        if tensor != "__metadata__" and entry["data_offsets"][0] < entry["data_offsets"][1]:
+            at = 8 + n + sum(entry["data_offsets"]) // 2
+            refused(data[:at] + bytes([data[at] ^ 4]) + data[at + 1:], "it is damaged")
+    at = data.index(b'"Job.StopSteps":"2048"') + len(b'"Job.StopSteps":"')
+    refused(data[:at] + b"8" + data[at + 1:], "it is damaged")
+    refused(data[:-1], "it is cut short")
+    newer = data[:-32].replace(b'"actord-checkpoint-2"', b'"actord-checkpoint-3"')
+    refused(newer + hashlib.sha256(newer).digest(), "it is of a newer format, actord-checkpoint-3, and this actord reads up to 2")
 
 
 @story("a reader that goes away does not take the run with it")

@@ -1,91 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job that goes on from its checkpoint ends with the bits of one that never stopped; a file that is cut, flipped or of another job is
- * refused, and nothing of it ends the process. */
+/* A job that goes on from its checkpoint ends with the bits of one that never stopped; a file of another job is refused in words. */
 #include <fcntl.h>
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <nettle/sha2.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "actor/envs/builtin.h"
 #include "learner/blas.h"
-#include "tests/unit/learner-fixture.h"
-
-#define SECTIONS                                                          \
-        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=16\n" \
-        "[Learner]\nHiddenLayers=6 5\nEpochs=2\nMinibatchSize=32\nNormalizeObservations=yes\nNormalizeRewards=yes\nKLWeight=0.2\n"
-
-typedef struct Place {
-        char *directory;
-        int fd;
-} Place;
-
-static void place_open(Place *place) {
-        place->directory = g_dir_make_tmp("checkpoint-XXXXXX", NULL);
-        place->fd = open(place->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        g_assert_cmpint(place->fd, >=, 0);
-}
-
-static void place_close(Place *place) {
-        g_autoptr(GDir) dir = g_dir_open(place->directory, 0, NULL);
-        const char *name;
-
-        while ((name = g_dir_read_name(dir)))
-                (void) unlinkat(place->fd, name, 0);
-        (void) g_rmdir(place->directory);
-        (void) close(place->fd);
-        g_free(place->directory);
-}
-
-static ActordEnvSpec some_spec(void) {
-        ActordEnvSpec spec = bed_spec_box(3, 2, 0);
-
-        spec.horizon_steps = 9;
-        return spec;
-}
-
-static void open_bed(Bed *bed, const char *more, int state_fd, int checkpoint_fd) {
-        g_autofree char *sections = g_strconcat(SECTIONS, more, NULL);
-        ActordEnvSpec spec = some_spec();
-
-        bed_settings("CartPole-v1", sections, &bed->settings);
-        bed_open(bed, &spec, state_fd, checkpoint_fd);
-}
-
-/* Rounds first + 1 .. end, with each actor's bytes in its snapshots changing too. */
-static Answer play(Bed *bed, uint64_t first, uint64_t end, uint32_t parity) {
-        Answer learned = {};
-
-        for (uint64_t round = first; round < end; round++) {
-                uint32_t bank = (uint32_t) (round + parity) & 1;
-
-                for (uint32_t a = 0; a < 2; a++) {
-                        bed_fill(bed, a, bank, (uint32_t) round);
-                        for (uint32_t e = 0; e < 3; e++)
-                                memset(segment_snapshot_bytes(
-                                                       bed->segments[a], &bed->page.segment, bank ^ 1, e),
-                                                (int) (round * 6 + a * 3 + e), 64);
-                        bed_take(bed, a, bank);
-                }
-                learned = bed_learn(bed, round, 2);
-        }
-        return learned;
-}
-
-static int checkpoint(Bed *bed, const Place *place, uint64_t round, Answer *ret) {
-        g_autofree char *name = g_strdup_printf("checkpoint-%" PRIu64 ".safetensors", round);
-        int fd;
-
-        for (uint32_t a = 0; a < 2; a++) {
-                bed->worker.ordinals[a] = 100 + round + a;
-                bed->worker.banks[a] = round & 1;
-        }
-        *ret = bed_order(bed, (Order){ .kind = ORDER_CHECKPOINT, .round = round });
-        g_assert_cmpuint(ret->fault, ==, FAULT_NONE);
-        fd = openat(place->fd, name, O_RDONLY | O_CLOEXEC);
-        g_assert_cmpint(fd, >=, 0);
-        return fd;
-}
+#include "lib/cleanup.h"
+#include "tests/unit/checkpoint-fixture.h"
 
 static void test_round_trip(void) {
         Bed whole = {}, before = {}, after = {};
@@ -149,18 +73,6 @@ static void test_round_trip(void) {
         bed_close(&before);
         bed_close(&after);
         place_close(&place);
-}
-
-static Answer restore_from(const char *more, int fd) {
-        Bed bed = {};
-        Answer answer;
-        int kept = silence();
-
-        open_bed(&bed, more, -1, fd);
-        answer = bed_order(&bed, (Order){ .kind = ORDER_RESTORE });
-        bed_close(&bed);
-        unsilence(kept);
-        return answer;
 }
 
 static void test_other_jobs(void) {
@@ -257,7 +169,7 @@ static void test_other_settings(void) {
 /* The last n - skip of a learner's parameters as a file of their own. */
 static int parameters_of(Bed *bed, size_t skip) {
         static TensorRow rows[SAFETENSORS_ENTRIES_MAX];
-        const MetadataRow metadata = { METADATA_FORMAT, PARAMETERS_FORMAT };
+        const MetadataRow metadata = { METADATA_FORMAT, PARAMETERS_FORMAT "1" };
         size_t n = learner_parameters(bed->learner, rows);
         int fd = memfd_create("parameters", MFD_CLOEXEC);
         uint8_t sha256[32];
@@ -310,145 +222,6 @@ static void test_parameters(void) {
         bed_close(&after);
 }
 
-/* A temporary file with these bytes. */
-static int file_of(const char *content, gsize n) {
-        int fd = memfd_create("checkpoint", MFD_CLOEXEC);
-
-        g_assert_cmpint(fd, >=, 0);
-        g_assert_cmpint(write(fd, content, n), ==, n);
-        return fd;
-}
-
-/* Tried on one learner over and over, since opening one takes most of the time. */
-static unsigned count_accepted(Bed *bed, char *content, gsize n) {
-        int fd = file_of(content, n);
-        unsigned accepted;
-
-        bed->learner->context.checkpoint_fd = fd;
-        accepted = bed_order(bed, (Order){ .kind = ORDER_RESTORE }).fault == FAULT_NONE;
-        (void) close(fd);
-        return accepted;
-}
-
-static void test_damage(void) {
-        g_autofree char *content = NULL, *damaged = NULL;
-        g_autoptr(GRand) rand = g_rand_new_with_seed(12);
-        unsigned n_accepted = 0;
-        Bed bed = {};
-        Answer written;
-        Place place;
-        gsize n;
-        int fd, kept;
-
-        place_open(&place);
-        open_bed(&bed, "", place.fd, -1);
-        bed_restore(&bed);
-        play(&bed, 0, 2, 0);
-        fd = checkpoint(&bed, &place, 2, &written);
-        {
-                g_autofree char *path = g_strdup_printf("%s/checkpoint-2.safetensors", place.directory);
-
-                g_assert_true(g_file_get_contents(path, &content, &n, NULL));
-        }
-        kept = silence();
-        g_assert_cmpuint(count_accepted(&bed, content, n), ==, 1);
-
-        for (gsize length = 0; length < n; length += length < 64 ? 1 : 37)
-                g_assert_cmpuint(count_accepted(&bed, content, length), ==, 0);
-        g_assert_cmpuint(count_accepted(&bed, content, n - 1), ==, 0);
-
-        /* A flipped bit of a snapshot or a setting cannot be told from another snapshot: the file's hash in the ledger does that. */
-        damaged = g_malloc(n + 1);
-        for (unsigned i = 0; i < 4000; i++) {
-                memcpy(damaged, content, n);
-                for (int k = g_rand_int_range(rand, 1, 4); k > 0; k--)
-                        damaged[g_rand_int_range(rand, 0, (int) (i % 2 ? n : 8192))] ^=
-                                        (char) (1 << g_rand_int_range(rand, 0, 8));
-                n_accepted += count_accepted(&bed, damaged, n);
-        }
-        memcpy(damaged, content, n);
-        g_assert_cmpuint(count_accepted(&bed, damaged, n + 1), ==, 0);
-        unsilence(kept);
-        g_test_message("%u of 4000 damaged files were accepted", n_accepted);
-        g_assert_cmpuint(n_accepted, <, 3600);
-
-        (void) close(fd);
-        bed_close(&bed);
-        place_close(&place);
-}
-
-/* Other kernels compute other bits: refused, unless the job says that it does not mind. */
-static void test_kernels(void) {
-        g_autofree char *content = NULL, *path = NULL,
-                        *pattern = g_strdup_printf("\"kernels\":\"%s\"", blas_kernel_name());
-        Bed bed = {};
-        Answer written;
-        Place place;
-        gsize n;
-        char *at;
-        int fd;
-
-        place_open(&place);
-        open_bed(&bed, "", place.fd, -1);
-        bed_restore(&bed);
-        play(&bed, 0, 1, 0);
-        (void) close(checkpoint(&bed, &place, 1, &written));
-        path = g_strdup_printf("%s/checkpoint-1.safetensors", place.directory);
-        g_assert_true(g_file_get_contents(path, &content, &n, NULL));
-
-        at = g_strstr_len(content + 8, (gssize) n - 8, pattern);
-        g_assert_nonnull(at);
-        at[strlen("\"kernels\":\"")] = 'X';
-        fd = file_of(content, n);
-        g_assert_cmpuint(restore_from("", fd).fault, ==, FAULT_CHECKPOINT);
-        g_assert_cmpuint(restore_from("[Learner]\nKernelClass=haswell\n", fd).fault, ==, FAULT_NONE);
-
-        (void) close(fd);
-        bed_close(&bed);
-        place_close(&place);
-}
-
-/* Damage of what matters, byte by byte: weights and their statistics are hashed. */
-static void test_weights(void) {
-        g_autofree char *content = NULL;
-        Bed bed = {};
-        Answer written;
-        Place place;
-        const char *at;
-        uint64_t begin, header;
-        gsize n;
-        int fd, kept;
-
-        place_open(&place);
-        open_bed(&bed, "", place.fd, -1);
-        bed_restore(&bed);
-        play(&bed, 0, 1, 0);
-        fd = checkpoint(&bed, &place, 1, &written);
-        {
-                g_autofree char *path = g_strdup_printf("%s/checkpoint-1.safetensors", place.directory);
-
-                g_assert_true(g_file_get_contents(path, &content, &n, NULL));
-        }
-        memcpy(&header, content, 8);
-        at = g_strstr_len(content + 8, (gssize) header, "\"actor_mean.0.weight\"");
-        g_assert_nonnull(at);
-        at = strstr(at, "data_offsets");
-        begin = g_ascii_strtoull(at + strlen("data_offsets\":["), NULL, 10);
-
-        kept = silence();
-        for (unsigned i = 0; i < 18 * 4; i++) {
-                content[8 + header + begin + i] ^= 1;
-                g_assert_cmpuint(count_accepted(&bed, content, n), ==, 0);
-                content[8 + header + begin + i] ^= 1;
-        }
-        g_assert_cmpuint(count_accepted(&bed, content, n), ==, 1);
-        unsilence(kept);
-
-        (void) close(fd);
-        bed_close(&bed);
-        place_close(&place);
-}
-
 /* A checkpoint of a program that measured less goes on; what it lacks was not measured. */
 static void check_fewer_statistics(uint64_t n_statistics) {
         g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
@@ -463,11 +236,11 @@ static void check_fewer_statistics(uint64_t n_statistics) {
         bed_restore(&before);
         learned = play(&before, 0, 2, 0);
         sha256_print(learned.sha256, sha256);
-        const MetadataRow metadata[] = { { METADATA_FORMAT, CHECKPOINT_FORMAT },
+        const MetadataRow metadata[] = { { METADATA_FORMAT, CHECKPOINT_FORMAT "1" },
                 { METADATA_ENVIRONMENT, before.page.spec.name }, { METADATA_KERNELS, blas_kernel_name() },
                 { METADATA_POLICY_SHA256, sha256 } };
 
-        n = learner_tensors(before.learner, NULL, rows);
+        n = learner_tensors(before.learner, 1, NULL, rows);
         for (size_t i = 0; i < n; i++)
                 if (rows[i].data == &before.learner->statistics)
                         rows[i].shape[0] = n_statistics;
@@ -483,6 +256,44 @@ static void check_fewer_statistics(uint64_t n_statistics) {
         (void) close(fd);
         bed_close(&before);
         bed_close(&after);
+}
+
+/* Files of format 1, written by the last program that did: tests/data/checkpoint-1-*.safetensors. */
+static void check_format_1(const char *path, const char *sections) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        g_autofree char *all = g_strconcat("Seed=7\n", sections, "KernelClass=haswell\n", NULL);
+        const ActordEnv *env = builtin_env_find("CartPole-v1");
+        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
+        char reason[SAFETENSORS_REASON_MAX], sha256[65];
+        ActordEnvSpec spec;
+        Bed bed = {};
+        Answer restored;
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(checkpoint_open(fd, &checkpoint, reason), ==, 0);
+        g_assert_cmpuint(checkpoint.format, ==, 1);
+        g_assert_cmpuint(checkpoint.arithmetic, ==, 1);
+
+        bed_settings("CartPole-v1", all, &bed.settings);
+        g_assert_cmpint(env->spec(bed.settings.options, bed.settings.n_options, &spec), ==, 0);
+        bed_open(&bed, &spec, -1, fd);
+        restored = bed_restore(&bed);
+        g_assert_cmpuint(restored.statistics.n_env_steps, ==, 128);
+        g_assert_cmpuint(restored.round, ==, 8);
+        sha256_print(restored.sha256, sha256);
+        g_assert_cmpstr(sha256, ==, safetensors_metadata(checkpoint.file, METADATA_POLICY_SHA256));
+        g_assert_cmpuint(bed.learner->runtime->nets[NET_POLICY]->step, >, 0);
+        bed_close(&bed);
+        (void) close(fd);
+}
+
+static void test_format_1(void) {
+        check_format_1("tests/data/checkpoint-1-ppo.safetensors",
+                        "[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=1\nRolloutSteps=16\n"
+                        "[Learner]\nHiddenLayers=4\nEpochs=2\nNormalizeObservations=yes\n");
+        check_format_1("tests/data/checkpoint-1-dqn.safetensors",
+                        "Algorithm=dqn\n[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=1\nRolloutSteps=16\n"
+                        "[Learner]\nHiddenLayers=4\nReplaySize=64\nReplayMin=16\nMinibatchSize=8\n");
 }
 
 static void test_fewer_statistics(void) {
@@ -505,19 +316,19 @@ static void test_convolutions(void) {
                         "[Learner]\nConvolutions=8x3/2 16x2\nHiddenLayers=30\nSharedNetwork=yes\n",
                         &bed.settings);
         bed_open(&bed, &spec, -1, -1);
-        n = learner_tensors(bed.learner, NULL, rows);
+        n = learner_tensors(bed.learner, CHECKPOINT_FORMAT_NEWEST, NULL, rows);
         for (size_t i = 0; i < n; i++) {
                 const TensorRow *row = &rows[i];
 
-                if (g_str_equal(row->name, "network.2.weight")) {
+                if (g_str_equal(row->name, "networks.policy.network.2.weight")) {
                         g_assert_cmpuint(row->n_dims, ==, 4);
                         g_assert_cmpmem(row->shape, sizeof(row->shape), ((uint64_t[4]){ 16, 8, 2, 2 }), 32);
                         n_found++;
-                } else if (g_str_equal(row->name, "network.5.weight")) {
+                } else if (g_str_equal(row->name, "networks.policy.network.5.weight")) {
                         g_assert_cmpuint(row->n_dims, ==, 2);
                         g_assert_cmpuint(row->shape[1], ==, 16 * 3 * 2);
                         n_found++;
-                } else if (g_str_equal(row->name, "network.2.bias")) {
+                } else if (g_str_equal(row->name, "networks.policy.network.2.bias")) {
                         g_assert_cmpuint(row->n_dims, ==, 1);
                         g_assert_cmpuint(row->shape[0], ==, 16);
                         n_found++;
@@ -527,71 +338,14 @@ static void test_convolutions(void) {
         bed_close(&bed);
 }
 
-/* An algorithm's own numbers can be finite and still impossible: a file that says that a life's work is owed would be worked off first. */
-static void test_owed(void) {
-        static const double owed[] = { 0.5, 1.0, -0.5, 1e18 };
-        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
-        Bed bed = {};
-        Place place;
-        int kept;
-
-        place_open(&place);
-        bed_settings("CartPole-v1",
-                        "Algorithm=dqn\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=8\n",
-                        &bed.settings);
-        bed_open(&bed, &spec, place.fd, -1);
-        bed_restore(&bed);
-        kept = silence();
-        for (unsigned i = 0; i < G_N_ELEMENTS(owed); i++) {
-                Answer written;
-
-                bed.learner->runtime->state[0] = owed[i];
-                bed.learner->context.checkpoint_fd = checkpoint(&bed, &place, i, &written);
-                g_assert_cmpuint(bed_order(&bed, (Order){ .kind = ORDER_RESTORE }).fault, ==,
-                                i == 0 ? FAULT_NONE : FAULT_CHECKPOINT);
-                (void) close(bed.learner->context.checkpoint_fd);
-        }
-        unsilence(kept);
-        bed_close(&bed);
-        place_close(&place);
-}
-
-static void test_full_disk(void) {
-        Bed bed = {};
-        Answer answer;
-        Place place;
-        int kept;
-
-        place_open(&place);
-        open_bed(&bed, "", place.fd, -1);
-        bed_restore(&bed);
-        (void) close(bed.learner->context.state_fd);
-        place.fd = bed.learner->context.state_fd =
-                        open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        kept = silence();
-        answer = bed_order(&bed, (Order){ .kind = ORDER_CHECKPOINT, .round = 1 });
-        unsilence(kept);
-        g_assert_cmpuint(answer.fault, ==, FAULT_CHECKPOINT);
-        g_assert_cmpint(answer.detail, >, 0);
-
-        (void) close(place.fd);
-        place.fd = open(place.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        bed_close(&bed);
-        place_close(&place);
-}
-
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/checkpoint/round-trip", test_round_trip);
         g_test_add_func("/checkpoint/fewer-statistics", test_fewer_statistics);
+        g_test_add_func("/checkpoint/format-1", test_format_1);
         g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
         g_test_add_func("/checkpoint/other-settings", test_other_settings);
         g_test_add_func("/checkpoint/parameters", test_parameters);
-        g_test_add_func("/checkpoint/kernels", test_kernels);
-        g_test_add_func("/checkpoint/damage", test_damage);
-        g_test_add_func("/checkpoint/weights", test_weights);
         g_test_add_func("/checkpoint/convolutions", test_convolutions);
-        g_test_add_func("/checkpoint/owed", test_owed);
-        g_test_add_func("/checkpoint/no-place", test_full_disk);
         return g_test_run();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The header is built in memory, since its length comes first; tensors pass through one buffer, in which they are hashed. */
+/* The header is built in memory, since its length comes first; tensors pass through one buffer, in which they are hashed; the digest of
+ * all that comes last. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,32 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/safetensors.h"
+#include "lib/safetensors.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
 enum { BUFFER_BYTES = 256 * 1024, HEADER_ALIGN = 8 };
-
-static size_t dtype_bytes(const char *dtype) {
-        static const struct {
-                const char *name;
-                size_t bytes;
-        } table[] = { { "F32", 4 }, { "F64", 8 }, { "I64", 8 }, { "I32", 4 }, { "U8", 1 } };
-
-        for (size_t i = 0; i < ELEMENTSOF(table); i++)
-                if (strcmp(dtype, table[i].name) == 0)
-                        return table[i].bytes;
-        assert(!"a type that we write");
-        return 0;
-}
-
-uint64_t tensor_bytes(const TensorRow *row) {
-        uint64_t n = dtype_bytes(row->dtype);
-
-        for (uint32_t i = 0; i < row->n_dims; i++)
-                n *= row->shape[i];
-        return n;
-}
 
 static void print_string(FILE *f, const char *s) {
         (void) fputc('"', f);
@@ -47,8 +27,21 @@ static void print_string(FILE *f, const char *s) {
         (void) fputc('"', f);
 }
 
+static void print_tensor(FILE *f, const TensorRow *row, uint64_t *at) {
+        uint64_t end = *at + tensor_bytes(row);
+
+        (void) fputc(',', f);
+        print_string(f, row->name);
+        (void) fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", row->dtype);
+        for (uint32_t k = 0; k < row->n_dims; k++)
+                (void) fprintf(f, "%s%" PRIu64, k > 0 ? "," : "", row->shape[k]);
+        (void) fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", *at, end);
+        *at = end;
+}
+
 static void print_header(FILE *f, const TensorRow *rows, size_t n_rows, const MetadataRow *metadata,
                 size_t n_metadata) {
+        const TensorRow digest = { SAFETENSORS_DIGEST, "U8", 1, { SHA256_DIGEST_SIZE }, NULL };
         uint64_t at = 0;
 
         (void) fputs("{\"__metadata__\":{", f);
@@ -60,17 +53,9 @@ static void print_header(FILE *f, const TensorRow *rows, size_t n_rows, const Me
         }
         (void) fputc('}', f);
 
-        for (size_t i = 0; i < n_rows; i++) {
-                uint64_t end = at + tensor_bytes(&rows[i]);
-
-                (void) fputc(',', f);
-                print_string(f, rows[i].name);
-                (void) fprintf(f, ":{\"dtype\":\"%s\",\"shape\":[", rows[i].dtype);
-                for (uint32_t k = 0; k < rows[i].n_dims; k++)
-                        (void) fprintf(f, "%s%" PRIu64, k > 0 ? "," : "", rows[i].shape[k]);
-                (void) fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", at, end);
-                at = end;
-        }
+        for (size_t i = 0; i < n_rows; i++)
+                print_tensor(f, &rows[i], &at);
+        print_tensor(f, &digest, &at);
         (void) fputc('}', f);
 }
 
@@ -123,12 +108,13 @@ int safetensors_write(int fd, const TensorRow *rows, size_t n_rows, const Metada
                 size_t n_metadata, uint8_t ret_sha256[32]) {
         _cleanup_free_ uint8_t *buffer = malloc(BUFFER_BYTES);
         _cleanup_free_ char *header = NULL;
-        struct sha256_ctx sha;
+        uint8_t digest[SHA256_DIGEST_SIZE];
+        struct sha256_ctx sha, whole;
         size_t n;
         int r;
 
         assert(fd >= 0);
-        assert(n_rows <= SAFETENSORS_ENTRIES_MAX && n_metadata <= SAFETENSORS_METADATA_MAX);
+        assert(n_rows < SAFETENSORS_ENTRIES_MAX && n_metadata <= SAFETENSORS_METADATA_MAX);
 
         if (!buffer)
                 return -ENOMEM;
@@ -145,6 +131,12 @@ int safetensors_write(int fd, const TensorRow *rows, size_t n_rows, const Metada
                 if (r < 0)
                         return r;
         }
-        sha256_digest(&sha, 32, ret_sha256);
+
+        whole = sha;
+        sha256_digest(&sha, sizeof(digest), digest);
+        r = put(fd, &whole, buffer, digest, sizeof(digest));
+        if (r < 0)
+                return r;
+        sha256_digest(&whole, SHA256_DIGEST_SIZE, ret_sha256);
         return 0;
 }
