@@ -502,6 +502,7 @@ __attribute__((visibility("default"))) const ActordEnv *actord_gym_env(
 const ActordEnv *actord_gym_env(const JobSettings *job_settings, int python_fd) {
         if (python_expose() < 0)
                 return NULL;
+        python_prepare_callbacks();
         settings = job_settings;
         name = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
         venv_fd = python_fd;

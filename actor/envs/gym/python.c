@@ -16,6 +16,9 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char bridge_text[] __attribute__((visibility("hidden")));
 
+/* At least sizeof(ffi_closure). */
+#define CLOSURE_BYTES 128u
+
 static PyObject *bridge; /* its names; NULL: not started */
 
 /* An actor is one thread, and is not allowed another. */
@@ -66,6 +69,21 @@ int python_expose(void) {
                         !dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL))
                 return -ENOEXEC;
         return 0;
+}
+
+/* ctypes makes callbacks with libffi, which finds the code that they share through /proc/self/maps, the
+ * first time it is asked for one. An actor has no /proc and no anonymous executable memory, so
+ * CFUNCTYPE(...)(f) would raise MemoryError there. One callback that is made before the fork, and kept,
+ * leaves the first table of them mapped (102 on x86-64): read-only code of libffi's own file. */
+void python_prepare_callbacks(void) {
+        void *(*make)(size_t bytes, void **ret_code), *code;
+        void *library = dlopen("libffi.so.8", RTLD_NOW);
+
+        if (!library)
+                return;
+        make = (void *(*) (size_t, void **) ) dlsym(library, "ffi_closure_alloc");
+        if (make)
+                (void) make(CLOSURE_BYTES, &code);
 }
 
 static int initialise(void) {

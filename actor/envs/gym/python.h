@@ -17,6 +17,10 @@ DEFINE_CLEANUP(PyObject *, python_unref)
 /* Packages in C look for the interpreter's symbols among those of the whole process, where a module's libraries are not. 0, -ENOEXEC. */
 int python_expose(void);
 
+/* Before the fork: lets ctypes make callbacks inside the sandbox. Does nothing where libffi is missing or
+ * older than 3.4. */
+void python_prepare_callbacks(void);
+
 /* Starts it with the packages of a virtual environment: `python` as the job names it, `root` where it lies here; both empty: with the
  * system's. 0 also when it runs already; -ENOEXEC after having told why not. */
 int python_start(const char *python, const char *root);
