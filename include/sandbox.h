@@ -50,3 +50,12 @@ typedef enum Limit {
 #undef X
         _LIMIT_MAX,
 } Limit;
+
+/* The words that an actor waits on together with another process (include/turn.h, include/slot.h) lie in
+ * one stretch of addresses of this size and alignment. The filter lets a futex that is not FUTEX_PRIVATE
+ * be there and nowhere else: on a page of a file, libc's say, it would be a way to signal to an actor of
+ * another job which has that file mapped, too. So that no file can come to lie there, the stretch is
+ * reserved as a whole before the sandbox closes, and an actor can neither unmap nor choose addresses
+ * below SANDBOX_OWN_ADDRESSES. */
+#define SANDBOX_WORDS_BYTES   (UINT64_C(1) << 40)
+#define SANDBOX_OWN_ADDRESSES (UINT64_C(1) << 46)

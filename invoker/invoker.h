@@ -201,7 +201,8 @@ int probe_environment(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail);
 int pool_load_environment(Invoker *i);
 int pool_make_sandboxes(Invoker *i);
 void pool_free_sandboxes(Invoker *i);
-int pool_leave_host(void); /* its file system: nothing of it is needed after the sandboxes are made */
+int pool_confine_ourselves(void); /* new privileges and calls that this program never makes are given up */
+int pool_leave_host(void);        /* its file system: nothing of it is needed after the sandboxes are made */
 pid_t pool_fork_learner(Invoker *i, Worker *learner);
 void pool_confine_learner(const Invoker *i, const Worker *learner, const int *keep_fds, size_t n_keep_fds,
                 uint64_t mapped_bytes); /* in the child */

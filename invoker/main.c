@@ -20,6 +20,9 @@ int main(int argc, char **argv) {
         }
         (void) prctl(PR_SET_NAME, "actord-invoker");
 
+        r = pool_confine_ourselves();
+        if (r < 0)
+                (void) invoker_complain(r, "its filter of system calls cannot be set; it goes on without");
         r = invoker_new(&invoker);
         if (r < 0)
                 return EXIT_FAILURE;

@@ -11,6 +11,7 @@
 
 #include "actor/actor.h"
 #include "include/turn.h"
+#include "invoker/address.h"
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -22,19 +23,40 @@
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 
+/* A mapping of its own for a module that keeps the pointer, since children give up the invoker's. It
+ * lasts as long as the module. NULL: it cannot be made. */
+static const JobSettings *map_for_module(const Invoker *i) {
+        void *map;
+
+        if (fd_map(INVOKER_FD_SETTINGS, (i->inner ? 2 : 1) * sizeof(JobSettings), false, &map) < 0)
+                return NULL;
+        return map;
+}
+
+static bool module_keeps_settings(const Invoker *i) {
+        const char *name = i->settings->environment;
+
+        return i->inner || environment_loads_packages(name) || environment_is_mjcf(name);
+}
+
 int pool_load_environment(Invoker *i) {
+        const JobSettings *settings = module_keeps_settings(i) ? map_for_module(i) : i->settings;
+        const char *directory = i->invoked->directory;
+
+        if (!settings)
+                return -ENOMEM;
         if (i->inner) {
                 /* It learns, too: with the kernels that the inner job's own learner would have. */
                 if (putenv((char *) learner_kernel_class(i->inner)) != 0)
                         return -errno;
-                return environment_load_job(i->inner, i->invoked->directory, &i->env);
+                return environment_load_job(settings + 1, directory, &i->env);
         }
-        if (environment_loads_packages(i->settings->environment))
-                return environment_load_packages(i->settings, i->invoked->directory,
-                                i->settings->python[0] ? INVOKER_FD_MOUNTS : -1, &i->env);
-        if (environment_is_mjcf(i->settings->environment))
-                return environment_load_mjcf(i->settings, i->invoked->directory, INVOKER_FD_MOUNTS, &i->env);
-        return environment_load_for(i->settings, i->invoked->directory, &i->env);
+        if (environment_loads_packages(settings->environment))
+                return environment_load_packages(
+                                settings, directory, settings->python[0] ? INVOKER_FD_MOUNTS : -1, &i->env);
+        if (environment_is_mjcf(settings->environment))
+                return environment_load_mjcf(settings, directory, INVOKER_FD_MOUNTS, &i->env);
+        return environment_load_for(settings, directory, &i->env);
 }
 
 int pool_make_sandboxes(Invoker *i) {
@@ -80,6 +102,10 @@ void pool_free_sandboxes(Invoker *i) {
         i->learner_sandbox = sandbox_free(i->learner_sandbox);
 }
 
+int pool_confine_ourselves(void) {
+        return sandbox_confine_parent();
+}
+
 int pool_leave_host(void) {
         return sandbox_leave_host();
 }
@@ -98,6 +124,7 @@ void pool_confine_learner(const Invoker *i, const Worker *learner, const int *ke
                 .cgroup_fd = worker_leaf_to_enter(learner),
                 .mapped_bytes = mapped_bytes,
                 .name = "actord-learner",
+                .verdict = learner->verdict,
         };
 
         sandbox_enter(i->learner_sandbox, &entry);
@@ -173,22 +200,65 @@ static int container_acquire(Invoker *i, Container *c) {
         return 0;
 }
 
-/* Touched at once: a page fault is a system's work, and belongs to the start and not to the first steps. */
-static void *map_whole(int fd, uint64_t bytes, int protection) {
-        return mmap(NULL, bytes, protection, MAP_SHARED | (protection & PROT_WRITE ? MAP_POPULATE : 0), fd,
-                        0);
+/* The stretch that a container's page and segments fit into; 0: they are too large, or there is no such
+ * place, and then a futex may be anywhere. */
+static uint64_t reserve_words(const Invoker *i, const Container *c) {
+        uint64_t bytes = sizeof(WorkerPage), n = i->n_actors / i->n_containers + 1;
+
+        if (i->page && __builtin_mul_overflow(n, i->page->segment.segment_bytes, &bytes))
+                return 0;
+        return bytes < SANDBOX_WORDS_BYTES / 4 && sandbox_has_high_addresses() ? address_reserve() : 0;
 }
 
 /* Only the segments of the actors that live here: a descriptor or mapping of another would be a way to it. */
-static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) {
-        ActorContext *x = &child_context;
-        void *page = map_whole(c->worker.page_fd, sizeof(WorkerPage), PROT_READ | PROT_WRITE), *policy;
+static int child_map_segments(const Invoker *i, const Container *c, uint64_t *at, uint64_t *bytes) {
+        /* No actor lives with those that evaluate. */
+        for (uint32_t a = c->index < i->n_containers ? c->index : i->n_actors; a < i->n_actors;
+                        a += i->n_containers) {
+                child_segments[a] = address_map(i->segment_fds[a], i->page->segment.segment_bytes,
+                                PROT_READ | PROT_WRITE, at);
+                if (child_segments[a] == MAP_FAILED)
+                        return -errno;
+                *bytes += i->page->segment.segment_bytes;
+        }
+        return 0;
+}
 
+/* What nobody writes to. The invoker's own mappings of the same are given up; an environment that keeps a
+ * pointer to its settings was given others. */
+static int child_map_contracts(const Invoker *i, ActorContext *x, uint64_t *bytes) {
+        const void *settings = address_map(INVOKER_FD_SETTINGS, sizeof(JobSettings), PROT_READ, NULL), *page,
+                   *policy;
+
+        if (settings == MAP_FAILED)
+                return -errno;
+        x->settings = settings;
+        *bytes += sizeof(JobSettings);
+        if (!i->page)
+                return 0;
+
+        page = address_map(i->page_fd, sizeof(JobPage), PROT_READ, NULL);
+        if (page == MAP_FAILED)
+                return -errno;
+        policy = address_map(i->policy_read_fd, i->page->policy.segment_bytes, PROT_READ, NULL);
+        if (policy == MAP_FAILED)
+                return -errno;
+        x->page = page;
+        x->policy = policy;
+        *bytes += sizeof(JobPage) + i->page->policy.segment_bytes;
+        return 0;
+}
+
+static int child_map(const Invoker *i, const Container *c, SandboxEntry *entry) {
+        uint64_t at = entry->words_at = reserve_words(i, c);
+        ActorContext *x = &child_context;
+        void *page;
+        int r;
+
+        page = address_map(c->worker.page_fd, sizeof(WorkerPage), PROT_READ | PROT_WRITE, &at);
         if (page == MAP_FAILED)
                 return -errno;
         *x = (ActorContext){
-                .settings = i->settings,
-                .page = i->page,
                 .worker = page,
                 .env = i->env,
                 .plugin_path = i->plugin_path,
@@ -198,26 +268,18 @@ static int child_map(const Invoker *i, const Container *c, uint64_t *ret_bytes) 
                 .ask_fd = c->ask_fd,
                 .spin_nsec = i->asks_fd >= 0 && i->n_containers < i->n_cpus ? ACTOR_SPIN_NSEC : 0,
         };
-        *ret_bytes = sizeof(WorkerPage);
-        if (!i->page)
-                return 0;
+        entry->mapped_bytes = sizeof(WorkerPage) + (entry->words_at ? SANDBOX_WORDS_BYTES : 0);
 
-        policy = map_whole(i->policy_read_fd, i->page->policy.segment_bytes, PROT_READ);
-        if (policy == MAP_FAILED)
-                return -errno;
-        x->policy = policy;
-        *ret_bytes += i->page->policy.segment_bytes;
+        r = child_map_contracts(i, x, &entry->mapped_bytes);
+        if (r < 0)
+                return r;
+        return i->page ? child_map_segments(i, c, &at, &entry->mapped_bytes) : 0;
+}
 
-        /* No actor lives with those that evaluate. */
-        for (uint32_t a = c->index < i->n_containers ? c->index : i->n_actors; a < i->n_actors;
-                        a += i->n_containers) {
-                child_segments[a] = map_whole(
-                                i->segment_fds[a], i->page->segment.segment_bytes, PROT_READ | PROT_WRITE);
-                if (child_segments[a] == MAP_FAILED)
-                        return -errno;
-                *ret_bytes += i->page->segment.segment_bytes;
-        }
-        return 0;
+/* After the last look at them. */
+static void child_forget(const Invoker *i) {
+        fd_unmap((void *) i->page, sizeof(JobPage));
+        fd_unmap((void *) i->settings, sizeof(JobSettings));
 }
 
 /* ps shows the words that a program was started with, and these were the invoker's. */
@@ -235,11 +297,12 @@ static _Noreturn void child_run(const Invoker *i, const Container *c) {
                 .keep_fds = keep,
                 .cgroup_fd = worker_leaf_to_enter(&c->worker),
                 .name = "actord-actor",
+                .verdict = c->worker.verdict,
         };
         int r;
 
         take_name(program_invocation_name, entry.name);
-        r = child_map(i, c, &entry.mapped_bytes);
+        r = child_map(i, c, &entry);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-actor: its memory cannot be mapped: %s\n", strerror(-r));
                 _exit(EXIT_FAILURE);
@@ -254,6 +317,7 @@ static _Noreturn void child_run(const Invoker *i, const Container *c) {
         keep[n_keep++] = bell > c->ask_fd ? bell : c->ask_fd;
         entry.n_keep_fds = (size_t) n_keep;
 
+        child_forget(i);
         sandbox_enter(i->actor_sandbox, &entry);
         actor_main(&child_context);
 }

@@ -22,6 +22,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/turn.h"
+#include "lib/verdict.h"
 
 /* Set once clone3() turned out to be forbidden (an older container's filter): children then walk into their leaf themselves. */
 static bool clone3_is_absent;
@@ -66,6 +67,7 @@ void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf) {
         meter_done(&worker->meter);
         leaf_done(cgroup, &worker->leaf, remove_leaf);
         worker->pid_fd = close_fd(worker->pid_fd);
+        worker->verdict = verdict_free(worker->verdict);
         worker->bell_fd = close_fd(worker->bell_fd);
         fd_unmap(worker->page, sizeof(WorkerPage));
         worker->page = NULL;
@@ -126,14 +128,21 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
         worker->born_nsec = clock_boottime();
+        worker->verdict = verdict_new();
+        if (!worker->verdict)
+                return -ENOMEM;
 
         pid = clone_worker(worker, clone_flags, &pid_fd);
         if (pid == 0) {
                 signals_as_they_were();
                 return 0;
         }
-        if (pid < 0)
+        if (pid < 0) {
+                worker->verdict = verdict_free(worker->verdict);
                 return pid;
+        }
+        /* It is that child's alone. */
+        verdict_keep(worker->verdict);
 
         worker->pid = pid;
         worker->pid_fd = pid_fd;
@@ -166,16 +175,6 @@ void worker_kill(const Worker *worker) {
                 (void) syscall(SYS_pidfd_send_signal, worker->pid_fd, SIGKILL, NULL, 0);
 }
 
-static int step_of_status(int status) {
-        switch (status) {
-#define X(name, number) \
-        case number: return SANDBOX_STEP_##name;
-                SANDBOX_STEPS(X)
-#undef X
-        }
-        return -EINVAL;
-}
-
 uint32_t answer_claim(const Answer *answer) {
         switch (answer->fault) {
         case FAULT_NONE:
@@ -187,25 +186,42 @@ uint32_t answer_claim(const Answer *answer) {
         }
 }
 
-void ended_classify(int code, int status, uint64_t n_oom_kills, uint32_t *ret_fault, int32_t *ret_detail) {
-        int step = step_of_status(status);
+/* An exit status is the word of what runs in the sandbox, but for a step's: that the sandbox itself has
+ * told. */
+static void classify_exit(int status, uint32_t failed, uint32_t *ret_fault, int32_t *ret_detail) {
+        if (failed > 0 && failed <= _SANDBOX_STEP_MAX) {
+                *ret_fault = FAULT_SANDBOX;
+                *ret_detail = (int32_t) failed - 1;
+                return;
+        }
+        switch (status) {
+        case EXIT_ENVIRONMENT_LOAD:
+                *ret_fault = FAULT_LOAD;
+                *ret_detail = ENOEXEC;
+                return;
+        case EXIT_ABORTED:
+                *ret_fault = FAULT_KILLED;
+                *ret_detail = SIGABRT;
+                return;
+        default: *ret_fault = FAULT_EXITED; *ret_detail = status;
+        }
+}
 
+void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills, uint32_t *ret_fault,
+                int32_t *ret_detail) {
         if (code == CLD_EXITED) {
-                *ret_fault = step >= 0                         ? FAULT_SANDBOX
-                             : status == EXIT_ENVIRONMENT_LOAD ? FAULT_LOAD
-                             : status == EXIT_ABORTED          ? FAULT_KILLED
-                                                               : FAULT_EXITED;
-                *ret_detail = step >= 0                         ? step
-                              : status == EXIT_ENVIRONMENT_LOAD ? ENOEXEC
-                              : status == EXIT_ABORTED          ? SIGABRT
-                                                                : status;
+                classify_exit(status, failed, ret_fault, ret_detail);
                 return;
         }
 
-        *ret_fault = status == SIGSYS                       ? FAULT_SYSCALL
-                     : status == SIGKILL && n_oom_kills > 0 ? FAULT_MEMORY
-                                                            : FAULT_KILLED;
-        *ret_detail = *ret_fault == FAULT_MEMORY ? (int32_t) n_oom_kills : status;
+        *ret_detail = status;
+        if (status == SIGSYS)
+                *ret_fault = FAULT_SYSCALL;
+        else if (status == SIGKILL && n_oom_kills > 0) {
+                *ret_fault = FAULT_MEMORY;
+                *ret_detail = (int32_t) n_oom_kills;
+        } else
+                *ret_fault = FAULT_KILLED;
 }
 
 int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
@@ -223,14 +239,8 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
         if (syscall(SYS_waitid, P_PIDFD, worker->pid_fd, &info, WEXITED, &usage) < 0)
                 return -errno;
 
-        ended_classify(info.si_code, info.si_status, leaf_oom_kills(&worker->leaf) - worker->oom_kills,
-                        &ended.fault, &ended.detail);
-        /* Whoever has got to another order than the first has got past its sandbox: these are words of what runs in it. */
-        if (ended.fault == FAULT_SANDBOX && worker->order.kind != ORDER_PROBE &&
-                        worker->order.kind != ORDER_RESTORE) {
-                ended.fault = FAULT_EXITED;
-                ended.detail = info.si_status;
-        }
+        ended_classify(info.si_code, info.si_status, worker->verdict->failed,
+                        leaf_oom_kills(&worker->leaf) - worker->oom_kills, &ended.fault, &ended.detail);
         if (worker->late) {
                 ended.fault = FAULT_TIMEOUT;
                 ended.detail = (int32_t) ((worker->deadline_nsec - worker->ordered_nsec) / 1000000000u);
@@ -243,6 +253,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
 
         worker->pid = 0;
         worker->pid_fd = close_fd(worker->pid_fd);
+        worker->verdict = verdict_free(worker->verdict);
         worker->busy = worker->late = false;
         /* A leaf that was frozen would freeze the next process at birth. */
         leaf_freeze(&worker->leaf, false);

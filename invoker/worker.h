@@ -8,6 +8,7 @@
 #include "include/turn.h"
 #include "invoker/cgroup.h"
 #include "invoker/meter.h"
+#include "lib/verdict.h"
 
 typedef struct Worker {
         WorkerPage *page; /* not in any child's memory */
@@ -16,6 +17,7 @@ typedef struct Worker {
         int pid_fd;
         Leaf leaf;
         Meter meter;
+        Verdict *verdict;   /* of the process's sandbox, while it closes; NULL: there is no process */
         uint64_t oom_kills; /* as of the process's start */
         uint64_t born_nsec;
 
@@ -56,5 +58,6 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret);
  * what the learner finds. */
 uint32_t answer_claim(const Answer *answer);
 
-/* Why a process ended: pure. info: as of waitid(). */
-void ended_classify(int code, int status, uint64_t n_oom_kills, uint32_t *ret_fault, int32_t *ret_detail);
+/* Why a process ended: pure. code, status: as of waitid(); failed: as Verdict has it. */
+void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills, uint32_t *ret_fault,
+                int32_t *ret_detail);

@@ -26,9 +26,12 @@ void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry) {
                 int r = steps[i].apply(sandbox, entry);
 
                 if (r < 0) {
+                        if (entry->verdict)
+                                entry->verdict->failed = 1 + (uint32_t) i;
                         dprintf(STDERR_FILENO, "%s: step \"%s\" of its sandbox failed: %s\n", entry->name,
                                         steps[i].name, strerror(-r));
                         _exit(steps[i].status);
                 }
         }
+        (void) verdict_free(entry->verdict);
 }

@@ -9,6 +9,7 @@
 #include "include/launch.h"
 #include "include/sandbox.h"
 #include "include/settings.h"
+#include "lib/verdict.h"
 
 typedef enum SandboxKind { SANDBOX_ACTOR, SANDBOX_LEARNER } SandboxKind;
 
@@ -33,9 +34,17 @@ typedef struct SandboxSpec {
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
+/* The caller gives up new privileges and the calls that neither it nor a child of it needs (host.c).
+ * Before anything else is done for a job. 0 or a negative errno. */
+int sandbox_confine_parent(void);
+
 /* Leaves the host's file system for good, once every sandbox is made: the caller's root becomes the small one
  * that holds the sandboxes' roots, and that is all a child copies. Does nothing where no root was built. */
 int sandbox_leave_host(void);
+
+/* Whether the kernel gives out addresses from SANDBOX_OWN_ADDRESSES on. Else (ulimit -s unlimited,
+ * vm.legacy_va_layout=1) the filter has no rule about addresses. */
+bool sandbox_has_high_addresses(void);
 
 /* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 at level process). */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox);
@@ -46,7 +55,11 @@ typedef struct SandboxEntry { /* what differs from child to child */
         size_t n_keep_fds;
         int cgroup_fd;         /* a leaf to move into; -EBADF: the child was born where it belongs */
         uint64_t mapped_bytes; /* shared memory that the limit of addresses must not count */
-        const char *name;      /* comm: actord-actor, actord-learner */
+        /* Start of the stretch of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be anywhere. */
+        uint64_t words_at;
+        const char *name; /* comm: actord-actor, actord-learner */
+        /* Shared with the parent alone, and unmapped at the end; NULL: the exit status must do. */
+        Verdict *verdict;
 } SandboxEntry;
 
 /* In the child: applies all steps, or _exit()s with the step's status. Afterwards an actor can do arithmetic, wait and ring. */

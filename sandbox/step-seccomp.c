@@ -7,17 +7,25 @@
 
 #include "sandbox/step.h"
 
-/* In the child's own copy of the program. */
-static void fill_in_pid(const struct sock_fprog *filter) {
-        for (unsigned i = 0; i < filter->len; i++)
-                if (filter->filter[i].k == FILTER_PID_LATER)
-                        filter->filter[i].k = (uint32_t) getpid();
+/* In the child's own copy of the program. Without a stretch for shared words the comparison is made true
+ * for all addresses. */
+static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
+        for (unsigned i = 0; i < filter->len; i++) {
+                uint32_t *k = &filter->filter[i].k;
+
+                if (*k == FILTER_PID_LATER)
+                        *k = (uint32_t) getpid();
+                else if (*k == FILTER_WORDS_LATER)
+                        *k = (uint32_t) (words_at >> 32);
+                else if (*k == FILTER_WORDS_MASK && words_at == 0)
+                        *k = 0;
+        }
 }
 
 int sandbox_step_seccomp(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->filter.len == 0)
                 return 0;
 
-        fill_in_pid(&sandbox->filter);
+        fill_in(&sandbox->filter, entry->words_at);
         return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &sandbox->filter) < 0 ? -errno : 0;
 }

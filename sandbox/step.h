@@ -41,4 +41,7 @@ int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
 /* syscalls.c: the allow-list as a program. Where a call is held to the process itself the program compares with FILTER_PID_LATER, which
  * no process has, and the child writes its own number there before it loads it. */
 #define FILTER_PID_LATER 0x7ffffffeu
+/* The same for SandboxEntry.words_at, of which the upper half is compared under this mask. */
+#define FILTER_WORDS_MASK  ((uint32_t) (~(SANDBOX_WORDS_BYTES - 1) >> 32))
+#define FILTER_WORDS_LATER 0x7fffed00u
 int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret);

@@ -12,6 +12,7 @@
  * Memory is writable or executable, never both and never first one and then the other, but for what a file maps. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -38,7 +39,11 @@ enum {
 typedef enum Hold {
         HOLD_NOTHING,
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
+        HOLD_DATA,           /* mmap(): the same, at addresses of its own */
         HOLD_FILE_CODE,      /* mmap(): the same, or code of a file */
+        HOLD_OWN_CODE,       /* mmap(): the same at addresses of its own */
+        HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto words that are shared */
+        HOLD_OWN_WORDS,      /* futex(): of the process, or of the words that it shares */
         HOLD_READING,        /* open for reading, create nothing */
         HOLD_OWN_ABORT, /* SIGABRT to oneself: any other could pass for somebody else's, SIGKILL above all */
         HOLD_OWN_FLAGS, /* fcntl(): flags of a number, not what others see of the same open file */
@@ -82,7 +87,8 @@ static const Allowed calls[] = {
         { "fstat", LIBRARIES | LEARNER, HOLD_NOTHING, "sizes of files that are mapped or read" },
         { "fsync", LEARNER, HOLD_NOTHING, "a checkpoint is on disk before it counts" },
         { "ftruncate", LEARNER, HOLD_NOTHING, "sizes a checkpoint" },
-        { "futex", ALL, HOLD_NOTHING, "waits for an order, wakes a thread" },
+        { "futex", ACTORS, HOLD_OWN_WORDS, "waits for an order; C libraries wait for their locks" },
+        { "futex", LEARNER, HOLD_NOTHING, "waits for an order, wakes a thread" },
         { "getcwd", LIBRARIES, HOLD_NOTHING, "interpreters ask where they are: in /" },
         { "getdents64", LIBRARIES | LEARNER, HOLD_NOTHING, "lists directories of its root" },
         { "getegid", LIBRARIES | LEARNER, HOLD_NOTHING, "tells nothing the sandbox did not choose" },
@@ -100,11 +106,14 @@ static const Allowed calls[] = {
         { "lstat", LIBRARIES, HOLD_NOTHING, "as stat" },
         { "madvise", ALL, HOLD_NOTHING, "allocators give memory back" },
         { "mbind", LEARNER, HOLD_ABSENT, "OpenBLAS places its buffers, and does without" },
-        { "mmap", BUILTIN, HOLD_NOT_EXECUTABLE, "large allocations" },
-        { "mmap", LIBRARIES | LEARNER, HOLD_FILE_CODE, "allocations, libraries, shared segments" },
+        { "mmap", BUILTIN, HOLD_DATA, "large allocations" },
+        { "mmap", LIBRARIES, HOLD_OWN_CODE, "allocations, libraries" },
+        { "mmap", LEARNER, HOLD_FILE_CODE, "allocations, libraries, shared segments" },
         { "mprotect", ALL, HOLD_NOT_EXECUTABLE, "linkers close what they have relocated" },
-        { "mremap", ALL, HOLD_NOTHING, "allocators grow; protections stay" },
-        { "munmap", ALL, HOLD_NOTHING, "gives memory back" },
+        { "mremap", ACTORS, HOLD_OWN_ADDRESSES, "allocators grow; protections stay" },
+        { "mremap", LEARNER, HOLD_NOTHING, "as for actors" },
+        { "munmap", ACTORS, HOLD_OWN_ADDRESSES, "gives memory back" },
+        { "munmap", LEARNER, HOLD_NOTHING, "as for actors" },
         { "nanosleep", ALL, HOLD_NOTHING, "sleep" },
         { "newfstatat", LIBRARIES | LEARNER, HOLD_NOTHING,
                         "fstat() of newer C libraries; paths of its root" },
@@ -165,24 +174,86 @@ static int add_read(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-static int add(scmp_filter_ctx filter, const Allowed *call, int number) {
+/* Nothing, as most allocations say, or an address that no word which is shared with others can have. */
+static const struct scmp_arg_cmp own_addresses[] = {
+        { .arg = 0, .op = SCMP_CMP_EQ, .datum_a = 0 },
+        { .arg = 0,
+                        .op = SCMP_CMP_MASKED_EQ,
+                        .datum_a = SANDBOX_OWN_ADDRESSES,
+                        .datum_b = SANDBOX_OWN_ADDRESSES },
+};
+
+/* mmap(): memory that is not executable, and with `code` also a private mapping of a file that is never
+ * writable, as the linker makes of a library's text; at any address, or at its own. */
+static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
+        const uint64_t writable = PROT_WRITE | PROT_EXEC, shared = MAP_ANONYMOUS | MAP_SHARED;
+
+        for (size_t i = 0; i < (own ? ELEMENTSOF(own_addresses) : 1); i++) {
+                const struct scmp_arg_cmp at = own_addresses[i];
+                const struct scmp_arg_cmp data[] = { SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0), at };
+                const struct scmp_arg_cmp text[] = { SCMP_A2(SCMP_CMP_MASKED_EQ, writable, PROT_EXEC),
+                        SCMP_A3(SCMP_CMP_MASKED_EQ, shared, 0), at };
+                int r;
+
+                r = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, own ? 2 : 1, data);
+                if (r < 0)
+                        return r;
+                if (!code)
+                        continue;
+                r = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, own ? 3 : 2, text);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* mremap() has its flags in the fourth argument, of which munmap() has none: what lies there is not read. */
+static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap) {
+        const struct scmp_arg_cmp rules[] = { own_addresses[1],
+                SCMP_A3(SCMP_CMP_MASKED_EQ, MREMAP_FIXED, 0) };
+
+        return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, is_mremap ? 2 : 1, rules);
+}
+
+/* Not FUTEX_REQUEUE and FUTEX_WAKE_OP there: their second address is in another argument. */
+static int add_futex(scmp_filter_ctx filter, int number) {
+        static const unsigned commands[] = { FUTEX_WAIT, FUTEX_WAKE };
+        int r;
+
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
+                        SCMP_A1(SCMP_CMP_MASKED_EQ, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG));
+        for (size_t i = 0; i < ELEMENTSOF(commands) && r >= 0; i++)
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 2, SCMP_A1(SCMP_CMP_EQ, commands[i]),
+                                SCMP_A0(SCMP_CMP_MASKED_EQ, ~(SANDBOX_WORDS_BYTES - 1),
+                                                (uint64_t) FILTER_WORDS_LATER << 32));
+        return r;
+}
+
+/* A fresh mapping shows where the kernel begins. */
+bool sandbox_has_high_addresses(void) {
+        void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (page == MAP_FAILED)
+                return false;
+        (void) munmap(page, 1);
+        return (uintptr_t) page & SANDBOX_OWN_ADDRESSES;
+}
+
+static int add(scmp_filter_ctx filter, const Allowed *call, int number, bool own) {
         const uint32_t allow = SCMP_ACT_ALLOW;
 
         switch (call->hold) {
         case HOLD_NOTHING: return seccomp_rule_add(filter, allow, number, 0);
         case HOLD_NOT_EXECUTABLE:
                 return seccomp_rule_add(filter, allow, number, 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-        case HOLD_FILE_CODE: {
-                int r = seccomp_rule_add(
-                                filter, allow, number, 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-
-                /* A private mapping of a file that is never writable: what the linker makes of a library's text. */
-                return r < 0 ? r
-                             : seccomp_rule_add(filter, allow, number, 2,
-                                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC,
-                                                               PROT_EXEC),
-                                               SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS | MAP_SHARED, 0));
-        }
+        case HOLD_DATA: return add_mmap(filter, number, false, own);
+        case HOLD_FILE_CODE: return add_mmap(filter, number, true, false);
+        case HOLD_OWN_CODE: return add_mmap(filter, number, true, own);
+        case HOLD_OWN_ADDRESSES:
+                return own ? add_own_addresses(filter, number, strcmp(call->name, "mremap") == 0)
+                           : seccomp_rule_add(filter, allow, number, 0);
+        case HOLD_OWN_WORDS:
+                return own ? add_futex(filter, number) : seccomp_rule_add(filter, allow, number, 0);
         case HOLD_READING:
                 return seccomp_rule_add(filter, allow, number, 1,
                                 SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND,
@@ -204,6 +275,8 @@ static int add(scmp_filter_ctx filter, const Allowed *call, int number) {
 }
 
 static int add_all(scmp_filter_ctx filter, unsigned list) {
+        bool own = sandbox_has_high_addresses();
+
         for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
                 int number, r;
 
@@ -214,7 +287,7 @@ static int add_all(scmp_filter_ctx filter, unsigned list) {
                 number = seccomp_syscall_resolve_name(calls[i].name);
                 if (number < 0)
                         continue;
-                r = add(filter, &calls[i], number);
+                r = add(filter, &calls[i], number, own);
                 if (r < 0)
                         return r;
         }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <systemd/sd-journal.h>
@@ -21,6 +22,8 @@
 #include "lib/fd.h"
 
 enum { FD_FLOOR = 64 }; /* above every number of InvokerFd */
+
+#define STACK_BYTES (8u << 20)
 static_assert(INVOKER_FD_MOUNTS + LAUNCH_MOUNTS_MAX <= FD_FLOOR,
                 "fixed descriptors must not meet moved ones");
 
@@ -157,6 +160,17 @@ static char **environment_make(void) {
         return environment;
 }
 
+/* An unlimited stack makes the kernel give out low addresses first, where the sandbox has rules about
+ * high ones (SANDBOX_OWN_ADDRESSES). */
+static void limit_stack(void) {
+        struct rlimit stack;
+
+        if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur != RLIM_INFINITY)
+                return;
+        stack.rlim_cur = STACK_BYTES;
+        (void) setrlimit(RLIMIT_STACK, &stack);
+}
+
 static void reset_signals(void) {
         sigset_t none;
 
@@ -243,6 +257,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         (void) umask(0022);
         (void) chdir("/");
         (void) setsid();
+        limit_stack();
         reset_signals();
         (void) execveat(invoker_fd, "", argv, environment, AT_EMPTY_PATH);
         fail(channel, LAUNCH_STEP_EXEC, -errno, "actord-invoker cannot be started");

@@ -24,9 +24,12 @@
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/sibling.h"
+#include "lib/verdict.h"
 #include "lib/words.h"
 #include "sandbox/sandbox.h"
 #include "trial/trial.h"
+
+DEFINE_CLEANUP(Verdict *, verdict_free)
 
 enum { TICK_MSEC = 50, FD_FLOOR = 32 };
 /* Loading, one reset or one step: none takes longer where a job could use it, and people wait. What Python imports may take as long as
@@ -210,7 +213,8 @@ static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
 
-static _Noreturn void child(const Trial *trial, bool inside, TrialChild f, const void *userdata) {
+static _Noreturn void child(
+                const Trial *trial, bool inside, Verdict *verdict, TrialChild f, const void *userdata) {
         int keep[] = { TRIAL_FD_ROWS, TRIAL_FD_PLUGIN };
         const SandboxEntry entry = {
                 .uid = 1,
@@ -219,6 +223,7 @@ static _Noreturn void child(const Trial *trial, bool inside, TrialChild f, const
                 .cgroup_fd = -EBADF,
                 .mapped_bytes = sizeof(TrialPage),
                 .name = "actord-actor",
+                .verdict = verdict,
         };
         const ActordEnv *env = trial->env;
 
@@ -266,17 +271,8 @@ static bool watch(const Trial *trial, int pid_fd, uint64_t stall_usec) {
         return true;
 }
 
-static bool is_sandbox_step(int status, int32_t *ret_step) {
-        switch (status) {
-#define X(name, number) \
-        case number: *ret_step = SANDBOX_STEP_##name; return true;
-                SANDBOX_STEPS(X)
-#undef X
-        }
-        return false;
-}
-
-static Fault classify(const Trial *trial, int status, int32_t *ret_detail) {
+/* failed: what its sandbox told; an exit status is the word of what runs in it. */
+static Fault classify(const Trial *trial, int status, uint32_t failed, int32_t *ret_detail) {
         if (WIFSIGNALED(status)) {
                 *ret_detail = WTERMSIG(status);
                 return WTERMSIG(status) == SIGSYS ? FAULT_SYSCALL : FAULT_KILLED;
@@ -294,13 +290,15 @@ static Fault classify(const Trial *trial, int status, int32_t *ret_detail) {
                 *ret_detail = ENOEXEC;
                 return FAULT_LOAD;
         }
-        if (atomic_load(&trial->page->progress) == 0 && is_sandbox_step(WEXITSTATUS(status), ret_detail))
-                return FAULT_SANDBOX;
-        return FAULT_EXITED;
+        if (failed == 0)
+                return FAULT_EXITED;
+        *ret_detail = (int32_t) failed - 1;
+        return FAULT_SANDBOX;
 }
 
 Fault trial_run(Trial *trial, bool inside, TrialChild f, const void *userdata, int32_t *ret_detail) {
         uint64_t stall_usec = trial->settings->timeout_usec;
+        _cleanup_(verdict_freep) Verdict *verdict = NULL;
         _cleanup_close_ int pid_fd = -EBADF;
         int status = 0;
         bool ended;
@@ -309,9 +307,14 @@ Fault trial_run(Trial *trial, bool inside, TrialChild f, const void *userdata, i
         if (!environment_is_gym(trial->settings->environment) && stall_usec > STALL_USEC_MAX)
                 stall_usec = STALL_USEC_MAX;
         memset(trial->page, 0, sizeof(*trial->page));
+        verdict = verdict_new();
+        if (!verdict) {
+                *ret_detail = ENOMEM;
+                return FAULT_INTERNAL;
+        }
         pid = fork_child(inside ? sandbox_clone_flags(trial->sandbox) : 0, &pid_fd);
         if (pid == 0)
-                child(trial, inside, f, userdata);
+                child(trial, inside, verdict, f, userdata);
         if (pid < 0 || pid_fd < 0) {
                 *ret_detail = errno;
                 return FAULT_INTERNAL;
@@ -324,5 +327,5 @@ Fault trial_run(Trial *trial, bool inside, TrialChild f, const void *userdata, i
                 *ret_detail = (int32_t) (stall_usec / 1000000);
                 return FAULT_TIMEOUT;
         }
-        return classify(trial, status, ret_detail);
+        return classify(trial, status, verdict->failed, ret_detail);
 }

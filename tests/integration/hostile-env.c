@@ -49,6 +49,8 @@ static int hostile_spec(const ActordOption *options, uint32_t n_options, ActordE
         };
         if (strcmp(how, "loader") == 0)
                 abort();
+        if (strcmp(how, "early") == 0)
+                _exit(200); /* before the first answer, as a sandbox that cannot be closed */
         if (strcmp(how, "spec") == 0)
                 ret->observation.shape[0] = 0xffffffff;
         return 0;

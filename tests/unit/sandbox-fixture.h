@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,21 @@ typedef struct Case {
 } Case;
 
 static JobSettings settings;
+
+/* What an actor shares with another process; NULL: this machine gives out low addresses. */
+static char *shared_words;
+
+static inline uint64_t reserve_words(void) {
+        const int reserve = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+        uint64_t at = 5 * SANDBOX_WORDS_BYTES;
+
+        if (!sandbox_has_high_addresses() ||
+                        mmap((void *) at, SANDBOX_WORDS_BYTES, PROT_NONE, reserve, -1, 0) == MAP_FAILED)
+                return 0;
+        shared_words = mmap((void *) (at + 4096), 4096, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        return at;
+}
 
 static inline int write_text(const char *path, const char *text) {
         _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -97,6 +113,8 @@ static inline _Noreturn void play_actor(const Case *c, const Sandbox *sandbox) {
                 .keep_fds = c->bad_keep ? bad : &c->keep_fd,
                 .n_keep_fds = c->bad_keep ? 2 : c->keep_fd >= 0,
                 .cgroup_fd = c->cgroup_fd,
+                .words_at = reserve_words(),
+                .mapped_bytes = SANDBOX_WORDS_BYTES,
                 .name = "actord-actor",
         };
 
@@ -111,6 +129,7 @@ static inline _Noreturn void play_invoker(const Case *c) {
                 .level = c->level,
                 .n_uids = 1,
                 .settings = &settings,
+                .memory_max_bytes = settings.memory_max_bytes,
                 .libraries = c->libraries,
                 .interpreter = c->interpreter,
                 .fd_floor = FD_FLOOR,

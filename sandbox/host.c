@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the process that makes the sandboxes gives up itself, before it does anything for its job, and
+ * with it every child: new privileges, and the calls below. In system mode the unit of actord-spawn takes
+ * the same from it; in run mode and user mode no unit does. A list of what is denied: namespaces, mounts,
+ * cgroups and processes are this program's work. */
+#include <errno.h>
+#include <seccomp.h>
+#include <sys/prctl.h>
+
+#include "lib/cleanup.h"
+#include "sandbox/sandbox.h"
+
+static const struct {
+        const char *name, *reason;
+} denied[] = {
+        { "acct", "switches the host's process accounting" },
+        { "add_key", "keys are for sessions of people" },
+        { "adjtimex", "the clock is the host's" },
+        { "bpf", "programs in the kernel" },
+        { "clock_adjtime", "the clock is the host's" },
+        { "clock_settime", "the clock is the host's" },
+        { "create_module", "obsolete" },
+        { "delete_module", "kernel modules" },
+        { "finit_module", "kernel modules" },
+        { "get_kernel_syms", "obsolete" },
+        { "init_module", "kernel modules" },
+        { "io_uring_enter", "a second way to most calls, which no filter sees" },
+        { "io_uring_register", "as io_uring_enter" },
+        { "io_uring_setup", "as io_uring_enter" },
+        { "ioperm", "ports of devices" },
+        { "iopl", "ports of devices" },
+        { "kexec_file_load", "another kernel" },
+        { "kexec_load", "another kernel" },
+        { "keyctl", "keys are for sessions of people" },
+        { "lookup_dcookie", "the kernel's profiler" },
+        { "modify_ldt", "old emulators' segments" },
+        { "nfsservctl", "obsolete" },
+        { "open_by_handle_at", "opens files past every directory's permission" },
+        { "perf_event_open", "watches other processes" },
+        { "query_module", "obsolete" },
+        { "quotactl", "disk quotas are the administrator's" },
+        { "reboot", "the host goes on" },
+        { "request_key", "keys are for sessions of people" },
+        { "settimeofday", "the clock is the host's" },
+        { "swapoff", "swap is the administrator's" },
+        { "swapon", "swap is the administrator's" },
+        { "sysfs", "obsolete" },
+        { "syslog", "the kernel's messages" },
+        { "uselib", "obsolete" },
+        { "userfaultfd", "stops the kernel in the middle of a copy" },
+        { "ustat", "obsolete" },
+        { "vhangup", "takes a terminal from its user" },
+};
+
+static void filter_release(scmp_filter_ctx *filter) {
+        seccomp_release(*filter);
+}
+
+int sandbox_confine_parent(void) {
+        _cleanup_(filter_release) scmp_filter_ctx filter = NULL;
+        int r;
+
+        /* Said here and not left to libseccomp, so that a kernel without seccomp keeps it. */
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return -errno;
+
+        filter = seccomp_init(SCMP_ACT_ALLOW);
+        if (!filter)
+                return -ENOMEM;
+        /* A few comparisons for each call of an actor, too. */
+        r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(denied); i++) {
+                int number = seccomp_syscall_resolve_name(denied[i].name);
+
+                if (number < 0)
+                        continue; /* another machine's */
+                r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+                if (r < 0)
+                        return r;
+        }
+        return seccomp_load(filter);
+}
