@@ -3,7 +3,7 @@
 """actorctl as people and scripts meet it: help, refusals, listings, a terminal."""
 import fcntl, glob, hashlib, json, os, pty, re, select, signal, struct, subprocess, termios, time
 import xml.etree.ElementTree as ElementTree
-from story import CTL, EXAMPLES, HOSTILE, ROOT, STATE, Skip, ctl, environment, equal, run, shared_library, story, tell
+from story import CTL, EXAMPLES, HOSTILE, PATIENCE, ROOT, STATE, Skip, ctl, environment, equal, run, shared_library, story, tell
 
 VERBS = re.findall(r'\{ VERB_\w+, "(\w+)"', open(os.path.join(ROOT, "actorctl", "main.c")).read())
 LISTINGS = [["env", "list"], ["env", "show", "CartPole-v1"], ["price", "list"], ["price", "show", "local"],
