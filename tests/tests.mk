@@ -15,6 +15,8 @@ TESTS_style := $(sort $(wildcard tests/check-*.sh tests/check-*.py))
 TESTS_host  := $(sort $(wildcard tests/integration/test-*.sh tests/integration/test-*.py))
 TESTS_lane  := $(sort $(wildcard tests/integration/lane-*.sh tests/integration/lane-*.py))
 TESTS_fresh := $(sort $(wildcard tests/integration/fresh-*.py))
+TESTS_trust := $(sort $(wildcard tests/trust/trust-*.py))
+TESTS_trust_lane := $(sort $(wildcard tests/trust/lane-*.py))
 TESTS_vm    := $(sort $(wildcard tests/vm/vm-*.sh tests/vm/vm-*.py))
 PLUGINS := $(patsubst tests/vm/%.c,$(B)/tests/%.so,$(wildcard tests/vm/*-env.c))
 # Deadlines end a test that hangs; each leaves room for a machine several times slower than the ones we know.
@@ -25,7 +27,7 @@ HOST_SECONDS = 1500
 # Two boots: one with everything installed, and one of a system that has never seen it.
 LANE = $(if $(TESTS_lane),--deadline=$(LANE_SECONDS) "tests/lane/fast.sh $(TESTS_lane)" "tests/lane/fast.sh --fresh $(TESTS_fresh)")
 
-.PHONY: check check-installed check-unit check-host check-bare check-lane check-style check-vm check-vm-installed
+.PHONY: check check-installed check-unit check-host check-bare check-trust check-trust-short check-lane check-style check-vm check-vm-installed
 .PHONY: check-asan check-tsan check-valgrind check-fuzz check-fuzz-built bench demo
 
 check:
@@ -45,6 +47,16 @@ check-lane: all
 # of tests/lane/bare.sh make it worse.
 check-bare: all $(UNIT_TESTS)
 	@BARE_DEADLINE=7000 $(RUN) --deadline=7200 "tests/lane/bare.sh $(UNIT_TESTS) $(TESTS_host)"
+
+# That nothing is lost and nobody gets in: tests/trust. Some ten minutes, and the fuzzers a minute each; the short form of .ci/run takes less
+# than three.
+TRUST = $(RUN) --jobs=1 --deadline=3600 $(TESTS_trust) \
+        $(if $(TESTS_trust_lane),"tests/lane/fast.sh $(TESTS_trust_lane)")
+check-trust: all
+	@TRUST_LONG=1 LANE_DEADLINE=3500 TEST_DEADLINE=3400 $(TRUST)
+	@$(SUBMAKE) FUZZ_SECONDS=60 check-fuzz
+check-trust-short: all
+	@TRUST_LONG= LANE_DEADLINE=3500 TEST_DEADLINE=3400 $(TRUST)
 check-style: all
 	@$(RUN) --deadline=1800 $(TESTS_style)
 
