@@ -9,6 +9,7 @@
 
 #include "actorctl/actorctl.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/settings.h"
 
 static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
@@ -230,6 +231,7 @@ int main(int argc, char **argv) {
         (void) setlocale(LC_CTYPE, "");
         /* A reader that went away ends the printing, not the job. */
         (void) signal(SIGPIPE, SIG_IGN);
+        limits_prepare();
 
         status = options_parse(argc, argv, &options, &arguments);
         if (status == STATUS_OK)

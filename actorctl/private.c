@@ -21,6 +21,7 @@
 
 #include "actorctl/actorctl.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/sibling.h"
 #include "lib/tree.h"
 
@@ -176,14 +177,16 @@ int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_
         int pair[2], r;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-                complain("no socket can be made for the private daemon: %s", g_strerror(errno));
-                return -errno;
+                r = -errno;
+                complain("no socket can be made for the private daemon: %s%s", g_strerror(-r),
+                                limit_advice(r));
+                return r;
         }
         r = spawn(path, argv, pair[1], stderr_fd, ret_pid);
         (void) close_fd(pair[1]);
         if (r < 0) {
                 (void) close_fd(pair[0]);
-                complain("%s cannot be started: %s", path, g_strerror(-r));
+                complain("%s cannot be started: %s%s", path, g_strerror(-r), limit_advice(r));
                 return r;
         }
         return pair[0];

@@ -19,6 +19,7 @@
 #include "actorctl/actorctl.h"
 #include "actorctl/harmless.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 
 #define PIPE_BYTES_MAX (1u << 20) /* as large as a writer can make it */
 #define WAIT_MSEC      2000
@@ -157,7 +158,8 @@ Relay *relay_new(void) {
                 }
         }
         if (pid < 0) {
-                complain("nobody can read what the environment writes: %s", g_strerror(errno));
+                complain("the process that passes on what the job writes cannot be made: %s%s",
+                                g_strerror(errno), limit_advice(errno));
                 return NULL;
         }
         if (pid == 0)

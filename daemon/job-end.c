@@ -14,6 +14,7 @@
 #include "daemon/files.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/words.h"
 
 #define BACKOFF_FIRST_USEC (50ull * 1000)
@@ -32,6 +33,7 @@ void job_life_clear(Job *job) {
         job->pid_fd = close_fd(job->pid_fd);
         g_clear_pointer(&job->life_error, g_free);
         job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
+        job->life_hopeless = false;
         job->plan = (Plan){};
         job->acknowledged = 0;
 }
@@ -196,9 +198,11 @@ void job_life_failed(Job *job, const char *sentence) {
 static bool worth_another_life(const Progress *p) {
         if (p->end != PLAN_END_FAILED || p->end_actor != UINT32_MAX)
                 return false;
+        if (p->end_fault == FAULT_EXITED && limit_is_lasting(limit_exit_error(p->end_detail)))
+                return false;
         return p->end_fault == FAULT_KILLED || p->end_fault == FAULT_EXITED ||
                p->end_fault == FAULT_TIMEOUT || p->end_fault == FAULT_MEMORY ||
-               p->end_fault == FAULT_INTERNAL;
+               (p->end_fault == FAULT_INTERNAL && !limit_is_lasting(p->end_detail));
 }
 
 /* Of what the records say, which may have been committed before a restart: the row is written only now. */
@@ -251,6 +255,8 @@ void job_life_check(Job *job) {
 
         if (job->progress.ended && job->progress.life == job->row.life)
                 ended(job);
+        else if (job->life_hopeless)
+                job_give_up(job, job->life_error);
         else
                 job_life_failed(job, job->life_error ? job->life_error
                                                      : "its invoker was gone before it said so");

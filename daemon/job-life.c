@@ -21,6 +21,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
+#include "lib/limits.h"
 #include "lib/settings-print.h"
 #include "lib/settings.h"
 #include "lib/words.h"
@@ -232,6 +233,12 @@ static void watch_invoker(Job *job, int pid_fd) {
                 (void) sd_event_source_set_description(job->pid_source, "invoker-exit");
 }
 
+/* Only the job's own ids, ours and root's can be: anybody else has no business at this socket. */
+static bool peer_may_be_invoker(const struct ucred *peer) {
+        return peer->uid == 0 || peer->uid == getuid() ||
+               (peer->uid >= UID_RANGE_FIRST && peer->uid < UID_RANGE_END);
+}
+
 static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata) {
         Job *job = userdata;
         uint64_t seq = 0;
@@ -239,9 +246,7 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
 
         if (hello->job != job->row.id || hello->life != job->row.life)
                 return -EBADMSG;
-        /* Only the job's own ids, ours and root's can be: anybody else has no business at this socket. */
-        if (peer->uid != 0 && peer->uid != getuid() &&
-                        (peer->uid < UID_RANGE_FIRST || peer->uid >= UID_RANGE_END))
+        if (!peer_may_be_invoker(peer))
                 return -EPERM;
 
         r = ledger_last_seq(job->manager->ledger, job->row.id, job->row.life, &seq);
@@ -266,6 +271,20 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
         return 0;
 }
 
+/* Before it could say Hello: a limit of the host, most likely. */
+static int on_failed(const Failed *failed, const struct ucred *peer, void *userdata) {
+        Job *job = userdata;
+
+        if (!peer_may_be_invoker(peer))
+                return -EPERM;
+        g_free(job->life_error);
+        job->life_error = g_strdup_printf("its invoker could not begin: %s: %s%s",
+                        invoker_step_sentence(failed->step), g_strerror(-failed->error),
+                        limit_advice(failed->error));
+        job->life_hopeless = limit_is_lasting(failed->error);
+        return 0;
+}
+
 static int on_written(void *userdata) {
         return job_read(userdata);
 }
@@ -285,7 +304,9 @@ static void on_closed(int error, void *userdata) {
         job_life_check(job);
 }
 
-static const PlanLinkOps link_ops = { .hello = on_hello, .written = on_written, .closed = on_closed };
+static const PlanLinkOps link_ops = {
+        .hello = on_hello, .written = on_written, .failed = on_failed, .closed = on_closed
+};
 
 static int connect_invoker(Job *job) {
         _cleanup_close_ int fd = -EBADF;
@@ -340,9 +361,10 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
         job->answer = *answer;
         job->launch = launch_call_free(job->launch);
         if (answer->error < 0) {
-                g_autofree char *sentence = g_strdup_printf("its launch failed at step %s: %s",
+                g_autofree char *sentence = g_strdup_printf("its launch failed at step %s: %s%s",
                                 launch_step_to_string(answer->step),
-                                *answer->message ? answer->message : g_strerror(-answer->error));
+                                *answer->message ? answer->message : g_strerror(-answer->error),
+                                limit_advice(answer->error));
 
                 (void) close_fd(pid_fd);
                 if (may_pass(answer))
@@ -436,7 +458,8 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
         bool model = environment_is_mjcf(s->environment);
 
         if (error != -ESTALE || job->directory_fd >= 0)
-                return g_strdup_printf("%s could not be had: %s", what, g_strerror(-error));
+                return g_strdup_printf(
+                                "%s could not be had: %s%s", what, g_strerror(-error), limit_advice(error));
         /* Only its submitter can open it again. */
         return g_strdup_printf(
                         "the directory of %s%s was not kept while the daemon was away (systemd keeps it over "

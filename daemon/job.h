@@ -55,7 +55,8 @@ struct Job {
         int pid_fd;
         sd_event_source *pid_source, *deadline, *runtime_timer, *backoff;
         bool link_over, exited, adopting, kill_tried;
-        char *life_error; /* why the daemon gave this life up; NULL: it did not */
+        bool life_hopeless; /* another life would fail the same */
+        char *life_error;   /* why the daemon gave this life up; NULL: it did not */
         const char *deadline_what; /* what the life is given up for when the deadline passes; NULL: something else says why */
         uint64_t resume_round;
         Record held; /* read from the spool, not yet in the ledger's hands */

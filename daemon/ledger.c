@@ -21,8 +21,10 @@ int ledger_error(Ledger *ledger, int rc) {
         case SQLITE_OK:
         case SQLITE_ROW:
         case SQLITE_DONE: return 0;
-        case SQLITE_FULL: return -ENOSPC;
+        case SQLITE_FULL: return error == EFBIG ? -EFBIG : -ENOSPC;
         case SQLITE_IOERR: /* growing the shared index of a WAL fails as an I/O error, whatever the reason */
+                if (error == EFBIG) /* RLIMIT_FSIZE */
+                        return -EFBIG;
                 return error == ENOSPC || error == EDQUOT ? -ENOSPC : -EIO;
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT: return -EUCLEAN;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -16,6 +15,7 @@
 #include "daemon/log.h"
 #include "daemon/manager.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 
 static DaemonMode arg_mode = DAEMON_SYSTEM;
 static const char *arg_state = NULL;
@@ -104,16 +104,6 @@ static int detach(void) {
         return prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) < 0 ? -errno : 0;
 }
 
-static void prepare_process(void) {
-        struct rlimit limit;
-
-        (void) umask(0077);
-        if (getrlimit(RLIMIT_NOFILE, &limit) >= 0) {
-                limit.rlim_cur = limit.rlim_max;
-                (void) setrlimit(RLIMIT_NOFILE, &limit);
-        }
-}
-
 static int run(void) {
         _cleanup_(manager_freep) Manager *manager = NULL;
         int r;
@@ -138,7 +128,8 @@ int main(int argc, char **argv) {
         if (r <= 0)
                 return r < 0 ? FAILURE_USAGE : EXIT_SUCCESS;
 
-        prepare_process();
+        (void) umask(0077);
+        limits_prepare();
         /* Run mode speaks through its caller, who reads it on the bus. */
         log_open(arg_mode == DAEMON_RUN ? LOG_ERR : LOG_INFO);
         r = run();

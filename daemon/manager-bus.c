@@ -20,6 +20,7 @@
 #include "include/bus.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/sheets.h"
 
 static const sd_bus_error_map error_map[] = {
@@ -340,8 +341,9 @@ int manager_bus_new(Manager *manager, int run_fd) {
         else
                 r = sd_bus_open_system_with_description(&manager->bus, "actord");
         if (r < 0)
-                log_line(LOG_ERR, "The %s bus cannot be reached: %s.",
-                                manager->mode == DAEMON_SYSTEM ? "system" : "session", g_strerror(-r));
+                log_line(LOG_ERR, "The %s bus cannot be reached: %s%s.",
+                                manager->mode == DAEMON_SYSTEM ? "system" : "session", g_strerror(-r),
+                                limit_advice(r));
         return r;
 }
 
@@ -440,7 +442,7 @@ int manager_bus_start(Manager *manager) {
         if (r >= 0 && manager->mode != DAEMON_RUN)
                 r = sd_bus_request_name_async(bus, NULL, BUS_NAME, 0, on_name, manager);
         if (r < 0)
-                log_line(LOG_ERR, "The bus cannot be served: %s.", g_strerror(-r));
+                log_line(LOG_ERR, "The bus cannot be served: %s%s.", g_strerror(-r), limit_advice(r));
         manager->traffic_usec = now_usec();
         return r;
 }

@@ -23,6 +23,7 @@
 #include "include/launch.h"
 #include "include/plan.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/words.h"
 
 static const char *const daemon_modes[_DAEMON_MODE_MAX] = {
@@ -121,14 +122,16 @@ static int open_directories(Manager *manager) {
                 if (g_mkdir_with_parents(paths[i], 0700) < 0) {
                         int r = -errno;
 
-                        log_line(LOG_ERR, "Directory %s cannot be made: %s.", paths[i], g_strerror(-r));
+                        log_line(LOG_ERR, "Directory %s cannot be made: %s%s.", paths[i], g_strerror(-r),
+                                        limit_advice(r));
                         return r;
                 }
                 g_autofree char *jobs = g_build_filename(paths[i], "jobs", NULL);
 
                 *fds[i] = directory_make(AT_FDCWD, jobs);
                 if (*fds[i] < 0) {
-                        log_line(LOG_ERR, "Directory %s cannot be used: %s.", jobs, g_strerror(-*fds[i]));
+                        log_line(LOG_ERR, "Directory %s cannot be used: %s%s.", jobs, g_strerror(-*fds[i]),
+                                        limit_advice(*fds[i]));
                         return *fds[i];
                 }
         }
@@ -157,7 +160,8 @@ static int open_ledger(Manager *manager) {
                                 "%s is no ledger, or one of a newer actord. Move it away, or install that version.",
                                 path);
         else if (r < 0)
-                log_line(LOG_ERR, "The ledger %s cannot be opened: %s.", path, g_strerror(-r));
+                log_line(LOG_ERR, "The ledger %s cannot be opened: %s%s.", path, g_strerror(-r),
+                                limit_advice(r));
         return r;
 }
 
@@ -295,7 +299,8 @@ static int load_jobs(Manager *manager) {
 
         r = ledger_jobs_foreach(manager->ledger, manager->config.keep_jobs, collect_id, ids);
         if (r < 0) {
-                log_line(LOG_ERR, "The ledger's jobs cannot be read: %s.", g_strerror(-r));
+                log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", g_strerror(-r),
+                                limit_advice(r));
                 return r;
         }
         for (guint i = 0; i < ids->len; i++)

@@ -109,6 +109,13 @@ static int greet(PlanLink *link, const Hello *hello, const struct ucred *peer, i
         return r < 0 ? r : link->ops->written(link->userdata);
 }
 
+static int take_failure(PlanLink *link, const Failed *failed, const struct ucred *peer) {
+        if (link->greeted || failed->abi != PLAN_ABI || failed->step >= _INVOKER_STEP_MAX ||
+                        failed->error >= 0 || failed->error < -4095 || !peer)
+                return -EBADMSG;
+        return link->ops->failed(failed, peer, link->userdata);
+}
+
 /* The first descriptor of a message. Alignment leaves room for a second, which nobody asked for: kept open, each would be one less for
  * everybody else's jobs. */
 static int take_first(const struct cmsghdr *c) {
@@ -135,6 +142,7 @@ static int receive(PlanLink *link) {
                 } head;
                 Hello hello;
                 Written written;
+                Failed failed;
         } m;
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
         struct iovec iov = { &m, sizeof(m) };
@@ -166,6 +174,11 @@ static int receive(PlanLink *link) {
         }
         if ((size_t) n == sizeof(Written) && m.head.message == PLAN_MESSAGE_WRITTEN && link->greeted) {
                 int r = link->ops->written(link->userdata);
+
+                return r < 0 ? r : 1;
+        }
+        if ((size_t) n == sizeof(Failed) && m.head.message == PLAN_MESSAGE_FAILED) {
+                int r = take_failure(link, &m.failed, peer);
 
                 return r < 0 ? r : 1;
         }

@@ -10,11 +10,12 @@
 
 typedef struct PlanLink PlanLink;
 
-/* Called from the event loop. hello, written: negative ends the connection. closed is the last call; the link is freed by its owner in or after it, never
+/* Called from the event loop. hello, written, failed: negative ends the connection; failed is called before any hello, once. closed is the last call; the link is freed by its owner in or after it, never
  * in another of these. error: 0 when the invoker closed, else what was wrong. */
 typedef struct PlanLinkOps {
         int (*hello)(const Hello *hello, const struct ucred *peer, void *userdata);
         int (*written)(void *userdata);
+        int (*failed)(const Failed *failed, const struct ucred *peer, void *userdata);
         void (*closed)(int error, void *userdata);
 } PlanLinkOps;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "include/plan.h"
 #include "include/sandbox.h"
+#include "lib/limits.h"
 #include "lib/words.h"
 
 void progress_init(Progress *progress) {
@@ -288,15 +289,31 @@ static bool is_actors_fault(uint32_t fault) {
                fault == FAULT_LENGTHS;
 }
 
+/* What a learner's exit status tells, where it tells anything. */
+static const char *describe_exit(int status, char ret[256]) {
+        int error = limit_exit_error(status);
+
+        if (status == EXIT_LOADER)
+                return ": a library of it could not be loaded, which its own words name: install it, or raise the limit of memory "
+                       "(RLIMIT_AS: ulimit -v)";
+        if (error == 0)
+                return "";
+        (void) snprintf(ret, 256, ": %s%s", strerrordesc_np(error), limit_advice(error));
+        return ret;
+}
+
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]) {
-        char what[256];
+        const char *who = is_actors_fault(fault) ? "an actor" : "the learner";
+        char what[256], why[256] = "";
 
         assert(ret);
 
         (void) fault_describe(fault, detail, what);
-        if (actor == UINT32_MAX)
-                (void) snprintf(ret, 320, "%s %s", is_actors_fault(fault) ? "an actor" : "the learner",
-                                what);
+        if (actor == UINT32_MAX && fault == FAULT_INTERNAL)
+                (void) snprintf(ret, 320, "the job %s", what); /* its invoker's error, or a learner's */
+        else if (actor == UINT32_MAX)
+                (void) snprintf(ret, 320, "%s %.60s%.200s", who, what,
+                                fault == FAULT_EXITED ? describe_exit(detail, why) : "");
         else
                 (void) snprintf(ret, 320, "actor %u %s", actor, what);
         return ret;

@@ -20,6 +20,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
+#include "lib/limits.h"
 #include "lib/settings.h"
 #include "lib/sheets.h"
 
@@ -210,8 +211,8 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
         int fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), ret_name);
 
         if (fd < 0)
-                return sd_bus_error_set_errnof(error, fd, "No directory could be made in %s: %s.",
-                                manager->state_directory, g_strerror(-fd));
+                return sd_bus_error_set_errnof(error, fd, "No directory could be made in %s: %s%s.",
+                                manager->state_directory, g_strerror(-fd), limit_advice(fd));
         (void) close_fd(fd);
         return 1;
 }
@@ -245,8 +246,8 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
         if (r < 0) {
                 job_directory_discard(manager->jobs_fd, name);
                 ledger_job_done(&row);
-                return sd_bus_error_set_errnof(error, r, "The job could not be written into %s: %s.",
-                                manager->state_directory, g_strerror(-r));
+                return sd_bus_error_set_errnof(error, r, "The job could not be written into %s: %s%s.",
+                                manager->state_directory, g_strerror(-r), limit_advice(r));
         }
         return 1;
 }

@@ -27,7 +27,22 @@ typedef enum PlanEnd {
         _PLAN_END_MAX, _PLAN_END_INVALID = -EINVAL,
 } PlanEnd;
 
-typedef enum PlanMessage { PLAN_MESSAGE_PLAN = 1, PLAN_MESSAGE_HELLO, PLAN_MESSAGE_WRITTEN } PlanMessage;
+/* X(name, sentence): where an invoker failed that could not begin. */
+#define INVOKER_STEPS(X)                                                                                \
+        X(CONTRACTS, "what the spawner left for it cannot be used") X(STREAMS, "the job's streams cannot be taken over") \
+        X(SIGNALS, "signals cannot be taken over") X(RECORDS, "there is no memory for its records")     \
+        X(LOOP, "its socket or its clock cannot be watched")
+
+typedef enum InvokerStep {
+#define X(name, sentence) INVOKER_STEP_##name,
+        INVOKER_STEPS(X)
+#undef X
+        _INVOKER_STEP_MAX,
+} InvokerStep;
+
+typedef enum PlanMessage {
+        PLAN_MESSAGE_PLAN = 1, PLAN_MESSAGE_HELLO, PLAN_MESSAGE_WRITTEN, PLAN_MESSAGE_FAILED
+} PlanMessage;
 
 typedef struct Plan {                           /* daemon -> invoker; each replaces the one before */
         uint32_t abi, message;
@@ -49,3 +64,9 @@ typedef struct Written {                        /* invoker -> daemon: look into 
         uint32_t abi, message;
         uint64_t seq;
 } Written;
+
+typedef struct Failed {                         /* invoker -> daemon instead of Hello, and then it is gone: numbers alone, as it may lack everything else */
+        uint32_t abi, message;
+        uint32_t step;                          /* InvokerStep */
+        int32_t error;                          /* a negative errno */
+} Failed;

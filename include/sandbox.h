@@ -23,6 +23,11 @@ typedef enum SandboxStep {
 /* Exit statuses of an actor that got past its sandbox. */
 enum { EXIT_ENVIRONMENT_LOAD = 220, EXIT_ABORTED = 221, EXIT_LEARNER_SETUP = 222 };
 
+/* X(errno, exit status): of a learner that could not begin because of a limit of the host. */
+#define LEARNER_LIMITS(X) X(ENOMEM, 223) X(EAGAIN, 224) X(EMFILE, 225) X(EFBIG, 226)
+/* The dynamic loader's own: a library is missing, or there was no memory to map it. */
+#define EXIT_LOADER 127
+
 #define SANDBOX_LEVELS(X) X(NONE, "none") X(PROCESS, "process") X(USERNS, "userns") X(FULL, "full")
 
 typedef enum SandboxLevel {

@@ -16,6 +16,7 @@
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 #include "lib/fd.h"
+#include "lib/limits.h"
 
 /* What the child needs of ours is filled before the fork. */
 static void *child_segments[ACTORS_MAX];
@@ -81,11 +82,12 @@ void fused_child(const Invoker *i, const Worker *learner) {
         r = child_map(i, learner, &start, &bytes);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its memory cannot be mapped: %s\n", strerror(-r));
-                _exit(EXIT_LEARNER_SETUP);
+                _exit(limit_exit_status(r));
         }
         qsort(keep, sizeof(keep) / sizeof(keep[0]), sizeof(keep[0]), by_number);
         pool_confine_learner(i, learner, keep, sizeof(keep) / sizeof(keep[0]), bytes);
-        _exit(i->fused_run(&start) < 0 ? EXIT_LEARNER_SETUP : EXIT_SUCCESS);
+        r = i->fused_run(&start);
+        _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
 /* One container after the other would have been started by now, and some ended again: on the emulated clock, which is a fleet's, the first

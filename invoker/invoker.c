@@ -15,6 +15,8 @@
 
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
+#include "lib/words.h"
 
 DEFINE_CLEANUP(Invoker *, invoker_free)
 
@@ -79,12 +81,45 @@ static int make_loop(Invoker *i) {
         return watch(i, i->link.listen_fd, EPOLLIN, EVENT_LISTEN, 0);
 }
 
-int invoker_new(Invoker **ret) {
-        _cleanup_(invoker_freep) Invoker *i = calloc(1, sizeof(*i));
+/* What failed is said on the job's stream, which may not be there yet, and by *ret_step to the daemon. */
+static int start(Invoker *i, InvokerStep *ret_step) {
         int r;
 
-        if (!i)
+        *ret_step = INVOKER_STEP_CONTRACTS;
+        r = setup_contracts(i);
+        if (r < 0)
+                return r;
+        *ret_step = INVOKER_STEP_STREAMS;
+        r = setup_streams();
+        if (r < 0)
+                return invoker_complain(r, invoker_step_sentence(*ret_step));
+        *ret_step = INVOKER_STEP_SIGNALS;
+        r = setup_signals(i);
+        if (r < 0)
+                return invoker_complain(r, invoker_step_sentence(*ret_step));
+        setup_cgroup(i);
+
+        meter_watch(&i->control, 0, -EBADF);
+        i->proc_fd = setup_proc();
+        *ret_step = INVOKER_STEP_RECORDS;
+        r = spool_init(i->invoked->launch.life, &i->spool);
+        if (r < 0)
+                return invoker_complain(r, invoker_step_sentence(*ret_step));
+        *ret_step = INVOKER_STEP_LOOP;
+        r = make_loop(i);
+        return r < 0 ? invoker_complain(r, invoker_step_sentence(*ret_step)) : 0;
+}
+
+int invoker_new(Invoker **ret) {
+        _cleanup_(invoker_freep) Invoker *i = calloc(1, sizeof(*i));
+        InvokerStep step;
+        int r;
+
+        limits_prepare(); /* a handful of descriptors for each actor */
+        if (!i) {
+                link_tell_failed(INVOKER_FD_SOCKET, INVOKER_STEP_CONTRACTS, -ENOMEM);
                 return invoker_complain(-ENOMEM, "out of memory");
+        }
         i->epoll_fd = i->signal_fd = i->timer_fd = i->proc_fd = -EBADF;
         i->page_fd = i->policy_fd = i->policy_read_fd = i->asks_fd = i->stop_fd = i->reduce_fd = -EBADF;
         i->cgroup.fd = -EBADF;
@@ -96,27 +131,11 @@ int invoker_new(Invoker **ret) {
         i->end_actor = ACTOR_NONE;
         i->started_nsec = clock_boottime();
 
-        r = setup_contracts(i);
-        if (r < 0)
+        r = start(i, &step);
+        if (r < 0) {
+                link_tell_failed(INVOKER_FD_SOCKET, step, r);
                 return r;
-        r = setup_streams();
-        if (r < 0)
-                return invoker_complain(r, "the job's streams cannot be taken over");
-        r = setup_signals(i);
-        if (r < 0)
-                return invoker_complain(r, "signals cannot be taken over");
-        setup_files();
-        setup_cgroup(i);
-
-        meter_watch(&i->control, 0, -EBADF);
-        i->proc_fd = setup_proc();
-        r = spool_init(i->invoked->launch.life, &i->spool);
-        if (r < 0)
-                return invoker_complain(r, "there is no memory for its records");
-        r = make_loop(i);
-        if (r < 0)
-                return invoker_complain(r, "its socket or its clock cannot be watched");
-
+        }
         *ret = TAKE_PTR(i);
         return 0;
 }

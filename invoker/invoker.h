@@ -182,7 +182,6 @@ int invoker_complain(int r, const char *what); /* on stderr; returns r */
 int setup_contracts(Invoker *i);
 int setup_streams(void);
 int setup_signals(Invoker *i);
-void setup_files(void);
 int setup_proc(void); /* a descriptor, or -EBADF */
 void setup_cgroup(Invoker *i);
 

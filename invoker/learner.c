@@ -17,6 +17,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
+#include "lib/limits.h"
 #include "lib/reduce.h"
 
 #define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
@@ -106,7 +107,7 @@ static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its descriptors cannot be placed: %s\n",
                                 strerror(-r));
-                _exit(EXIT_LEARNER_SETUP);
+                _exit(limit_exit_status(r));
         }
 
         mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
@@ -116,8 +117,9 @@ static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
         pool_confine_learner(i, learner, targets, n, mapped_bytes);
         (void) syscall(SYS_execveat, EXECUTABLE_FD, "", argv, environment, AT_EMPTY_PATH);
 
-        dprintf(STDERR_FILENO, "actord-learner cannot be started: %s\n", strerror(errno));
-        _exit(EXIT_LEARNER_SETUP);
+        r = -errno;
+        dprintf(STDERR_FILENO, "actord-learner cannot be started: %s\n", strerror(-r));
+        _exit(limit_exit_status(r));
 }
 
 /* Where it also acts, what its actors may use comes on top. */

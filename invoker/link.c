@@ -5,15 +5,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
 /* One greedy peer does not keep the loop from its actors. */
-enum { MESSAGES_AT_ONCE = 16 };
+enum { MESSAGES_AT_ONCE = 16, FAILED_WAIT_MSEC = 10000 };
 
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {
         Link link = LINK_EMPTY;
@@ -99,4 +101,21 @@ void link_tell(Link *link, const Spool *spool) {
         /* A full socket: the daemon has not read what it was told before, and will look as far as the spool goes when it does. */
         if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
                 link->told = spool->written;
+}
+
+void link_tell_failed(int listen_fd, InvokerStep step, int error) {
+        const Failed failed = {
+                .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .step = step, .error = error
+        };
+        struct pollfd p = { .fd = listen_fd, .events = POLLIN };
+        _cleanup_close_ int fd = -EBADF;
+
+        assert(listen_fd >= 0);
+        assert(error < 0);
+
+        (void) close_range((unsigned) listen_fd + 1, ~0u, 0);
+        if (poll(&p, 1, FAILED_WAIT_MSEC) > 0)
+                fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+                (void) send(fd, &failed, sizeof(failed), MSG_NOSIGNAL);
 }

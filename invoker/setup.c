@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -125,16 +124,6 @@ int setup_signals(Invoker *i) {
 
         i->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
         return i->signal_fd < 0 ? -errno : 0;
-}
-
-/* A handful of descriptors for each actor. */
-void setup_files(void) {
-        struct rlimit files;
-
-        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-                return;
-        files.rlim_cur = files.rlim_max;
-        (void) setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* /proc of our PID namespace, kept as a descriptor: for the peak memory of workers, after the host is out of reach. */

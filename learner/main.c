@@ -11,6 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
+#include "lib/limits.h"
 #include "lib/reduce.h"
 #include "lib/turn.h"
 
@@ -145,5 +146,7 @@ static int run(void) {
 }
 
 int main(void) {
-        return run() < 0 ? EXIT_LEARNER_SETUP : EXIT_SUCCESS;
+        int r = run();
+
+        return r < 0 ? limit_exit_status(r) : EXIT_SUCCESS;
 }

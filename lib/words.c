@@ -14,8 +14,9 @@
 #include "include/record.h"
 #include "include/sandbox.h"
 #include "include/settings.h"
-#include "lib/slot.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
+#include "lib/slot.h"
 
 #define LOOKUP(words, value) ((value) < ELEMENTSOF(words) ? (words)[value] : NULL)
 
@@ -72,6 +73,12 @@ static const char *const limits[] = {
 static const char *const limit_sentences[] = {
 #define X(name, word, sentence) [LIMIT_##name] = sentence,
         LIMITS(X)
+#undef X
+};
+
+static const char *const invoker_steps[] = {
+#define X(name, sentence) [INVOKER_STEP_##name] = sentence,
+        INVOKER_STEPS(X)
 #undef X
 };
 
@@ -134,6 +141,10 @@ const char *launch_step_to_string(uint32_t step) {
         return LOOKUP(launch_steps, step);
 }
 
+const char *invoker_step_sentence(uint32_t step) {
+        return LOOKUP(invoker_steps, step);
+}
+
 /* Errors of loading: what was wrong stands among the words before. */
 static const char *load_word(int error) {
         switch (error) {
@@ -188,7 +199,9 @@ char *fault_describe(uint32_t fault, int detail, char ret[256]) {
         }
         n = snprintf(ret, 256, sentence, detail);
         if (word && n > 0 && n < 256)
-                (void) snprintf(ret + n, 256 - (size_t) n,
+                n += snprintf(ret + n, 256 - (size_t) n,
                                 fault == FAULT_KILLED || fault == FAULT_SYSCALL ? " [SIG%s]" : ": %s", word);
+        if ((fault == FAULT_INTERNAL || fault == FAULT_CHECKPOINT) && n > 0 && n < 256)
+                (void) snprintf(ret + n, 256 - (size_t) n, "%s", limit_advice(detail));
         return ret;
 }

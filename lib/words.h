@@ -15,6 +15,7 @@ const char *sandbox_step_to_string(uint32_t step);
 const char *limit_to_string(uint32_t limit);
 const char *limit_sentence(uint32_t limit);
 const char *launch_step_to_string(uint32_t step);
+const char *invoker_step_sentence(uint32_t step);
 
 /* "actor 3 was killed by signal 9" without the subject: into ret, returns ret. */
 char *fault_describe(uint32_t fault, int detail, char ret[256]);

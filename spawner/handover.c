@@ -60,7 +60,9 @@ _Noreturn static void fail(int channel, LaunchStep step, int error, const char *
 static int lift(int fd) {
         int moved = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
 
-        return moved < 0 ? -errno : moved;
+        if (moved >= 0)
+                return moved;
+        return errno == EINVAL ? -EMFILE : -errno; /* the limit of open files is below the floor */
 }
 
 static int invoked_make(const Request *request, const Programs *programs, const Child *child, const Go *go) {
@@ -175,7 +177,7 @@ static void reset_signals(void) {
         sigset_t none;
 
         for (int i = 1; i < NSIG; i++)
-                if (i != SIGKILL && i != SIGSTOP)
+                if (i != SIGKILL && i != SIGSTOP && i != SIGXFSZ)
                         (void) signal(i, SIG_DFL);
         (void) sigemptyset(&none);
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
@@ -239,11 +241,14 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
 
         r = message_receive(child->channel, 3 * STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received,
                         ELEMENTSOF(received), &n_fds);
-        if (r < 0 || n != sizeof(go))
+        if (r < 0)
+                fail(child->channel, LAUNCH_STEP_MESSAGE, r, "the job's child was not told how to go on");
+        if (n != sizeof(go))
                 _exit(EXIT_FAILURE);
         channel = lift(child->channel);
         if (channel < 0)
-                _exit(EXIT_FAILURE);
+                fail(child->channel, LAUNCH_STEP_EXEC, channel,
+                                "the job's descriptors cannot be handed over");
         r = clone_mounts(request, child, &go, received, &n_fds);
         if (r < 0)
                 fail(channel, LAUNCH_STEP_MOUNTS, r, "a file of the job cannot become a mount");

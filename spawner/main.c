@@ -12,6 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "spawner/spawner.h"
 
 #define DAEMON_USER "_actord"
@@ -67,6 +68,7 @@ int main(int argc, char *argv[]) {
         if (argc == 2 && strcmp(argv[1], "--version") == 0)
                 return printf("actord-spawn " ACTORD_VERSION "\n") < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 
+        limits_prepare();
         if (argc == 1 && sd_listen_fds(true) == 1 &&
                         sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
                 return serve_socket(SD_LISTEN_FDS_START);

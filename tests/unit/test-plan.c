@@ -20,7 +20,8 @@ typedef struct Fixture {
         SpoolHead *head;
         Record *records;
 
-        unsigned n_hellos, n_written;
+        unsigned n_hellos, n_written, n_failed;
+        Failed failed;
         struct ucred peer;
         int closed, hello_answer;
         bool over;
@@ -48,7 +49,15 @@ static void on_closed(int error, void *userdata) {
         f->closed = error;
 }
 
-static const PlanLinkOps ops = { on_hello, on_written, on_closed };
+static int on_failed(const Failed *failed, const struct ucred *peer, void *userdata) {
+        Fixture *f = userdata;
+
+        f->n_failed++;
+        f->failed = *failed;
+        return 0;
+}
+
+static const PlanLinkOps ops = { on_hello, on_written, on_failed, on_closed };
 
 static void set_up(Fixture *f, const void *userdata) {
         size_t bytes = sizeof(SpoolHead) + N_RECORDS * sizeof(Record);
@@ -241,6 +250,41 @@ static void test_written_before_hello(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->n_written, ==, 0);
 }
 
+static void test_failure(Fixture *f, const void *userdata) {
+        Failed failed = { .abi = PLAN_ABI,
+                .message = PLAN_MESSAGE_FAILED,
+                .step = INVOKER_STEP_RECORDS,
+                .error = -EFBIG };
+
+        say(f, &failed, sizeof(failed), -1);
+        g_assert_cmpuint(f->n_failed, ==, 1);
+        g_assert_cmpint(f->failed.step, ==, INVOKER_STEP_RECORDS);
+        g_assert_cmpint(f->failed.error, ==, -EFBIG);
+        (void) close(f->invoker_fd);
+        f->invoker_fd = -1;
+        turn(f);
+        expect_end(f, 0);
+}
+
+static void test_impossible_failure(Fixture *f, const void *userdata) {
+        Failed failed = {
+                .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .step = _INVOKER_STEP_MAX, .error = -1
+        };
+
+        say(f, &failed, sizeof(failed), -1);
+        g_assert_cmpuint(f->n_failed, ==, 0);
+        expect_end(f, -EBADMSG);
+}
+
+static void test_failure_after_hello(Fixture *f, const void *userdata) {
+        Failed failed = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .error = -ENOMEM };
+
+        say_hello(f);
+        say(f, &failed, sizeof(failed), -1);
+        g_assert_cmpuint(f->n_failed, ==, 0);
+        expect_end(f, -EBADMSG);
+}
+
 static void test_hello_without_spool(Fixture *f, const void *userdata) {
         Hello hello = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_HELLO };
 
@@ -310,6 +354,9 @@ int main(int argc, char **argv) {
                 { "/plan/plans", test_plans },
                 { "/plan/short-message", test_short_message },
                 { "/plan/written-before-hello", test_written_before_hello },
+                { "/plan/failure", test_failure },
+                { "/plan/impossible-failure", test_impossible_failure },
+                { "/plan/failure-after-hello", test_failure_after_hello },
                 { "/plan/hello-without-spool", test_hello_without_spool },
                 { "/plan/two-hellos", test_two_hellos },
                 { "/plan/surplus-descriptors", test_surplus_descriptors },

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Limits of the host that are too low for a job: each ends in one sentence that names the limit and says what to do, on the terminal and in the job's
+fault; none in a program that is gone without a word."""
+import shutil
+from story import *
+
+SMALL = ("--set", "Job.StopSteps=1000")
+STRANGER = 64321 # a user id that has no process
+
+
+def limited(limit, *args, env=None, before=()):
+    return ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", *SMALL, *args, env=env,
+               before=(*before, "bash", "-c", f'{limit} && exec "$0" "$@"'))
+
+
+def ends_well_or_names(limit, name, *args, **kw):
+    """A limit may be too low already for actorctl, or for its daemon: then there is no job, but there is a sentence."""
+    r = limited(limit, *args, **kw)
+    if r.status == 0:
+        return True
+    assert "gone before it said so" not in r.err, (limit, r.err)
+    # Of memory, the loader and GLib have sentences of their own.
+    assert name in r.err or "error while loading shared libraries" in r.err or "llocate" in r.err, (limit, r.status, r.out, r.err)
+    if r.json:
+        assert name in r.fault, (limit, r.fault)
+        equal(r.err.count("goes on in life"), 0, limit)
+    return False
+
+
+@story("too few open files: RLIMIT_NOFILE is named, wherever the job got to")
+def open_files():
+    well = [n for n in (10, 12, 16, 20, 30, 48, 63, 64, 65, 68, 72, 76, 200) if ends_well_or_names(f"ulimit -n {n}", "RLIMIT_NOFILE")]
+    assert 200 in well and 64 not in well, well
+    for actors in (10, 40):
+        assert not ends_well_or_names("ulimit -n 100", "RLIMIT_NOFILE", "--set", f"Scaling.Actors={actors}")
+
+
+@story("a soft limit of open files is raised as far as the hard one goes")
+def soft_limit():
+    assert ends_well_or_names("ulimit -S -n 40", "RLIMIT_NOFILE", "--set", "Scaling.Actors=20")
+
+
+@story("files may not grow: RLIMIT_FSIZE is named, and no program is killed by its signal")
+def file_size():
+    well = [kib for kib in (1, 10, 100, 1000, 100000) if ends_well_or_names(f"ulimit -f {kib}", "RLIMIT_FSIZE")]
+    equal(well, [100000], "limits that are enough")
+    assert not ends_well_or_names("ulimit -f 6000", "RLIMIT_FSIZE", "--set", "Learner.HiddenLayers=1024 1024")
+
+
+@story("too little memory: RLIMIT_AS is named")
+def memory():
+    for kib in (20000, 30000, 40000, 50000):
+        ends_well_or_names(f"ulimit -v {kib}", "RLIMIT_AS")
+
+
+@story("too few processes: RLIMIT_NPROC is named")
+def processes_of_user():
+    if os.geteuid() != 0:
+        # This user has processes already, and may start none.
+        assert not ends_well_or_names("ulimit -u 1", "RLIMIT_NPROC")
+        return
+    if not shutil.which("setpriv"):
+        raise Skip("setpriv is missing, and root has no such limit")
+    before = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
+    if subprocess.run([*before, CTL, "--version"], capture_output=True).returncode != 0:
+        raise Skip("another user cannot start what was built here, and root has no such limit")
+    place = os.path.join(STATE, "stranger")
+    os.mkdir(place)
+    os.chown(place, STRANGER, STRANGER)
+    os.chmod(STATE, 0o755)
+    env = dict(environment(), XDG_STATE_HOME=place, HOME=place)
+    for n in range(1, 7):
+        ends_well_or_names(f"ulimit -u {n}", "RLIMIT_NPROC", before=before, env=env)
+    assert ends_well_or_names("true", "RLIMIT_NPROC", before=before, env=env)
+
+
+@story("/dev/shm is not needed: shared memory is anonymous")
+def no_shm():
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "umount", "-l", "/dev/shm"], capture_output=True).returncode != 0:
+        raise Skip("/dev/shm cannot be taken away here")
+    r = limited("umount -l /dev/shm", before=("unshare", "--mount"))
+    equal((r.status, r.policy_sha256), (0, limited("true").policy_sha256), "policies")
+
+
+@story("no directory can be written: said with both places that were tried")
+def no_directory():
+    r = limited("true", env=dict(environment(), XDG_STATE_HOME="/proc/none", TMPDIR="/proc/none"))
+    assert r.status != 0 and "/proc/none/actord/runs" in r.err and "no directory can be made" in r.err, r.err
+
+
+tell()
