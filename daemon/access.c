@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "daemon/ended.h"
 #include "daemon/job.h"
 #include "include/bus.h"
 
@@ -75,7 +76,7 @@ static void *userdata_of(const AccessQuery *query) {
         if (g_strcmp0(path, BUS_PATH) == 0)
                 return query->manager;
         if (path && sscanf(path, BUS_PATH_JOB_PREFIX "/%" SCNu64, &id) == 1)
-                return manager_job(query->manager, id);
+                return ended_find(query->manager, id);
         return NULL;
 }
 

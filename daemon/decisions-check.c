@@ -27,6 +27,7 @@ DecisionsCheck *decisions_check_free(DecisionsCheck *check) {
         if (!check)
                 return NULL;
 
+        check->job->manager->n_checks--;
         check->source = sd_event_source_disable_unref(check->source);
         check->message = sd_bus_message_unref(check->message);
         free(check->decisions);
@@ -116,20 +117,12 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-static unsigned checks_under_way(const Manager *manager) {
-        unsigned n = 0;
-
-        for (guint i = 0; i < manager->jobs->len; i++)
-                n += ((const Job *) manager->jobs->pdata[i])->check != NULL;
-        return n;
-}
-
 int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         DecisionsCheck *check;
         int r;
 
-        if (job->check || checks_under_way(job->manager) >= CHECKS_MAX)
+        if (job->check || job->manager->n_checks >= CHECKS_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                 "This job's decisions, or those of as many others as may be at once, are being checked: "
                                 "try again in a moment.");
@@ -138,6 +131,7 @@ int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *erro
                 return -ENOMEM;
 
         check->job = job;
+        job->manager->n_checks++;
         check->message = sd_bus_message_ref(m);
         scheduler_init(&check->state, job_scheduler_kind(job));
         r = sd_event_add_defer(job->manager->event, &check->source, on_turn, check);

@@ -117,6 +117,8 @@ static void finish(Job *job, uint32_t end, const char *sentence) {
         if (job->answer.abi == LAUNCH_ABI && job->answer.error >= 0)
                 remove_cgroup(job);
         remove_runtime_files(job);
+        /* Its unit and cgroup are gone, as every later reader of the row will find. */
+        job->answer = (LaunchAnswer){};
         job_life_clear(job);
         job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
         job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);

@@ -23,6 +23,9 @@ void ledger_job_done(LedgerJob *job) {
         free(job->overrides);
         free(job->sheet);
         free(job->files);
+        free(job->environment);
+        free(job->description);
+        free(job->currency);
         free(job->scheduler_data);
         free(job->distribution);
         free(job->distribution_reason);
@@ -131,8 +134,8 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         assert(job);
 
         r = ledger_prepare(ledger,
-                        "INSERT INTO jobs (" JOB_COLUMNS
-                        ") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0)",
+                        "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
+                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, ?, ?)",
                         &statement);
         if (r < 0)
                 return r;
@@ -153,6 +156,9 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         bind_text(statement, 15, job->files);
         bind_hash(statement, 16, job->policy_sha256, job->has_policy);
         bind_blob(statement, 17, job->scheduler_data, job->n_scheduler_data);
+        (void) sqlite3_bind_text(statement, 18, job->environment, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 19, job->description, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 20, job->currency, -1, SQLITE_STATIC);
 
         r = ledger_step_done(ledger, statement);
         if (r < 0)
@@ -240,8 +246,7 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         return 0;
 }
 
-int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),
-                void *userdata) {
+int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r, rc;
 
@@ -249,12 +254,11 @@ int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJ
         assert(each);
 
         r = ledger_prepare(ledger,
-                        "SELECT " JOB_COLUMNS " FROM jobs WHERE state <> 'ended' OR id IN "
-                        "(SELECT id FROM jobs WHERE state = 'ended' ORDER BY id DESC LIMIT ?) ORDER BY id",
+                        "SELECT " JOB_COLUMNS
+                        " FROM jobs INDEXED BY jobs_live WHERE state <> 'ended' ORDER BY id",
                         &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, most);
 
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
                 __attribute__((cleanup(ledger_job_done))) LedgerJob job = {};

@@ -11,6 +11,11 @@
 /* A spool holds SPOOL_RECORDS and the daemon commits at least once each; two of them may wait for a full disk. */
 #define LEDGER_PENDING_MAX (2u * SPOOL_RECORDS)
 
+/* What lists show, in the order of LedgerListed; an index holds all of it. */
+#define LIST_COLUMNS                                                                                        \
+        "id, uid, state, result, submitted_usec, started_usec, ended_usec, environment, description, tag, " \
+        "currency, rounds, env_steps, return_mean, cost_full"
+
 /* X(column, field of Record, comment): quantities that are integers. One column per quantity, so that anyone can ask without
  * our programs; unsigned 64-bit values keep their bits, which matters above 2^63 only. `actor` and `sha256` stand apart: they may be NULL. */
 #define RECORD_COLUMNS(X)                                                                           \

@@ -139,6 +139,16 @@ static const char *const schema_4[] = {
         "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
         "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
         "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when records of rounds began to be removed; 0: all are here */",
+        "ALTER TABLE jobs ADD COLUMN environment TEXT /* as lists show it, with what follows; NULL: an older actord wrote the row */",
+        "ALTER TABLE jobs ADD COLUMN description TEXT",
+        "ALTER TABLE jobs ADD COLUMN currency TEXT",
+        "ALTER TABLE jobs ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0 /* as of its end, as the three that follow */",
+        "ALTER TABLE jobs ADD COLUMN env_steps INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE jobs ADD COLUMN return_mean REAL /* NULL: not measured */",
+        "ALTER TABLE jobs ADD COLUMN cost_full REAL NOT NULL DEFAULT 0",
+        "CREATE INDEX jobs_list ON jobs (" LIST_COLUMNS ") -- a list reads no job's text",
+        "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended'",
+        "CREATE INDEX jobs_older ON jobs (id) WHERE environment IS NULL",
         "CREATE TABLE totals ( -- of ended jobs, each counted once\n"
         "  uid INTEGER NOT NULL,\n"
         "  month TEXT NOT NULL, -- of their end, YYYY-MM in UTC\n"

@@ -26,7 +26,9 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
         char *files; /* one "key=path below the job's directory" a line */
         uint8_t policy_sha256[32];
         bool has_policy;
-        void *scheduler_data; /* as submitted; NULL: none */
+        char *environment, *description,
+                        *currency; /* for lists; written once, with the row, and not read with it */
+        void *scheduler_data;      /* as submitted; NULL: none */
         size_t n_scheduler_data;
         /* What Policy=auto measured its way to, and the first life that runs so; NULL: nothing yet */
         char *distribution, *distribution_reason;
@@ -56,9 +58,28 @@ int ledger_job_update(Ledger *ledger,
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* Whose it is, and when it ended; 0: it has not. -ENOENT. */
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
-/* Every job, oldest first: the newest `most` ended ones and all others. */
-int ledger_jobs_foreach(Ledger *ledger, unsigned most, int (*each)(const LedgerJob *job, void *userdata),
+/* Every job that has not ended, oldest first. */
+int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata);
+
+/* A job as lists show it; strings are the statement's until `each` returns. */
+typedef struct LedgerListed {
+        uint64_t id;
+        uint32_t uid;
+        const char *state, *result;
+        uint64_t submitted_usec, started_usec, ended_usec;
+        /* environment NULL: an older actord wrote the row, and nothing below is known either */
+        const char *environment, *description, *tag, *currency;
+        /* as of its end */
+        uint64_t round, n_env_steps;
+        double return_mean, cost_full;
+} LedgerListed;
+/* Jobs with numbers below `before` (0: all), newest first, out of an index: of a row nothing else is read. each: 0 to go on, else it is returned. 0: there are no more. */
+int ledger_list(Ledger *ledger, uint64_t before, int (*each)(const LedgerListed *job, void *userdata),
                 void *userdata);
+/* Numbers of jobs whose rows an older actord wrote, newest first, at most `most`; and what their rows lack. */
+int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n);
+int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, const char *description,
+                const char *currency);
 
 /* Records are only queued here; ledger_commit() makes them durable in one transaction. A record that is there already (same job, life, seq) is
  * ignored: reading a spool twice changes nothing. -ENOBUFS: commit first. */

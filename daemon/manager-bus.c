@@ -12,7 +12,9 @@
 #include <time.h>
 #include "daemon/access.h"
 #include "daemon/copies.h"
+#include "daemon/ended.h"
 #include "daemon/job.h"
+#include "daemon/listing.h"
 #include "daemon/price.h"
 #include "daemon/reply.h"
 #include "daemon/removals.h"
@@ -93,7 +95,7 @@ static int find_job(sd_bus_message *m, Manager *manager, Job **ret, sd_bus_error
         r = sd_bus_message_read(m, "t", &id);
         if (r < 0)
                 return r;
-        *ret = manager_job(manager, id);
+        *ret = ended_find(manager, id);
         if (!*ret)
                 return no_such_job(error, id);
         return 0;
@@ -151,24 +153,6 @@ static int method_get_job(sd_bus_message *m, void *userdata, sd_bus_error *error
 
         r = find_job(m, userdata, &job, error);
         return r < 0 ? r : sd_bus_reply_method_return(m, "o", job->path);
-}
-
-static int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Manager *manager = userdata;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        int r;
-
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(tusssso)");
-        for (guint i = 0; r >= 0 && i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
-
-                r = sd_bus_message_append(reply, "(tusssso)", job->row.id, job->row.uid,
-                                job_state_to_string(job->state), job->row.result, job->settings.environment,
-                                job->settings.description, job->path);
-        }
-        return reply_rows(reply, r);
 }
 
 static int append_sheet(sd_bus_message *reply, const char *name) {
@@ -249,7 +233,7 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_END,
 };
 
-/* /org/actord1/job/N → Job. An ended job's records are added up when somebody looks at it. */
+/* /org/actord1/job/N → Job, also of one that has ended. */
 static int find_object(sd_bus *bus, const char *path, const char *interface, void *userdata,
                 void **ret_found, sd_bus_error *error) {
         const char *number = path + strlen(BUS_PATH_JOB_PREFIX "/");
@@ -259,7 +243,7 @@ static int find_object(sd_bus *bus, const char *path, const char *interface, voi
         if (!g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/") ||
                         !g_ascii_string_to_unsigned(number, 10, 1, G_MAXUINT64, &id, NULL))
                 return 0;
-        job = manager_job(userdata, id);
+        job = ended_find(userdata, id);
         if (!job)
                 return 0;
         (void) job_load_progress(job, false);
@@ -267,6 +251,7 @@ static int find_object(sd_bus *bus, const char *path, const char *interface, voi
         return 1;
 }
 
+/* The jobs that have not ended: of the others ListJobs() and ListJobsFiltered() tell. */
 static int enumerate(
                 sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
         const Manager *manager = userdata;

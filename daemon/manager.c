@@ -16,8 +16,10 @@
 #include "daemon/access.h"
 #include "daemon/copies.h"
 #include "daemon/descriptors.h"
+#include "daemon/ended.h"
 #include "daemon/files.h"
 #include "daemon/job.h"
+#include "daemon/older.h"
 #include "daemon/queue.h"
 #include "daemon/removals.h"
 #include "include/launch.h"
@@ -238,6 +240,7 @@ Manager *manager_free(Manager *manager) {
 
         (void) sd_event_source_disable_unref(manager->commit_timer);
         (void) sd_event_source_disable_unref(manager->schedule_source);
+        (void) sd_event_source_disable_unref(manager->older_source);
         (void) sd_event_source_disable_unref(manager->idle_timer);
         (void) sd_event_source_disable_unref(manager->sigchld_source);
         (void) sd_event_source_disable_unref(manager->sigterm_source);
@@ -248,6 +251,7 @@ Manager *manager_free(Manager *manager) {
         g_hash_table_unref(manager->copies);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
+        ended_done(manager);
         g_ptr_array_unref(manager->jobs);
         manager->ledger = ledger_close(manager->ledger);
         manager->bus = sd_bus_flush_close_unref(manager->bus);
@@ -278,7 +282,7 @@ void manager_end_row(Manager *manager, LedgerJob *row) {
         (void) ledger_job_update(manager->ledger, row);
 }
 
-/* A row that cannot be read any more (an older version wrote it) is said and left alone; if it had not ended, it ends now. */
+/* A row that cannot be read any more (an older version wrote it) is said and left alone, and ends. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
@@ -297,7 +301,7 @@ static int load_jobs(Manager *manager) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         int r;
 
-        r = ledger_jobs_foreach(manager->ledger, manager->config.keep_jobs, collect_id, ids);
+        r = ledger_jobs_foreach(manager->ledger, collect_id, ids);
         if (r < 0) {
                 log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", g_strerror(-r),
                                 limit_advice(r));
@@ -333,6 +337,7 @@ int manager_start(Manager *manager) {
         r = load_jobs(manager);
         if (r < 0)
                 return r;
+        older_start(manager);
         directories_take(manager);
         r = manager_bus_start(manager);
         if (r < 0)
@@ -390,11 +395,15 @@ bool manager_reserves_ids(const Manager *manager) {
 Job *manager_job(const Manager *manager, uint64_t id) {
         assert(manager);
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint first = 0, n = manager->jobs->len; n > 0;) {
+                guint half = n / 2;
+                Job *job = manager->jobs->pdata[first + half];
 
                 if (job->row.id == id)
                         return job;
+                if (job->row.id < id)
+                        first += half + 1;
+                n = job->row.id < id ? n - half - 1 : half;
         }
         return NULL;
 }
@@ -411,18 +420,16 @@ int manager_add(Manager *manager, Job *job) {
         return 0;
 }
 
-/* Ended jobs beyond KeepJobs= leave the bus; the ledger keeps them. */
-static void forget_old(Manager *manager) {
-        guint n_ended = 0;
-
+/* An ended job is a row: it leaves the list of objects, and its path stays. */
+static void let_ended_go(Manager *manager) {
         for (guint i = manager->jobs->len; i-- > 0;) {
                 Job *job = manager->jobs->pdata[i];
 
-                if (job->state != JOB_ENDED || ++n_ended <= manager->config.keep_jobs)
+                if (job->state != JOB_ENDED || job->unsaved)
                         continue;
                 (void) sd_bus_emit_object_removed(manager->bus, job->path);
                 (void) g_ptr_array_remove_index(manager->jobs, i);
-                (void) job_free(job);
+                ended_keep(manager, job);
         }
 }
 
@@ -449,7 +456,7 @@ static int on_schedule(sd_event_source *source, void *userdata) {
         Job *job;
 
         manager->schedule_source = sd_event_source_disable_unref(manager->schedule_source);
-        forget_old(manager);
+        let_ended_go(manager);
         while (!manager->stopping && (job = pick(manager)))
                 job_start(job);
 
@@ -495,6 +502,7 @@ static void ledger_recovered(Manager *manager) {
         manager->ledger_blocked = false;
         log_begin(&entry, MESSAGE_LEDGER_RECOVERED);
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
+        manager_schedule(manager);
 
         /* Records wait in the daemon's hands. */
         for (guint i = 0; i < manager->jobs->len; i++) {

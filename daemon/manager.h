@@ -38,14 +38,16 @@ typedef struct Manager {
         int jobs_fd;    /* state/jobs */
         int sockets_fd; /* runtime/jobs */
 
-        GPtrArray *jobs; /* by rising number */
+        GPtrArray *jobs; /* that have not ended, or whose end the ledger does not know yet; by rising number */
+        GQueue ended;    /* of Job: a few that have, see ended.c */
         uint32_t n_queued, n_running;
+        uint32_t n_checks; /* of decisions, under way */
 
         GHashTable *queries; /* message → AccessQuery */
         GHashTable *copies;  /* message → Copy */
         sd_event_source *commit_timer, *schedule_source, *idle_timer;
         GQueue removals; /* of Removal */
-        sd_event_source *removal_source, *files_timer;
+        sd_event_source *removal_source, *files_timer, *older_source;
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */
         bool ledger_blocked, stopping, name_released;
@@ -66,6 +68,7 @@ void manager_stop(Manager *manager);
 /* Jobs get a range of user ids of their own: root's or its spawner's to give. */
 bool manager_reserves_ids(const Manager *manager);
 
+/* One that has not ended; see ended_find() for the others. */
 Job *manager_job(const Manager *manager, uint64_t id);
 int manager_add(Manager *manager, Job *job);
 /* A row of the ledger that no job can be made of: it has failed, and is not tried again. */

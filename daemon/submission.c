@@ -15,6 +15,7 @@ void submission_done(Submission *s) {
         g_free(s->text);
         g_free(s->file_name);
         g_free(s->sheet);
+        g_free(s->currency);
         if (s->overrides)
                 g_array_unref(s->overrides);
         s->overrides = NULL;

@@ -23,7 +23,7 @@ typedef struct Submission {
         size_t n_scheduler_data;
 
         JobSettings settings;
-        char *sheet;
+        char *sheet, *currency;
 } Submission;
 
 /* from_fd: SubmitJobFile. may_stderr: a file `stderr` is of use. The message must outlive the submission. */

@@ -85,6 +85,7 @@ static int check_sheet(Submission *s, sd_bus_error *error) {
         r = price_sheet_parse(s->sheet, s->settings.price_sheet, &sheet, &message);
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
+        s->currency = g_strdup(price_sheet_currency(sheet));
         r = price_sheet_check(sheet, &s->settings, &message);
         (void) price_sheet_free(sheet);
         return r < 0 ? sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s: %s", s->file_name, message) : 0;
@@ -198,6 +199,9 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
                 .file_name = strdup(s->file_name),
                 .overrides = overrides_print(s->overrides),
                 .sheet = strdup(s->sheet),
+                .environment = strdup(s->settings.environment),
+                .description = strdup(s->settings.description),
+                .currency = strdup(s->currency),
                 .files = g_strconcat(s->environment_fd >= 0 ? BUS_FILE_ENVIRONMENT "=" BUS_FILE_ENVIRONMENT
                                                                                    "\n"
                                                             : "",

@@ -122,12 +122,12 @@ static void test_jobs_foreach(void) {
 
                 assert_ok(ledger_job_get(ledger, job_new(ledger), &job));
                 free(job.state);
-                job.state = strdup(i == 0 ? "queued" : "ended");
+                job.state = strdup(i == 0 ? "queued" : i == 1 || i == 3 ? "running" : "ended");
                 assert_ok(ledger_job_update(ledger, &job));
                 ledger_job_done(&job);
         }
-        assert_ok(ledger_jobs_foreach(ledger, 2, job_collect, ids));
-        g_assert_cmpstr(ids->str, ==, "1 5 6 ");
+        assert_ok(ledger_jobs_foreach(ledger, job_collect, ids));
+        g_assert_cmpstr(ids->str, ==, "1 2 4 ");
         ledger_close(ledger);
 }
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The ended jobs in memory: the one that was used last comes first, and the last ones go. */
+#include "daemon/ended.h"
+
+#include <assert.h>
+#include "daemon/job.h"
+
+/* One whose decisions are being checked is in use. The first one is what the caller is about to look at. */
+static void trim(Manager *manager) {
+        GList *link = manager->ended.tail;
+
+        while (link && link != manager->ended.head && manager->ended.length > ENDED_KEPT) {
+                GList *before = link->prev;
+                Job *job = link->data;
+
+                if (!job->check) {
+                        g_queue_delete_link(&manager->ended, link);
+                        (void) job_free(job);
+                }
+                link = before;
+        }
+}
+
+void ended_keep(Manager *manager, Job *job) {
+        assert(manager);
+        assert(job && job->state == JOB_ENDED);
+
+        g_queue_push_head(&manager->ended, job);
+        trim(manager);
+}
+
+static Job *kept(Manager *manager, uint64_t id) {
+        for (GList *link = manager->ended.head; link; link = link->next) {
+                Job *job = link->data;
+
+                if (job->row.id != id)
+                        continue;
+                g_queue_unlink(&manager->ended, link);
+                g_queue_push_head_link(&manager->ended, link);
+                return job;
+        }
+        return NULL;
+}
+
+/* Of a row that says that it has not ended there is a job already, or it is being made. */
+static Job *read_row(Manager *manager, uint64_t id) {
+        LedgerJob row = {};
+        Job *job;
+
+        if (ledger_job_get(manager->ledger, id, &row) < 0)
+                return NULL;
+        if (!g_str_equal(row.state, job_state_to_string(JOB_ENDED)) || job_new(manager, &row, &job) < 0) {
+                ledger_job_done(&row);
+                return NULL;
+        }
+        ended_keep(manager, job);
+        return job;
+}
+
+Job *ended_find(Manager *manager, uint64_t id) {
+        Job *job;
+
+        assert(manager);
+
+        job = manager_job(manager, id);
+        if (!job)
+                job = kept(manager, id);
+        return job ? job : read_row(manager, id);
+}
+
+void ended_done(Manager *manager) {
+        Job *job;
+
+        assert(manager);
+
+        while ((job = g_queue_pop_head(&manager->ended)))
+                (void) job_free(job);
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lists of jobs on the bus: from the ledger's index, and of jobs that have not ended from the jobs themselves. */
+#pragma once
+
+#include "daemon/manager.h"
+
+int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error);
