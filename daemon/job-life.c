@@ -62,41 +62,6 @@ static int open_stderr(const Job *job) {
         return fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 }
 
-/* What this life begins with: the newest checkpoint that counts, else the file that came with the job, or nothing. */
-static int open_checkpoint(Job *job, uint64_t *ret_round) {
-        LedgerCheckpoint checkpoint = {};
-        int r;
-
-        *ret_round = 0;
-        r = job->row.life > 1 ? ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint)
-                              : -ENOENT;
-        if (r == -ENOENT)
-                return job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
-        if (r < 0)
-                return r;
-
-        r = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, true);
-        if (r >= 0) {
-                *ret_round = checkpoint.round;
-        } else {
-                LogEntry entry;
-
-                job_log_begin(&entry, job, MESSAGE_CHECKPOINT_DAMAGED);
-                log_send(&entry, LOG_ERR,
-                                "The checkpoint of round %" PRIu64 " of job %" PRIu64
-                                " is missing or damaged; the job begins anew.",
-                                checkpoint.round, job->row.id);
-                /* Before the first record of this life: a daemon that restarts in it would go on from that row's scheduler. */
-                r = ledger_checkpoints_forget(job->manager->ledger, job->row.id);
-                if (r >= 0) {
-                        job_schedule_anew(job);
-                        r = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
-                }
-        }
-        free(checkpoint.scheduler);
-        return r;
-}
-
 static void fill_launch(Job *job, Launch *launch) {
         Manager *m = job->manager;
         bool ranges = manager_reserves_ids(m);
@@ -176,17 +141,19 @@ static int seal_settings(const Job *job) {
         return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
 }
 
-/* *ret_what: what could not be had. The descriptors are in the request, whether it failed or not. */
-static int prepare(Job *job, LaunchRequest *request, const char **ret_what) {
+/* checkpoint_fd: what job_checkpoint_choose() returned. *ret_what: what could not be had. The descriptors are in the request, whether it
+ * failed or not. */
+static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what) {
+        bool begins_anew = checkpoint_fd == -ENOENT && job->row.purpose != LAUNCH_EVALUATE;
         int r;
 
         *ret_what = "its checkpoint";
-        r = open_checkpoint(job, &job->resume_round);
-        if (r < 0 && (r != -ENOENT || job->row.purpose == LAUNCH_EVALUATE))
-                return r;
+        if (checkpoint_fd < 0 && !begins_anew)
+                return checkpoint_fd;
         fill_launch(job, &request->launch);
-        request->launch.has_checkpoint = r >= 0;
-        request->fds[LAUNCH_FD_CHECKPOINT] = r >= 0 ? r : open("/dev/null", O_RDONLY | O_CLOEXEC);
+        request->launch.has_checkpoint = !begins_anew;
+        request->fds[LAUNCH_FD_CHECKPOINT] =
+                        begins_anew ? open("/dev/null", O_RDONLY | O_CLOEXEC) : checkpoint_fd;
 
         *ret_what = "memory for its settings";
         r = request->fds[LAUNCH_FD_SETTINGS] = seal_settings(job);
@@ -471,7 +438,7 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
 void job_start(Job *job) {
         LaunchRequest request;
         const char *what;
-        int r;
+        int r, checkpoint_fd;
 
         assert(job);
         assert(!job->launch && !job->link);
@@ -481,13 +448,14 @@ void job_start(Job *job) {
                 job->row.started_usec = (uint64_t) g_get_real_time();
         job_set_state(job, JOB_STARTING);
         (void) job_save(job);
+        checkpoint_fd = job_checkpoint_choose(job, &job->resume_round);
         job_schedule_anew(job);
         (void) job_load_progress(job, job->row.life > 1);
         job_distribute(job);
 
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
                 request.fds[i] = -EBADF;
-        r = prepare(job, &request, &what);
+        r = prepare(job, checkpoint_fd, &request, &what);
         job->progress.round = job->resume_round;
         if (r >= 0) {
                 what = "its spawner";

@@ -117,6 +117,10 @@ void job_send_plan(Job *job);
 /* job-schedule.c. closed: the record of the newest closed round; NULL: there is none yet. Decides for the round after it, unless that is done. */
 void job_decide(Job *job, const Record *closed);
 void job_schedule_anew(Job *job); /* the first round's decision */
+/* The checkpoint that this life begins with, opened and compared, and its round (0: it is none of this job's); whatever is newer is damaged,
+ * was journalled, and counts no more. -ENOENT: it begins with nothing; a negative errno. */
+int job_checkpoint_choose(Job *job, uint64_t *ret_round);
+
 /* As of the newest checkpoint, or anew; *ret: the records after it are still to be decided on. */
 void job_schedule_restore(Job *job, LedgerPosition *ret);
 /* Into the ledger's hands: no round may start under a decision that is not there. Negative: it is blocked. */

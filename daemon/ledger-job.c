@@ -308,21 +308,36 @@ int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint) {
         return 0;
 }
 
+/* Behind every record that there can be. */
+static const LedgerPosition position_end = { INT64_MAX, INT64_MAX };
+
 int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret) {
+        return ledger_checkpoint_before(ledger, job, &position_end, ret);
+}
+
+int ledger_checkpoint_before(
+                Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         LedgerCheckpoint checkpoint = { .job = job };
         const char *name;
         int r;
 
         assert(ledger);
+        assert(position);
         assert(ret);
 
-        r = job_query(ledger,
-                        "SELECT life, seq, round, name, sha256, scheduler FROM checkpoints WHERE job = ? "
-                        "ORDER BY life DESC, seq DESC LIMIT 1",
-                        job, &statement);
+        r = ledger_prepare(ledger,
+                        "SELECT life, seq, round, name, sha256, scheduler FROM checkpoints "
+                        "WHERE job = ? AND (life, seq) < (?, ?) ORDER BY life DESC, seq DESC LIMIT 1",
+                        &statement);
         if (r < 0)
                 return r;
+        bind_u64(statement, 1, job);
+        bind_u64(statement, 2, position->life);
+        bind_u64(statement, 3, position->seq);
+        r = sqlite3_step(statement);
+        if (r != SQLITE_ROW)
+                return r == SQLITE_DONE ? -ENOENT : ledger_error(ledger, r);
 
         checkpoint.life = (uint64_t) sqlite3_column_int64(statement, 0);
         checkpoint.seq = (uint64_t) sqlite3_column_int64(statement, 1);
@@ -340,15 +355,19 @@ int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret
         return 0;
 }
 
-int ledger_checkpoints_forget(Ledger *ledger, uint64_t job) {
+int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;
 
         assert(ledger);
+        assert(after);
 
-        r = ledger_prepare(ledger, "DELETE FROM checkpoints WHERE job = ?", &statement);
+        r = ledger_prepare(ledger, "DELETE FROM checkpoints WHERE job = ? AND (life, seq) > (?, ?)",
+                        &statement);
         if (r < 0)
                 return r;
         bind_u64(statement, 1, job);
+        bind_u64(statement, 2, after->life);
+        bind_u64(statement, 3, after->seq);
         return ledger_step_done(ledger, statement);
 }

@@ -97,8 +97,11 @@ int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Recor
 int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
-/* None of a job's counts any more: whatever earlier lives did was waste. */
-int ledger_checkpoints_forget(Ledger *ledger, uint64_t job);
+/* The newest one before a position; -ENOENT. free ret->scheduler. */
+int ledger_checkpoint_before(
+                Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret);
+/* Those after a position do not count any more: whatever earlier lives did behind it was waste. {}: none counts. */
+int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after);
 
 /* A decision and what it was made from. life and record name the record that closed the round before it (record 0: none did), whose statistics it saw. */
 typedef struct LedgerDecision {

@@ -245,7 +245,8 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_WORKER:
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
-                if (record->fault == FAULT_NONE)
+                /* One that was found damaged is waste: lives that leave nothing else come to an end. */
+                if (record->fault == FAULT_NONE && !record->wasted)
                         p->checkpoint_life = record->life;
                 break;
         }
@@ -344,7 +345,7 @@ int waste_map_add(WasteMap *map, const Record *record) {
                 map->checkpoint_rounds = grown;
                 map->n_lives = record->life;
         }
-        if (record->kind == RECORD_CHECKPOINT && record->fault == FAULT_NONE)
+        if (record->kind == RECORD_CHECKPOINT && record->fault == FAULT_NONE && !record->wasted)
                 map->checkpoint_rounds[record->life - 1] = record->round;
         return 0;
 }

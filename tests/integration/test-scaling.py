@@ -102,9 +102,50 @@ def damaged():
         bus.stop(signal.SIGKILL)
         bus.start()
         assert bus.ended(second) == "finished", bus.get(second, "Fault")
-        assert "missing or damaged; the job begins anew" in open(bus.dir + "/log").read()
+        assert "all of its checkpoints are missing or damaged; the job begins anew" in open(bus.dir + "/log").read()
         equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
         equal(*([(d["round"], d["actors"], d["return_round"]) for d in decisions(bus, job)] for job in (second, first)), "decisions")
+
+
+@story("a job whose newest checkpoint has one wrong bit goes on from the one before it, and is the same")
+def older():
+    with Bus() as bus:
+        sets = [*ELASTIC, ("Job.StopSteps", "150000"), ("Checkpoint.IntervalSec", "0.05"), ("Checkpoint.Keep", "8")]
+        first = bus.submit(overrides=sets)
+        assert bus.ended(first) == "finished"
+        second = bus.submit(overrides=sets)
+
+        def rows():
+            return bus.ledger().execute("SELECT round, name FROM checkpoints WHERE job = ? ORDER BY life, seq", (second,)).fetchall()
+        wait_for("three checkpoints", lambda: len(rows()) >= 3)
+        bus.stop(signal.SIGKILL)
+        for p in bus.processes("actord-invoker"):
+            os.kill(p, signal.SIGKILL)
+        wait_for("its end", lambda: not bus.processes("actord-invoker"))
+        *_, (kept, _), (_, missing), (_, wrong) = rows()
+        folder = f"{bus.dir}/state/actord/jobs/{second}/state/"
+        os.unlink(folder + missing)
+        with open(folder + wrong, "r+b") as f:
+            f.seek(-500, os.SEEK_END)
+            byte = f.read(1)
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte[0] ^ 1]))
+        bus.start()
+        wait_for("rounds of a second life", lambda: bus.get(second, "Life") == 2 and bus.get(second, "Round") > kept + 1)
+        bus.stop(signal.SIGKILL)
+        bus.start()
+        assert bus.ended(second) == "finished", bus.get(second, "Fault")
+        log = open(bus.dir + "/log").read()
+        for words in ("is damaged: its bytes are not those that were written; the one before it is tried", "is missing; the one before it is tried",
+                      f"is missing or damaged; the job goes on from that of round {kept}."):
+            assert words in log, words
+        equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
+        equal(*([(d["round"], d["actors"], d["return_round"]) for d in decisions(bus, job)] for job in (second, first)), "decisions")
+        ledger = bus.ledger()
+        again, = ledger.execute("SELECT min(round) FROM records WHERE job = ? AND life = 2 AND kind = 6", (second,)).fetchone()
+        equal(again, kept + 1, "the first round of the second life")
+        counted = [r for r, in ledger.execute("SELECT round FROM rounds WHERE job = ? ORDER BY life, seq", (second,))]
+        equal(counted, list(range(1, len(counted) + 1)), "rounds that count, each once")
 
 
 @story("a job with the decisions of another one is that one again; permuted they are the same numbers; a file of them is as good as the job")

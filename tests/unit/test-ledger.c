@@ -540,7 +540,7 @@ static void test_lives(void) {
         free(rounds);
 
         /* It was damaged: the second life begins anew, and nothing of the first was of use. */
-        assert_ok(ledger_checkpoints_forget(ledger, id));
+        assert_ok(ledger_checkpoints_forget(ledger, id, &(LedgerPosition){}));
         g_assert_cmpint(ledger_checkpoint_newest(ledger, id, &newest), ==, -ENOENT);
         g_autoptr(GArray) again = records_read(ledger, id);
         for (unsigned i = 0; i < 15; i++)

@@ -230,8 +230,9 @@ static void test_waste(void) {
                 { .life = 2, .round = 9, .kind = RECORD_ROLLOUT }, /* no checkpoint of its own */
                 { .life = 3, .round = 8, .kind = RECORD_CHECKPOINT },
                 { .life = 3, .round = 8, .kind = RECORD_ROLLOUT },
+                { .life = 3, .round = 9, .kind = RECORD_CHECKPOINT, .wasted = 1 }, /* it was found damaged */
         };
-        const bool waste_in_life_3[] = { false, true, true, false, false };
+        const bool waste_in_life_3[] = { false, true, true, false, false, false };
         WasteMap map = {};
 
         for (size_t i = 0; i < G_N_ELEMENTS(records); i++)
