@@ -35,6 +35,7 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_member(cpu, "learner", json_real(seconds(status->cpu_learner_nsec)));
         json_object_set_member(cpu, "control", json_real(seconds(status->cpu_control_nsec)));
         json_object_set_member(cpu, "startup", json_real(seconds(status->cpu_startup_nsec)));
+        json_object_set_member(cpu, "lost", json_real(seconds(status->cpu_lost_nsec)));
         /* What the job's own cgroup counted, for the books to be compared with; none where there is no cgroup. */
         if (status->cpu_scope_nsec > 0)
                 json_object_set_member(cpu, "scope", json_real(seconds(status->cpu_scope_nsec)));
@@ -82,6 +83,7 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         json_object_set_string_member(object, "policy_sha256", status->policy_sha256);
         json_object_set_member(object, "cost", job_bill_to_json(bill));
         set_use(object, status);
+        json_object_set_member(object, "lives_unmetered", json_unsigned(status->n_lives_unmetered));
         set_limits(object, status);
         json_object_set_string_member(object, "sandbox_level", status->sandbox_level);
         if (state_directory)
@@ -160,6 +162,15 @@ void job_result_complain(const JobStatus *status) {
                 complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
 }
 
+void job_unmetered_print(const JobStatus *status) {
+        uint32_t n = status->n_lives_unmetered;
+
+        if (n > 0)
+                printf("%u %s of this job ended without a last record, and no cgroup could be read: what was used after "
+                       "the last record of %s is not on the bill\n",
+                                n, n == 1 ? "life" : "lives", n == 1 ? "that life" : "each");
+}
+
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options) {
         g_autofree char *scheduler = format_scheduler(status, actors_mean);
@@ -193,4 +204,5 @@ void job_result_print(
                 printf("policy sha256 %s\n", status->policy_sha256);
         printf("\n");
         job_bill_print(bill, options);
+        job_unmetered_print(status);
 }

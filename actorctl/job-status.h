@@ -65,6 +65,8 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
 /* The same for people: a few lines, and the bill. actors_mean: of a round; NaN: not known. */
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
+/* What a bill cannot know, if there is anything. */
+void job_unmetered_print(const JobStatus *status);
 /* And, of a job that failed, why. */
 void job_result_complain(const JobStatus *status);
 

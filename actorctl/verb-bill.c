@@ -18,11 +18,13 @@ static void print(const Options *options, const JobStatus *job, const JobBill *b
                 json_object_set_member(object, "job", json_unsigned(job->id));
                 json_object_set_member(object, "wall_s", json_real((double) job->wall_nsec / 1e9));
                 json_object_set_member(object, "emulated_s", json_real((double) job->emulated_nsec / 1e9));
+                json_object_set_member(object, "lives_unmetered", json_unsigned(job->n_lives_unmetered));
                 bill_beside_to_json(beside, object);
                 json_print(node, options->json);
                 return;
         }
         job_bill_print(bill, options);
+        job_unmetered_print(job);
         printf("time: %s on this host, %s on the emulated fleet\n", format_duration(job->wall_nsec, wall),
                         format_duration(job->emulated_nsec, emulated));
         bill_beside_print(beside, bill, options);

@@ -18,8 +18,6 @@
 #include "lib/words.h"
 
 #define BACKOFF_FIRST_USEC (50ull * 1000)
-#define CGROUP_ROOTS \
-        { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" }
 
 void job_life_clear(Job *job) {
         assert(job);
@@ -34,6 +32,7 @@ void job_life_clear(Job *job) {
         g_clear_pointer(&job->life_error, g_free);
         job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
         job->life_hopeless = false;
+        job->settling = job->settled = false;
         job->plan = (Plan){};
         job->acknowledged = 0;
 }
@@ -46,33 +45,6 @@ void job_say_leftover(const Job *job, const char *reason) {
         log_field(&entry, "ACTORD_CGROUP=%s", job->answer.control_group);
         log_field(&entry, "ACTORD_UNIT=%s", job->answer.unit);
         log_send(&entry, LOG_WARNING, "Something of job %" PRIu64 " is left: %s.", job->row.id, reason);
-}
-
-static bool in_tree(const char *path) {
-        return *path && !strstr(path, "..");
-}
-
-/* A cgroup that was made without a manager is ours to remove: leaves first. With a manager the scope goes by itself. */
-static void remove_cgroup(const Job *job) {
-        static const char *const roots[] = CGROUP_ROOTS;
-
-        if (job->answer.metering != INVOKER_CGROUP_OWN || !in_tree(job->answer.control_group))
-                return;
-
-        for (size_t i = 0; i < G_N_ELEMENTS(roots); i++) {
-                g_autofree char *path = g_build_filename(roots[i], job->answer.control_group, NULL);
-                _cleanup_closedir_ DIR *dir = opendir(path);
-                struct dirent *e;
-
-                if (!dir)
-                        continue;
-                while ((e = readdir(dir)))
-                        if (e->d_type == DT_DIR && e->d_name[0] != '.')
-                                (void) unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
-                if (rmdir(path) < 0 && errno != ENOENT)
-                        job_say_leftover(job, "its cgroup could not be removed");
-                return;
-        }
 }
 
 static void remove_runtime_files(const Job *job) {
@@ -114,8 +86,6 @@ static void finish(Job *job, uint32_t end, const char *sentence) {
         if (sentence)
                 job_set_fault(job, sentence);
 
-        if (job->answer.abi == LAUNCH_ABI && job->answer.error >= 0)
-                remove_cgroup(job);
         remove_runtime_files(job);
         /* Its unit and cgroup are gone, as every later reader of the row will find. */
         job->answer = (LaunchAnswer){};
@@ -163,8 +133,6 @@ static void say_resumed(const Job *job, const char *sentence) {
 
 static void begin_next_life(Job *job, uint64_t wait_usec) {
         (void) manager_commit(job->manager);
-        if (job->answer.abi == LAUNCH_ABI)
-                remove_cgroup(job);
         job_life_clear(job);
         job_set_state(job, JOB_STARTING);
         if (sd_event_add_time_relative(job->manager->event, &job->backoff, CLOCK_BOOTTIME, wait_usec, 0,
@@ -249,11 +217,13 @@ void job_life_check(Job *job) {
 
         if (!job->life_error)
                 (void) job_read(job); /* the spool outlives its writer */
-        if (job->has_held) {
+        if (job_offer_held(job) < 0 || (job_settle(job) && job_offer_held(job) < 0)) {
                 /* The ledger is blocked: nothing is decided before it has what it must have. */
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
                 return;
         }
+        if (!job->settled)
+                return;
 
         if (job->progress.ended && job->progress.life == job->row.life)
                 ended(job);

@@ -86,6 +86,7 @@ static void fill_launch(Job *job, Launch *launch) {
                 .journal = m->mode != DAEMON_RUN && m->launch_manager != LAUNCH_MANAGER_NONE,
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,
+                .owner = (uint32_t) getpid(),
         };
 }
 

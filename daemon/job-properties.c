@@ -68,6 +68,9 @@ VALUE_IS(CPUActorsNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_ACTORS))
 VALUE_IS(CPULearnerNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_LEARNER))
 VALUE_IS(CPUControlNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_CONTROL))
 VALUE_IS(CPUStartupNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_STARTUP))
+VALUE_IS(CPULostNSec, usage_cpu_nsec(&job->progress.usage, CPU_USE_LOST))
+VALUE_IS(CPUScopeNSec, progress_scope_cpu_nsec(&job->progress))
+VALUE_IS(LivesUnmetered, job->progress.n_lives_unmetered)
 VALUE_IS(InvocationsTotal, job->progress.usage.n_invocations)
 VALUE_IS(InvocationsCold, job->progress.usage.n_cold)
 VALUE_IS(InvocationsWarm, job->progress.usage.n_warm)
@@ -125,11 +128,6 @@ VALUE(CostFull) {
 
         bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
         return bill.full;
-}
-
-/* Of one life: what lives before it used is nowhere but in the records, so that then there is nothing to compare with. */
-VALUE(CPUScopeNSec) {
-        return job->row.life > 1 ? 0 : job->progress.scope_cpu_nsec;
 }
 
 VALUE(EvaluationMean) {

@@ -157,9 +157,26 @@ static void take(Job *job, const Record *record) {
         case RECORD_EVALUATED:
         case RECORD_UPDATE:
         case RECORD_POOL:
+        case RECORD_LOST:
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }
+}
+
+int job_offer_held(Job *job) {
+        int r;
+
+        assert(job);
+
+        if (!job->has_held)
+                return 0;
+        r = hand_over(job, &job->held);
+        if (r < 0)
+                return r;
+        job->has_held = false;
+        take(job, &job->held);
+        job_changed(job, JOB_CHANGE_ROUND);
+        return 0;
 }
 
 int job_read(Job *job) {
@@ -178,12 +195,9 @@ int job_read(Job *job) {
                                 return -EBADMSG; /* nothing follows the last one */
                         job->has_held = true;
                 }
-                r = hand_over(job, &job->held);
+                r = job_offer_held(job);
                 if (r < 0)
                         return 0;
-                job->has_held = false;
-                take(job, &job->held);
-                job_changed(job, JOB_CHANGE_ROUND);
         }
 
         if (ledger_n_pending(job->manager->ledger) >= PENDING_MAX)

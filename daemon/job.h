@@ -55,8 +55,9 @@ struct Job {
         int pid_fd;
         sd_event_source *pid_source, *deadline, *runtime_timer, *backoff;
         bool link_over, exited, adopting, kill_tried;
-        bool life_hopeless; /* another life would fail the same */
-        char *life_error;   /* why the daemon gave this life up; NULL: it did not */
+        bool settling, settled; /* its books: the spawner is asked what its cgroup counted, and has answered */
+        bool life_hopeless;     /* another life would fail the same */
+        char *life_error;       /* why the daemon gave this life up; NULL: it did not */
         const char *deadline_what; /* what the life is given up for when the deadline passes; NULL: something else says why */
         uint64_t resume_round;
         Record held; /* read from the spool, not yet in the ledger's hands */
@@ -108,8 +109,14 @@ void job_give_up(Job *job, const char *sentence);
 void job_life_clear(Job *job);
 void job_say_leftover(const Job *job, const char *reason);
 
+/* job-settle.c. Whether the books of the life that is over are closed, but for a record that the ledger may not take yet; if not, job_life_check() is called when
+ * they are. */
+bool job_settle(Job *job);
+
 /* job-records.c. 0, also when the ledger is blocked; negative: the spool is nonsense. */
 int job_read(Job *job);
+/* What the ledger would not take is offered again. Negative: it is still blocked. */
+int job_offer_held(Job *job);
 /* Everything that was read has been committed. */
 void job_committed(Job *job);
 void job_send_plan(Job *job);

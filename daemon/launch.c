@@ -178,7 +178,9 @@ int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *r
         if (call->fd < 0)
                 return call->fd;
         r = message_send(call->fd, &request->launch, sizeof(request->launch), request->fds,
-                        _LAUNCH_FD_FIXED + request->launch.n_mounts);
+                        request->launch.purpose == LAUNCH_SETTLE
+                                        ? 0
+                                        : _LAUNCH_FD_FIXED + request->launch.n_mounts);
         if (r < 0)
                 return r;
 

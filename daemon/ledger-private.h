@@ -18,7 +18,7 @@
 
 /* X(column, field of Record, comment): quantities that are integers. One column per quantity, so that anyone can ask without
  * our programs; unsigned 64-bit values keep their bits, which matters above 2^63 only. `actor` and `sha256` stand apart: they may be NULL. */
-#define RECORD_COLUMNS(X)                                                                           \
+#define RECORD_COLUMNS_1(X)                                                                         \
         X(kind, kind, "see table kinds")                                                            \
         X(round, round, "from 1; 0: before the first")                                              \
         X(ordinal, ordinal, "of the actor's invocations, or of the learner's updates")              \
@@ -40,6 +40,13 @@
         X(emulated_round_nsec, emulated_round_nsec, "kind round: the whole round")                  \
         X(decision_id, decision.id, "kind round: the decision it ran under")                        \
         X(decision_n_actors, decision.n_actors, "kind round: its number of actors")
+
+/* The same, of what schema 4 added. */
+#define RECORD_COLUMNS_4(X)               \
+        X(scope_cpu_nsec, scope_cpu_nsec, \
+                        "kinds ended and lost: what the cgroup of the life counted; 0: there was none")
+
+#define RECORD_COLUMNS(X) RECORD_COLUMNS_1(X) RECORD_COLUMNS_4(X)
 
 struct Ledger {
         sqlite3 *db;

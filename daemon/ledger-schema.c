@@ -41,7 +41,7 @@ static const char schema_records[] =
                 "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
                 "  life INTEGER NOT NULL,\n"
                 "  seq INTEGER NOT NULL, -- from 1 within the life, without gaps\n"
-                "  actor INTEGER, -- NULL: the learner, or nobody\n" RECORD_COLUMNS(
+                "  actor INTEGER, -- NULL: the learner, or nobody\n" RECORD_COLUMNS_1(
                                 X) "  sha256 BLOB, -- kind checkpoint: of the file; kind ended: of the policy\n"
                                    "  PRIMARY KEY (job, life, seq)\n"
                                    ") STRICT, WITHOUT ROWID";
@@ -135,8 +135,10 @@ static const char *const schema_3[] = {
 };
 
 /* Schema 4: what is kept of a job when the records of its rounds go, and sums that are kept for ever. */
+#define X(column, field, comment) \
+        "ALTER TABLE records ADD COLUMN " #column " INTEGER NOT NULL DEFAULT 0 /* " comment " */",
 static const char *const schema_4[] = {
-        "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
+        RECORD_COLUMNS_4(X) "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
         "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
         "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when records of rounds began to be removed; 0: all are here */",
         "ALTER TABLE jobs ADD COLUMN environment TEXT /* as lists show it, with what follows; NULL: an older actord wrote the row */",
@@ -163,6 +165,7 @@ static const char *const schema_4[] = {
         "  PRIMARY KEY (uid, month, tag, currency, sheet)\n"
         ") STRICT, WITHOUT ROWID",
 };
+#undef X
 
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         int r = 0;

@@ -180,6 +180,16 @@ static void started_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
+/* Whose work it was is not known; it costs what an actor's wasted work does. */
+static void lost_add(
+                Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        stretch_add(usage, CHARGE_LOST, SHARE_ACTOR,
+                        stretch_make(round_up(record->metered.emulated_nsec, sheet->granularity_msec),
+                                        allocation_permille(sheet, settings, false),
+                                        reserved_bytes(settings, record, false)));
+        cpu_add(usage, CHARGE_LOST, record);
+}
+
 /* The clock of records starts anew with the machine, so a job that goes on after a reboot adds up stretches. */
 static void wall_add(Usage *usage, const Record *record) {
         uint64_t start = record->metered.start_nsec, end = record->metered.end_nsec;
@@ -217,6 +227,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_UPDATE: update_add(usage, sheet, settings, record); break;
         case RECORD_POOL: pool_add(usage, sheet, settings, record); break;
         case RECORD_ROUND: round_add(usage, sheet, settings, record); break;
+        case RECORD_LOST: lost_add(usage, sheet, settings, record); break;
         case RECORD_CHECKPOINT:
         case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
         case RECORD_EVALUATED: break; /* its episodes have records of their own */

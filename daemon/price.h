@@ -37,6 +37,7 @@ int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *setting
         X(INITIALISATION,    "initialisation",    FULL,  TRAINING,   STARTUP, "idle ") \
         X(PROVISIONED,       "provisioned",       FULL,  TRAINING,   ACTORS,  "")      \
         X(RETRIES,           "retries",           FULL,  TRAINING,   ACTORS,  "idle ") \
+        X(LOST,              "lost",              FULL,  TRAINING,   LOST,    "idle ") /* of killed lives */ \
         X(REQUESTS,          "requests",          FULL,  TRAINING,   CONTROL, "idle ") \
         X(EVALUATION,        "evaluation",        FULL,  EVALUATION, ACTORS,  "idle ") \
         X(CONTROL,           "control",           FULL,  TRAINING,   CONTROL, "idle ") \
@@ -51,7 +52,14 @@ typedef enum Charge {
         _CHARGE_INVALID = -EINVAL,
 } Charge;
 
-typedef enum CpuUse { CPU_USE_ACTORS, CPU_USE_LEARNER, CPU_USE_CONTROL, CPU_USE_STARTUP } CpuUse;
+typedef enum CpuUse {
+        CPU_USE_ACTORS,
+        CPU_USE_LEARNER,
+        CPU_USE_CONTROL,
+        CPU_USE_STARTUP,
+        CPU_USE_LOST,
+        _CPU_USE_MAX
+} CpuUse;
 
 /* NULL: there is none of this number. */
 const char *charge_to_string(uint32_t charge);

@@ -11,6 +11,7 @@
 #include "include/plan.h"
 #include "include/sandbox.h"
 #include "lib/limits.h"
+#include "lib/saturate.h"
 #include "lib/words.h"
 
 void progress_init(Progress *progress) {
@@ -184,13 +185,34 @@ static void add_evaluated(Progress *p, const Record *record) {
         }
 }
 
+static void add_scope(Progress *p, const Record *record) {
+        p->scope_cpu_nsec = saturating_add(p->scope_cpu_nsec, record->scope_cpu_nsec);
+        if (record->scope_cpu_nsec == 0)
+                p->scope_unknown = true;
+}
+
+/* A scheduler does not hear of it: what it decides must not depend on accidents. A budget is money, and that was spent. */
+static void add_lost(
+                Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
+        Usage alone = {};
+        Bill bill;
+
+        p->lost = true;
+        add_scope(p, record);
+        if (record->scope_cpu_nsec == 0)
+                p->n_lives_unmetered++;
+        usage_add(&alone, sheet, settings, record);
+        bill_make(&alone, sheet, settings, &bill);
+        p->training_cost += bill.training;
+}
+
 static void add_ended(Progress *p, const Record *record) {
         p->ended = true;
         p->end = record->end;
         p->end_fault = record->fault;
         p->end_detail = record->detail;
         p->end_actor = record->actor;
-        p->scope_cpu_nsec = record->scope_cpu_nsec;
+        add_scope(p, record);
         for (size_t i = 0; i < sizeof(record->sha256); i++)
                 if (record->sha256[i] != 0)
                         p->has_policy = true;
@@ -205,10 +227,11 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
 
         if (record->life != p->life) {
                 p->life = record->life;
-                p->started = p->ended = p->has_policy = false;
-                p->scope_cpu_nsec = 0;
+                p->started = p->ended = p->lost = p->has_policy = false;
+                p->life_cpu_nsec = 0;
                 round_clear(p);
         }
+        p->life_cpu_nsec = saturating_add(p->life_cpu_nsec, record->metered.cpu_nsec);
         usage_add(&p->usage, sheet, settings, record);
         distribution_measure(&p->distribution, settings, record);
         estimates_add(&p->estimates, sheet, settings, record);
@@ -242,6 +265,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                 };
                 break;
         case RECORD_ENDED: add_ended(p, record); break;
+        case RECORD_LOST: add_lost(p, sheet, settings, record); break;
         case RECORD_WORKER:
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
@@ -271,6 +295,13 @@ Accrual progress_at(const Progress *progress, uint64_t round) {
                 before = at;
         }
         return before.accrual;
+}
+
+uint64_t progress_scope_cpu_nsec(const Progress *progress) {
+        assert(progress);
+
+        return (progress->ended || progress->lost) && !progress->scope_unknown ? progress->scope_cpu_nsec
+                                                                               : 0;
 }
 
 double progress_evaluation_deviation(const Progress *progress) {

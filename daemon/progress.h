@@ -66,12 +66,16 @@ typedef struct Progress {
         double evaluation_mean, evaluation_squares;
         double evaluation_sd; /* as the round says that it closed; NaN before */
 
-        bool ended; /* this life */
+        uint64_t life_cpu_nsec;     /* that records of this life claim */
+        bool lost;                  /* this life, whose invoker died without a last record */
+        uint32_t n_lives_unmetered; /* those that used something which no counter says */
+        bool ended;                 /* this life */
         uint32_t end, end_fault, end_actor;
         int32_t end_detail;
         uint8_t policy_sha256[32];
         bool has_policy;
-        uint64_t scope_cpu_nsec;
+        uint64_t scope_cpu_nsec; /* of all lives that are over */
+        bool scope_unknown;      /* of one at least */
 
         uint64_t n_faults;
         ProgressFault faults[PROGRESS_FAULTS_KEPT]; /* fault i lies at i % kept */
@@ -91,6 +95,9 @@ void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings
 
 /* What had accrued at the end of a round; between two points of the curve it is interpolated. */
 Accrual progress_at(const Progress *progress, uint64_t round);
+
+/* What cgroups counted over all lives; 0: the last one goes on, or not all of them were metered. */
+uint64_t progress_scope_cpu_nsec(const Progress *progress);
 
 /* Sample standard deviation of the evaluation episodes; NaN below two. */
 double progress_evaluation_deviation(const Progress *progress);

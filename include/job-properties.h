@@ -53,7 +53,9 @@
         X(t, CPULearnerNSec, cpu_learner_nsec, ROUND)              \
         X(t, CPUControlNSec, cpu_control_nsec, ROUND)              \
         X(t, CPUStartupNSec, cpu_startup_nsec, ROUND)              \
+        X(t, CPULostNSec, cpu_lost_nsec, ROUND)                    \
         X(t, CPUScopeNSec, cpu_scope_nsec, ROUND)                  \
+        X(u, LivesUnmetered, n_lives_unmetered, ROUND)             \
         X(t, InvocationsTotal, n_invocations, ROUND)               \
         X(t, InvocationsCold, n_cold, ROUND)                       \
         X(t, InvocationsWarm, n_warm, ROUND)                       \

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#define LAUNCH_ABI 1u
+#define LAUNCH_ABI 2u
 #define LAUNCH_MOUNTS_MAX 32u
 
 /* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside, synced and renamed to this before
@@ -47,6 +47,8 @@ typedef enum LaunchPurpose {
         LAUNCH_TRAIN,
         LAUNCH_VERIFY,          /* accept the environment's spec, then end */
         LAUNCH_EVALUATE,        /* restore, run n_episodes on evaluation streams, end */
+        LAUNCH_SETTLE,          /* of a life that is over: say what its cgroup counted, and remove what is left of it. No descriptor comes along,
+                                   nothing is started, and job, manager, owner and exit_with_daemon are as they were at its launch */
 } LaunchPurpose;
 
 typedef enum LaunchManager {
@@ -74,6 +76,7 @@ typedef struct Launch {
         uint32_t n_mounts;
         uint32_t journal;                       /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
                                                    its own share of the journal and not the daemon's; the descriptor is for where it cannot be */
+        uint32_t owner, reserved;               /* the daemon's process: names what run mode and what no manager knows of */
         LaunchMount mounts[LAUNCH_MOUNTS_MAX];
 } Launch;
 static_assert(sizeof(LaunchMount) == 128, "ABI");
@@ -96,6 +99,8 @@ typedef struct LaunchAnswer {
         uint32_t level;                         /* SandboxLevel that the spawner could prepare */
         uint32_t metering;                      /* InvokerCgroup that the invoker was given */
         int32_t pid;                            /* of the invoker, as the daemon sees it; 0: unknown */
+        uint64_t cpu_nsec;                      /* what the cgroup around the job's had counted when the life began; SETTLE: when it was over */
+        uint32_t owner, reserved;               /* of the launch */
         char unit[128];                         /* actord-job-7.scope; empty without a manager */
         char control_group[256];                /* path below the cgroup root; empty without one */
         char message[256];                      /* of an error: a sentence */

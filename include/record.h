@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_ABI 3u
+#define RECORD_ABI 4u
 #define SPOOL_MAGIC 0x6c6f6f7073636100ull
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
@@ -28,6 +28,8 @@ typedef enum RecordKind {
         RECORD_ENDED,           /* the last one of a life: end, sha256 of the policy, remaining control time */
         RECORD_EVALUATED,       /* an evaluation that its round did not wait for is over: ordinal is the seq of the ROUND that it completes,
                                    statistics are that one's, with what was missing; a CHECKPOINT of the round comes after it */
+        RECORD_LOST,            /* by the daemon, the last one of a life whose invoker died without ENDED: metered is what the cgroup counted beyond
+                                   the life's records; scope_cpu_nsec as in ENDED */
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
 

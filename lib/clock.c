@@ -38,21 +38,23 @@ uint64_t clock_share_permille(const JobSettings *settings) {
         return share > 0 ? share : 1;
 }
 
+uint64_t clock_lost_nsec(const JobSettings *settings, uint64_t cpu_nsec) {
+        uint64_t share = clock_share_permille(settings);
+
+        /* An actor's loop is one thread: an allocation of more than one CPU does not make it faster. */
+        return saturate_u64((unsigned __int128) cpu_nsec * 1000 / (share > 1000 ? 1000 : share));
+}
+
 uint64_t clock_invocation_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t n_steps, bool cold) {
-        uint64_t share, start_nsec;
+        uint64_t start_nsec;
 
         assert(settings);
 
         if (settings->clock == CLOCK_MODEL)
                 cpu_nsec = model_nsec((double) n_steps, settings->step_usec);
 
-        /* An actor's loop is one thread: an allocation of more than one CPU does not make it faster. */
-        share = clock_share_permille(settings);
-        if (share > 1000)
-                share = 1000;
-
         start_nsec = saturating_multiply(cold ? settings->cold_usec : settings->warm_usec, 1000);
-        return saturating_add(start_nsec, saturate_u64((unsigned __int128) cpu_nsec * 1000 / share));
+        return saturating_add(start_nsec, clock_lost_nsec(settings, cpu_nsec));
 }
 
 uint64_t clock_update_nsec(const JobSettings *settings, uint64_t slowest_thread_nsec, uint64_t n_rows) {

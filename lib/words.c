@@ -37,6 +37,7 @@ static const char *const record_kinds[] = {
         [RECORD_FAULT] = "fault",
         [RECORD_CHECKPOINT] = "checkpoint",
         [RECORD_ENDED] = "ended",
+        [RECORD_LOST] = "lost",
         [RECORD_EVALUATED] = "evaluated",
 };
 

@@ -79,10 +79,16 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                                 "its version is another (are actord and actord-spawn of one version?)");
         if (launch->job == 0 || launch->life == 0)
                 return refuse(answer, "jobs and lives count from 1");
-        if (launch->purpose > LAUNCH_EVALUATE || launch->manager > LAUNCH_MANAGER_NONE ||
+        if (launch->purpose > LAUNCH_SETTLE || launch->manager > LAUNCH_MANAGER_NONE ||
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
                         launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1)
                 return refuse(answer, "a field holds a value that has no meaning");
+        if (launch->owner > INT32_MAX)
+                return refuse(answer, "its owner is no process");
+        if (launch->purpose == LAUNCH_SETTLE)
+                return n_fds == 0 && launch->n_mounts == 0
+                                       ? 0
+                                       : refuse(answer, "descriptors come with what starts nothing");
         if (launch->n_mounts > LAUNCH_MOUNTS_MAX || n_fds != _LAUNCH_FD_FIXED + launch->n_mounts)
                 return refuse(answer, "the number of descriptors does not fit");
         if (!mounts_are_clean(launch))

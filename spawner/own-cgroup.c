@@ -12,7 +12,9 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-#define OWN_NAME "actord-%d-%llu" /* the invoker's process, its job */
+#define OWN_NAME \
+        "actord-%d-%llu" /* the daemon's process, its job: what lasts as long as a job's life is counted */
+#define LIFE_NAME "life-%llu" /* in it: the one that is delegated */
 
 enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000, REMOVE_DEPTH = 4 };
 
@@ -109,13 +111,17 @@ static bool is_populated(int parent_fd, const char *name) {
         return !strstr(text, "populated 0\n");
 }
 
-/* Where somebody killed the spawner with its job, nobody was left to remove their cgroup. Whose process still lives has just been made,
- * and is about to be entered. */
-static void sweep_siblings(const char *directory) {
-        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* Where the daemon was killed with its spawner, their job's cgroup is left. While the daemon lives, it will have it read and removed. */
+static void sweep_siblings(const char *own) {
+        _cleanup_close_ int fd = -EBADF;
         _cleanup_closedir_ DIR *siblings = NULL;
+        char directory[512];
         struct dirent *entry;
-        int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        int copy;
+
+        (void) snprintf(directory, sizeof(directory), "%.*s", (int) (strrchr(own, '/') - own), own);
+        fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
         siblings = copy < 0 ? NULL : fdopendir(copy);
         while (siblings && (entry = readdir(siblings))) {
@@ -133,40 +139,93 @@ static void sweep_siblings(const char *directory) {
         }
 }
 
-int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret) {
-        _cleanup_close_ int fd = -EBADF;
-        char at[256], below[256], path[256], full[512];
-        int n, r;
+/* *ret_path: of the job's cgroup in the hierarchy, which is where the spawner is; *ret: the same in the file system. */
+static int own_directory(const Launch *launch, char ret[512], char ret_path[256]) {
+        char at[256], below[256];
+        int n;
 
         if (cgroup_mount(at) < 0 || cgroup_of(getpid(), below) < 0)
-                return 0;
-        n = snprintf(path, sizeof(path), "%s/" OWN_NAME, strcmp(below, "/") == 0 ? "" : below,
-                        (int) child->pid, (unsigned long long) launch->job);
-        if (n < 0 || (size_t) n >= sizeof(path))
-                return 0;
-        (void) snprintf(full, sizeof(full), "%s%s", at, below);
-        sweep_siblings(full);
-        (void) snprintf(full, sizeof(full), "%s%s", at, path);
+                return -ENOENT;
+        n = snprintf(ret_path, 256, "%s/" OWN_NAME, strcmp(below, "/") == 0 ? "" : below,
+                        (int) launch->owner, (unsigned long long) launch->job);
+        if (n < 0 || n >= 256 - 32)
+                return -ENAMETOOLONG;
+        (void) snprintf(ret, 512, "%s%s", at, ret_path);
+        return 0;
+}
 
-        if (mkdir(full, 0755) < 0)
+/* No process is ever in it, so that what is delegated below may have every controller that there is. */
+static int make_around(const char *path) {
+        static const char *const orders[] = { "+cpu", "+memory", "+pids", "+cpuset" };
+        _cleanup_close_ int fd = -EBADF, control_fd = -EBADF;
+
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return -errno;
+        control_fd = openat(fd, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
+        for (size_t i = 0; control_fd >= 0 && i < ELEMENTSOF(orders); i++)
+                (void) !write(control_fd, orders[i], strlen(orders[i]));
+        return TAKE_FD(fd);
+}
+
+int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret) {
+        _cleanup_close_ int fd = -EBADF, around_fd = -EBADF;
+        char full[512], path[256], life[32];
+        uint64_t nsec;
+        int r;
+
+        if (own_directory(launch, full, path) < 0)
                 return 0;
-        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        sweep_siblings(full);
+        around_fd = make_around(full);
+        if (around_fd < 0)
+                return 0;
+        (void) snprintf(life, sizeof(life), LIFE_NAME, (unsigned long long) launch->life);
+        if (cgroup_usage(around_fd, &nsec) < 0 || mkdirat(around_fd, life, 0755) < 0) {
+                (void) rmdir(full);
+                return 0;
+        }
+        fd = openat(around_fd, life, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         r = fd < 0 ? -errno : cgroup_delegate(fd, owner);
         if (r >= 0)
                 r = move_in(fd, child->pid);
         if (r < 0) {
+                (void) unlinkat(around_fd, life, AT_REMOVEDIR);
                 (void) rmdir(full);
                 return 0;
         }
 
         *ret = CGROUP_NONE;
         ret->metering = INVOKER_CGROUP_OWN;
+        ret->cpu_nsec = nsec;
         ret->fd = TAKE_FD(fd);
-        strcpy(ret->path, path);
+        (void) snprintf(ret->path, sizeof(ret->path), "%.*s/%s",
+                        (int) (sizeof(ret->path) - sizeof(life) - 1), path, life);
         return 1;
 }
 
-void own_cgroup_remove(const Cgroup *cgroup) {
+int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec) {
+        _cleanup_close_ int fd = -EBADF;
+        char full[512], path[256];
+        int r;
+
+        r = own_directory(launch, full, path);
+        if (r < 0)
+                return r;
+        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return -errno;
+        (void) cgroup_empty(fd);
+        r = cgroup_usage(fd, ret_nsec);
+        /* The spawner of that life removes what is below as well. */
+        for (int i = 0; i < REMOVE_ATTEMPTS && !remove_below(AT_FDCWD, full, REMOVE_DEPTH); i++)
+                (void) usleep(REMOVE_WAIT_USEC);
+        return r;
+}
+
+void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
         _cleanup_close_ int kill_fd = openat(cgroup->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
         char at[256], full[512];
 
@@ -177,7 +236,12 @@ void own_cgroup_remove(const Cgroup *cgroup) {
                 if (kill_fd >= 0)
                         (void) !write(kill_fd, "1", 1);
                 if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
-                        return;
+                        break;
                 (void) usleep(REMOVE_WAIT_USEC);
+        }
+        /* Nobody is there any more who would ask what was counted. */
+        if (kill((pid_t) launch->owner, 0) < 0 && errno == ESRCH) {
+                *strrchr(full, '/') = 0;
+                (void) rmdir(full);
         }
 }

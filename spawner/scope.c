@@ -29,7 +29,6 @@ typedef struct Asking {
         LaunchAnswer *answer;
         uint64_t deadline_usec;
         char slice[64];
-        bool has_slice;
         char job[256];   /* object path of the manager's job */
         char result[32]; /* how it ended; empty: not yet */
 } Asking;
@@ -68,11 +67,6 @@ static int await_result(Asking *a) {
         return strcmp(a->result, "done") == 0 ? 0 : -EIO;
 }
 
-static bool is_own_slice(const Asking *a) {
-        return a->launch->scope_each > 0;
-}
-
-/* A slice stays when its last scope is gone, unless it was told otherwise; so the first scope brings its own. */
 static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
         char description[64];
         int r;
@@ -90,10 +84,7 @@ static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
         if (r >= 0)
                 r = sd_bus_message_close_container(m);
         if (r >= 0)
-                r = is_own_slice(a) && !a->has_slice
-                                    ? sd_bus_message_append(m, "a(sa(sv))", 1, a->slice, 2, "Description",
-                                                      "s", description, "StopWhenUnneeded", "b", 1)
-                                    : sd_bus_message_append(m, "a(sa(sv))", 0);
+                r = sd_bus_message_append(m, "a(sa(sv))", 0);
         return r;
 }
 
@@ -169,7 +160,6 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, uid_t owner, char
         r = start_unit_retried(a, unit, pid);
         if (r < 0)
                 return r;
-        a->has_slice = true;
         r = await_result(a);
         if (r < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
@@ -220,17 +210,36 @@ static int start_actor_scopes(Asking *a, const Child *child, uid_t owner, Cgroup
         return 0;
 }
 
-/* A slice's name says what it is in: a dash is a step down. */
-static void choose_names(Asking *a, const Child *child, char ret_unit[128]) {
+/* Each job has a slice: it stays when its last scope is gone, with what that used still in its counter, until it is stopped. A slice's name
+ * says what it is in: a dash is a step down. */
+static void choose_names(Asking *a, char ret_unit[128]) {
         const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
         const char *kind = a->launch->exit_with_daemon ? "run" : "job";
-        uint64_t number = a->launch->exit_with_daemon ? (uint64_t) child->pid : a->launch->job;
+        uint64_t number = a->launch->exit_with_daemon ? a->launch->owner : a->launch->job;
 
         (void) snprintf(ret_unit, 128, "actord-%s-%" PRIu64 ".scope", kind, number);
-        if (is_own_slice(a))
-                (void) snprintf(a->slice, sizeof(a->slice), "%s-%s%" PRIu64 ".slice", above, kind, number);
-        else
-                (void) snprintf(a->slice, sizeof(a->slice), "%s.slice", above);
+        (void) snprintf(a->slice, sizeof(a->slice), "%s-%s%" PRIu64 ".slice", above, kind, number);
+}
+
+static int open_bus(Asking *a, const char *unit, sd_bus **ret, sd_bus_slot **ret_slot) {
+        int r;
+
+        r = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? sd_bus_open_system(ret) : sd_bus_open_user(ret);
+        if (r >= 0)
+                r = sd_bus_match_signal(*ret, ret_slot, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
+                                "JobRemoved", on_job_removed, a);
+        if (r < 0)
+                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
+                                "systemd cannot be asked for %s over its bus: %s", unit, strerror(-r));
+        a->bus = *ret;
+        return 0;
+}
+
+/* The job's slice is the cgroup above its scope. */
+static int read_slice(int scope_fd, uint64_t *ret_nsec) {
+        _cleanup_close_ int fd = openat(scope_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : cgroup_usage(fd, ret_nsec);
 }
 
 int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer) {
@@ -244,19 +253,80 @@ int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *re
         int r;
 
         *ret = CGROUP_NONE;
-        choose_names(&a, child, ret->unit);
-        r = launch->manager == LAUNCH_MANAGER_SYSTEM ? sd_bus_open_system(&bus) : sd_bus_open_user(&bus);
-        if (r >= 0)
-                r = sd_bus_match_signal(bus, &slot, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
-                                "JobRemoved", on_job_removed, &a);
+        choose_names(&a, ret->unit);
+        r = open_bus(&a, ret->unit, &bus, &slot);
         if (r < 0)
-                return answer_fail(answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd cannot be asked for %s over its bus: %s", ret->unit, strerror(-r));
-        a.bus = bus;
+                return r;
 
         ret->fd = start_scope(&a, ret->unit, child->pid, owner, ret->path);
         if (ret->fd < 0)
                 return ret->fd;
         ret->metering = INVOKER_CGROUP_SCOPE;
-        return is_own_slice(&a) ? start_actor_scopes(&a, child, owner, ret) : 0;
+        (void) read_slice(ret->fd, &ret->cpu_nsec);
+        return launch->scope_each > 0 ? start_actor_scopes(&a, child, owner, ret) : 0;
+}
+
+static int open_slice(const Asking *a) {
+        _cleanup_free_ char *object = NULL, *group = NULL, *full = NULL;
+        char at[256];
+        int r;
+
+        r = sd_bus_path_encode(SYSTEMD_PATH "/unit", a->slice, &object);
+        if (r >= 0)
+                r = sd_bus_get_property_string(a->bus, SYSTEMD_NAME, object,
+                                "org.freedesktop.systemd1.Slice", "ControlGroup", NULL, &group);
+        if (r < 0)
+                return r;
+        /* Of a slice that does not run it is empty. */
+        if (group[0] == 0 || cgroup_mount(at) < 0)
+                return -ENOENT;
+        if (asprintf(&full, "%s%s", at, group) < 0)
+                return -ENOMEM;
+        r = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return r < 0 ? -errno : r;
+}
+
+static int stop_slice(Asking *a) {
+        _cleanup_message_ sd_bus_message *call = NULL, *reply = NULL;
+        const char *job;
+        int r;
+
+        r = sd_bus_message_new_method_call(
+                        a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StopUnit");
+        if (r >= 0)
+                r = sd_bus_message_append(call, "ss", a->slice, "replace");
+        if (r >= 0)
+                r = sd_bus_call(a->bus, call, STEP_TIMEOUT_MSEC * 1000ull, NULL, &reply);
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "o", &job);
+        if (r < 0)
+                return r;
+        (void) snprintf(a->job, sizeof(a->job), "%s", job);
+        a->result[0] = 0;
+        return await_result(a);
+}
+
+int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        Asking a = {
+                .launch = launch,
+                .answer = answer,
+                .deadline_usec = now_usec() + STEP_TIMEOUT_MSEC * 1000ull,
+        };
+        char unit[128];
+        int r;
+
+        choose_names(&a, unit);
+        r = open_bus(&a, a.slice, &bus, &slot);
+        if (r < 0)
+                return r;
+        fd = open_slice(&a);
+        if (fd < 0)
+                return fd;
+        (void) cgroup_empty(fd);
+        r = cgroup_usage(fd, ret_nsec);
+        (void) stop_slice(&a);
+        return r;
 }

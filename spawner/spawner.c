@@ -201,6 +201,8 @@ static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAn
         answer->level = child->level;
         answer->metering = cgroup->metering;
         answer->pid = child->pid;
+        answer->cpu_nsec = cgroup->cpu_nsec;
+        answer->owner = request->launch.owner;
         memcpy(answer->unit, cgroup->unit, sizeof(answer->unit));
         memcpy(answer->control_group, cgroup->path, sizeof(answer->control_group));
         return 0;
@@ -222,13 +224,25 @@ static int check_peer(int fd, bool system, uid_t daemon_uid, uid_t *ret, LaunchA
 }
 
 /* A cgroup that no manager knows has to be removed by somebody who may: whoever made it stays until the job is over. */
-static void stay(const Child *child, const Cgroup *cgroup) {
+static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
         while (poll(&p, 1, -1) < 0 && errno == EINTR)
                 ;
         (void) waitpid(child->pid, NULL, 0);
-        own_cgroup_remove(cgroup);
+        own_cgroup_remove(launch, cgroup);
+}
+
+static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgroup, bool started) {
+        LaunchAnswer unheard = {};
+        uint64_t nsec;
+
+        if (cgroup->metering == INVOKER_CGROUP_OWN && started)
+                stay(launch, child, cgroup);
+        else if (cgroup->metering == INVOKER_CGROUP_OWN)
+                (void) own_cgroup_settle(launch, &nsec);
+        else if (cgroup->unit[0] && !started)
+                (void) scope_settle(launch, &nsec, &unheard);
 }
 
 int spawner_serve(int fd, bool system, uid_t daemon_uid) {
@@ -250,6 +264,11 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
                 r = check_peer(fd, system, daemon_uid, &request.peer, &answer);
         if (r >= 0)
                 r = launch_check(&request.launch, n_bytes, request.n_fds, geteuid(), &answer);
+        if (r >= 0 && request.launch.purpose == LAUNCH_SETTLE) {
+                r = settle(&request.launch, &answer);
+                sent = message_send(fd, &answer, sizeof(answer), NULL, 0);
+                return sent < 0 ? sent : r;
+        }
         /* Root of a container without the reserved range is no root of the host: it has its own id to give, like anybody. */
         if (r >= 0 && !ids_are_mapped(request.launch.uid_first, request.launch.n_uids)) {
                 request.launch.uid_first = geteuid();
@@ -265,10 +284,7 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
                 r = sent;
         }
         request_done(&request);
-        if (child.pid > 0 && cgroup.metering == INVOKER_CGROUP_OWN)
-                stay(&child, &cgroup);
-        else if (cgroup.metering == INVOKER_CGROUP_OWN)
-                own_cgroup_remove(&cgroup);
+        clean_up(&request.launch, &child, &cgroup, child.pid > 0);
         (void) close_fd(cgroup.fd);
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);

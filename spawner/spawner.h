@@ -6,6 +6,7 @@
  *   spawner.c   the order of the steps, and the levels from strong to weak
  *   identity.c  a child in namespaces, its user ids
  *   scope.c     systemd's transient scope; own-cgroup.c: a cgroup where there is no manager
+ *   settle.c    the end of a life: what its cgroup counted
  *   mounts.c    descriptors to detached mounts
  *   handover.c  the child between clone and exec */
 #pragma once
@@ -39,6 +40,7 @@ typedef struct Cgroup {
         uint32_t metering; /* InvokerCgroup */
         int fd, slice_fd;  /* slice: of the actors' own scopes */
         char unit[128], path[256];
+        uint64_t cpu_nsec; /* what the cgroup above it had counted before */
 } Cgroup;
 #define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF })
 
@@ -65,10 +67,19 @@ int anchors_start(uint32_t n); /* in the child: processes that keep a scope aliv
 int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer);
 int own_cgroup_make(
                 const Launch *launch, const Child *child, uid_t owner, Cgroup *ret); /* 0: none to be had */
-void own_cgroup_remove(const Cgroup *cgroup);
+void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
+/* Around the cgroup of a life lies another, which goes on counting when that is gone: a slice, or one of our own. *ret_nsec: what it counted.
+ * It is emptied by force if need be, and removed. -ENOENT: there is none. */
+int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
+int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int cgroup_mount(char ret[256]);         /* where the unified hierarchy is mounted */
 int cgroup_of(pid_t pid, char ret[256]); /* its path there */
 int cgroup_delegate(int fd, uid_t owner);
+
+/* settle. For LAUNCH_SETTLE. */
+int settle(const Launch *launch, LaunchAnswer *answer);
+int cgroup_usage(int fd, uint64_t *ret_nsec);
+int cgroup_empty(int fd); /* whatever still runs in it is killed; -ETIMEDOUT: it does not end */
 
 /* mounts. as: with whose rights a path is looked up, where the descriptor alone does not do. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The spawner under a real systemd: one delegated scope per launch, from the system's manager and from an ordinary user's."""
-import os, pwd, subprocess, sys, time
+import errno, os, pwd, subprocess, sys, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launching import *
@@ -25,14 +25,14 @@ def gone(path, seconds=10):
         time.sleep(0.02)
 
 
-@story("system mode: a scope in actord.slice, delegated to the job's user, gone after the job")
+@story("system mode: a scope in a slice of the job's own, delegated to the job's user, gone after the job")
 def system_scope():
     with launch(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=41) as l:
         check_common(l)
         assert l.metering == 2 and l.unit == "actord-job-41.scope", (l.metering, l.unit)
-        assert l.group == "/actord.slice/actord-job-41.scope", l.group
+        assert l.group == "/actord.slice/actord-job41.slice/actord-job-41.scope", l.group
         properties = show(l.unit, "ActiveState", "Slice", "Delegate", "TasksMax", "TimeoutStopUSec", "CollectMode", "After")
-        assert properties["ActiveState"] == "active" and properties["Slice"] == "actord.slice", properties
+        assert properties["ActiveState"] == "active" and properties["Slice"] == "actord-job41.slice", properties
         assert properties["Delegate"] == "yes" and properties["TasksMax"] == "infinity", properties
         assert properties["TimeoutStopUSec"] == "10s" and properties["CollectMode"] == "inactive-or-failed", properties
         assert "actord.service" in properties["After"].split(), properties
@@ -44,6 +44,36 @@ def system_scope():
         assert l.words["leaf"] == ["yes"] and str(l.pid) in open(path + "/leaf/cgroup.procs").read().split()
         assert LEVELS[l.level] == "full", l.level
     gone(path)
+    gone(os.path.dirname(path))
+
+
+def burn(l, sec):
+    """Lets a process of the test's use that much in the job's cgroup."""
+    pid = os.fork()
+    if pid == 0:
+        open(f"/sys/fs/cgroup{l.group}/leaf/cgroup.procs", "w").write("0")
+        while time.process_time() < sec:
+            pass
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+@story("what a scope counted is known when it is gone, once, and of each life apart")
+def settled():
+    place = dict(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=46)
+    for life in 1, 2:
+        l = launch(**place, life=life)
+        before = l.cpu_nsec
+        burn(l, 0.3)
+        signal.pidfd_send_signal(l.pid_fd, signal.SIGKILL)
+        select.select([l.pid_fd], [], [], 5)
+        gone("/sys/fs/cgroup" + l.group)
+        error, nsec = settle(**place, life=life)
+        assert error == 0 and 0.3e9 <= nsec - before <= 0.6e9, (error, nsec, before)
+        assert settle(**place, life=life)[0] == -errno.ENOENT
+        assert show("actord-job46.slice", "ActiveState")["ActiveState"] == "inactive"
+        l.place = place
+        l.__exit__()
 
 
 @story("the next life of a job gets a scope of the same name at once")
@@ -68,10 +98,10 @@ def many():
             assert f"0::{l.group}" in l.words["in"], l.words["in"]
 
 
-@story("run mode with a manager: a scope named after the process")
+@story("run mode with a manager: a scope named after the daemon's process")
 def run_mode():
     with launch(manager=MANAGER_SYSTEM) as l:
-        assert l.unit == f"actord-run-{l.pid}.scope", l.unit
+        assert l.unit == f"actord-run-{os.getpid()}.scope", l.unit
 
 
 def check_each(l, above, user=False):

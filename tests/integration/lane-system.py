@@ -214,6 +214,13 @@ def invoker_dies():
     equal(ended(job), "finished", f"results ({prop(job, 'Fault')})")
     equal(prop(job, "PolicySHA256"), prop(calm, "PolicySHA256"), "policies")
     assert prop(job, "Life") >= 2
+    # Two scopes were metered; what the first one's invoker did not tell is a line of its own.
+    parts = {k: prop(job, f"CPU{k}NSec") / 1e9 for k in ("Actors", "Learner", "Control", "Startup", "Lost")}
+    total = prop(job, "CPUScopeNSec") / 1e9
+    assert parts["Lost"] > 0 and abs(sum(parts.values()) - total) <= 0.01 * total, (parts, total)
+    equal((prop(calm, "CPULostNSec"), prop(job, "LivesUnmetered")), (0, 0), "lost of a job with one life; lives not metered")
+    slices = sh("systemctl", "list-units", "--plain", "--no-legend", "--all", "actord-job*.slice").stdout
+    assert f"actord-job{job}.slice" not in slices, slices
 
 
 @story("what was metered is what the job's scope says, within 1 %, in a job's scope and in those of each actor")

@@ -5,15 +5,15 @@ import array, atexit, ctypes, fcntl, os, select, shutil, signal, socket, struct,
 from story import ROOT, Skip, tell
 
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, os.environ.get("B", "build")))
-TRAIN = 0
+TRAIN, SETTLE = 0, 3
 MANAGER_SYSTEM, MANAGER_USER, MANAGER_NONE = range(3)
 AUTO, FULL, USERNS, PROCESS, NONE = range(5)
 LEVELS = ["none", "process", "userns", "full"]
 UID_FIRST = 0x40100000
 SEALS = 0x0002 | 0x0004 | 0x0008
-LAUNCH = struct.Struct("<IIQQIIIIIIIIQQII")
+LAUNCH = struct.Struct("<IIQQIIIIIIIIQQIIII")
 MOUNT = struct.Struct("<120sII")
-ANSWER = struct.Struct("<IIiIIi128s256s256s")
+ANSWER = struct.Struct("<IIiIIiQII128s256s256s")
 STEPS = ["none", "message", "namespaces", "identity", "scope", "delegation", "mounts", "exec"]
 ROOTLY = os.geteuid() == 0
 NOBODY = 65534
@@ -39,8 +39,9 @@ def sealed(text=b"settings"):
 
 
 class Launched:
-    def __init__(self, answer, pid_fd, process, words):
-        abi, step, error, self.level, self.metering, self.pid, unit, group, message = ANSWER.unpack(answer)
+    def __init__(self, answer, pid_fd, process, words, place):
+        abi, step, error, self.level, self.metering, self.pid, self.cpu_nsec, owner, _, unit, group, message = ANSWER.unpack(answer)
+        self.place = place
         self.step, self.error, self.pid_fd, self.process = STEPS[step], error, pid_fd, process
         self.unit, self.group, self.message = (x.split(b"\0")[0].decode() for x in (unit, group, message))
         self.words = words
@@ -58,17 +59,39 @@ class Launched:
             os.waitpid(self.pid, 0) if self.pid else None
         except ChildProcessError:
             pass
+        if self.pid:
+            settle(**self.place)
 
 
 def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
-    f = dict(abi=1, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
+    f = dict(abi=2, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
              exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0,
-             n_mounts=len(mounts), journal=0)
+             n_mounts=len(mounts), journal=0, owner=os.getpid(), reserved=0)
     f.update(fields)
     places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]
     return LAUNCH.pack(*f.values()) + b"".join(places) + bytes(MOUNT.size * (32 - len(places)))
+
+
+def start_spawner(theirs, user=None, wrap=()):
+    setup = (lambda: (os.setgroups([]), os.setresgid(user, user, user), os.setresuid(user, user, user))) if user else None
+    program = beside() + "/actord-spawn"
+    process = subprocess.Popen([*wrap, program, f"--fd={theirs.fileno()}"], pass_fds=[theirs.fileno()], preexec_fn=setup)
+    theirs.close()
+    return process
+
+
+def settle(user=None, wrap=(), **fields):
+    """What the daemon asks for when a life is over: (error, what was counted)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    process = start_spawner(theirs, user, wrap)
+    ours.send(record(**{**fields, "purpose": SETTLE, "scope_each": 0, "mounts": (), **({"uid_first": user, "n_uids": 1} if user else {})}))
+    ours.settimeout(30)
+    answer = ANSWER.unpack(ours.recv(ANSWER.size))
+    ours.close()
+    process.wait(10)
+    return answer[2], answer[6]
 
 
 def launch(data=None, fds=None, user=None, wrap=(), **fields):
@@ -85,10 +108,7 @@ def launch(data=None, fds=None, user=None, wrap=(), **fields):
         own += [os.open(path, os.O_RDONLY) for _, path, _ in mounts]
         for i, fd in (fds or {}).items():
             own[i] = fd
-        setup = (lambda: (os.setgroups([]), os.setresgid(user, user, user), os.setresuid(user, user, user))) if user else None
-        program = beside() + "/actord-spawn"
-        process = subprocess.Popen([*wrap, program, f"--fd={theirs.fileno()}"], pass_fds=[theirs.fileno()], preexec_fn=setup)
-        theirs.close()
+        process = start_spawner(theirs, user, wrap)
         if data is None:
             data = record(**{**fields, **({"uid_first": user, "n_uids": 1} if user and "uid_first" not in fields else {})})
         ours.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", own))])
@@ -113,7 +133,7 @@ def launch(data=None, fds=None, user=None, wrap=(), **fields):
         for fd in own[:3] + own[4:]:
             if fd != words_fd and fd not in (fds or {}).values():
                 os.close(fd)
-        return Launched(answer, pid_fd, process, words)
+        return Launched(answer, pid_fd, process, words, {"user": user, "wrap": wrap, **fields})
 
 
 def status(launched, key):

@@ -98,7 +98,7 @@ def own_cgroup():
         assert os.stat(path + "/memory.max").st_uid == 0 if os.path.exists(path + "/memory.max") else True
         # The stand-in sits in its leaf now.
         assert str(l.pid) in open(path + "/leaf/cgroup.procs").read().split()
-    assert not os.path.exists(path), "the cgroup outlived its job"
+    assert not os.path.exists(path) and not os.path.exists(os.path.dirname(path)), "the cgroup outlived its job"
 
 
 @story("cgroups that stayed behind after a kill -9 are removed by the next job, and no others")
@@ -108,7 +108,7 @@ def left_behind():
         if not l.metering:
             raise Skip("no cgroup2 hierarchy is writable here")
         mounts = [x.split()[4] for x in open("/proc/self/mountinfo") if " - cgroup2 " in x]
-        parent = mounts[0] + os.path.dirname(l.group)
+        parent = mounts[0] + os.path.dirname(os.path.dirname(l.group))
     process = subprocess.Popen(["sleep", "60"])
     dead = subprocess.Popen(["true"])
     dead.wait()
@@ -185,7 +185,7 @@ def hostile():
         "person": dict(uid_first=1000, n_uids=65536),
         "beyond": dict(uid_first=0x44000000 - 10, n_uids=65536),
         "wrap": dict(uid_first=0xfffffff0, n_uids=0xffffffff),
-        "abi": dict(abi=2),
+        "abi": dict(abi=0),
         "purpose": dict(purpose=9),
         "sandbox": dict(sandbox=99),
         "mounts": dict(n_mounts=0xffffffff),

@@ -49,11 +49,13 @@ static void test_fields(void) {
                 change;                                           \
                 g_assert_cmpint(check(&launch, 0), ==, -EBADMSG); \
         } while (0)
-        REFUSED(launch.abi = 2);
+        REFUSED(launch.abi++);
         REFUSED(launch.struct_bytes--);
         REFUSED(launch.job = 0);
         REFUSED(launch.life = 0);
-        REFUSED(launch.purpose = 3);
+        REFUSED(launch.purpose = LAUNCH_SETTLE + 1);
+        REFUSED(launch.purpose = LAUNCH_SETTLE); /* with mounts */
+        REFUSED(launch.owner = UINT32_MAX);
         REFUSED(launch.manager = 3);
         REFUSED(launch.sandbox = _SANDBOX_CHOICE_MAX);
         REFUSED(launch.sandbox = UINT32_MAX);
@@ -67,7 +69,14 @@ static void test_fields(void) {
         REFUSED(launch.mounts[1].reserved = 1);
 #undef REFUSED
         LaunchAnswer answer = {};
-        Launch launch = good_launch();
+        Launch launch = good_launch(), settle = { .abi = LAUNCH_ABI,
+                .struct_bytes = sizeof(Launch),
+                .job = 1,
+                .life = 1,
+                .purpose = LAUNCH_SETTLE,
+                .owner = 7 };
+        g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, 0);
+        g_assert_cmpint(launch_check(&settle, sizeof(settle), 1, 0, &answer), ==, -EBADMSG);
         g_assert_cmpint(launch_check(&launch, sizeof(launch) - 1, 7, 0, &answer), ==, -EBADMSG);
         g_assert_cmpint(launch_check(&launch, sizeof(launch), 8, 0, &answer), ==, -EBADMSG);
         g_assert_cmpint(launch_check(&launch, 0, 0, 0, &answer), ==, -EBADMSG);

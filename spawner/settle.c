@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A life is over, and the last words of its invoker may not say what it used. A cgroup's counter outlives everything in it, but not itself:
+ * whoever removes the cgroup reads the counter first, and that is us. */
+#include "spawner/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/cleanup.h"
+
+/* Processes that are dead leave their cgroup within a moment; one that hangs in the kernel does not hold up the books. */
+enum { EMPTY_PATIENCE = 100, EMPTY_ATTEMPTS = 400, EMPTY_WAIT_USEC = 5000 };
+
+static int read_file(int fd, const char *name, char *ret, size_t n) {
+        _cleanup_close_ int file = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        ssize_t k;
+
+        if (file < 0)
+                return -errno;
+        k = read(file, ret, n - 1);
+        if (k < 0)
+                return -errno;
+        ret[k] = 0;
+        return 0;
+}
+
+int cgroup_usage(int fd, uint64_t *ret_nsec) {
+        static const char key[] = "usage_usec ";
+        char text[1024];
+        int r;
+
+        r = read_file(fd, "cpu.stat", text, sizeof(text));
+        if (r < 0)
+                return r;
+        if (strncmp(text, key, strlen(key)) != 0)
+                return -EBADMSG;
+        *ret_nsec = strtoull(text + strlen(key), NULL, 10) * 1000;
+        return 0;
+}
+
+int cgroup_empty(int fd) {
+        _cleanup_close_ int kill_fd = openat(fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+        char text[256];
+
+        for (unsigned i = 0; i < EMPTY_ATTEMPTS; i++) {
+                int r = read_file(fd, "cgroup.events", text, sizeof(text));
+
+                if (r < 0)
+                        return r;
+                if (strstr(text, "populated 0\n"))
+                        return 0;
+                if (i >= EMPTY_PATIENCE && kill_fd >= 0)
+                        (void) !write(kill_fd, "1", 1);
+                (void) usleep(EMPTY_WAIT_USEC);
+        }
+        return -ETIMEDOUT;
+}
+
+int settle(const Launch *launch, LaunchAnswer *answer) {
+        int r = launch->manager == LAUNCH_MANAGER_NONE ? own_cgroup_settle(launch, &answer->cpu_nsec)
+                                                       : scope_settle(launch, &answer->cpu_nsec, answer);
+
+        if (r < 0 && answer->error >= 0)
+                return answer_fail(answer, LAUNCH_STEP_SCOPE, r,
+                                "what the job's cgroup counted cannot be read: %s", strerror(-r));
+        return r;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What was used is on the bill, whatever of a job is killed: the ledger's sums against the counters of the job's cgroups, which are read from outside."""
+import os, random, re, signal, time
+
+from story import Skip, descendants, equal, run, story, tell, wait_for
+
+LIVES = ("Job.StopSteps=60000", "Job.StopReturn=", "Scaling.Actors=2", "Checkpoint.IntervalSec=0.2")
+USES = ("actors", "learner", "control", "startup", "lost")
+
+
+def used(r):
+    return sum(r.cpu_s[k] for k in USES)
+
+
+def roots(p):
+    """The cgroup around that of each of the job's lives, which counts on when that is gone. Others' jobs have some, too."""
+    daemons = "|".join(map(str, descendants(p.pid, "actord"))) or "none"
+    return {d for d, _, _ in os.walk("/sys/fs/cgroup") if re.search(rf"/actord-(({daemons})-1|run({daemons})\.slice)$", d)}
+
+
+class Watcher:
+    """Reads the counters of new cgroups, life by life, for as long as they are there; .seconds is the sum of the last readings."""
+
+    def __init__(self):
+        self.open, self.over = {}, 0.0
+
+    def look(self, p):
+        for path in roots(p) - set(self.open):
+            try:
+                self.open[path] = [open(path + "/cpu.stat"), 0]
+            except OSError:
+                pass
+        for path, entry in list(self.open.items()):
+            try:
+                entry[0].seek(0)
+                entry[1] = max(entry[1], int(entry[0].readline().split()[1]))
+            except OSError:  # it is removed: what it counted stays with us
+                entry[0].close()
+                self.over += self.open.pop(path)[1] / 1e6
+
+    @property
+    def seconds(self):
+        return self.over + sum(entry[1] / 1e6 for entry in self.open.values())
+
+
+class Storm:
+    """Kills processes of the given names in turn, from the first rounds on, and reads the cgroups meanwhile."""
+
+    def __init__(self, *comms, low=0.4, high=0.9):
+        self.comms, self.low, self.high = list(comms), low, high
+        self.killed, self.watcher, self.random = [], Watcher(), random.Random(5)
+
+    def __call__(self, p):
+        left, at = list(self.comms), 0
+        while p.poll() is None:
+            self.watcher.look(p)
+            learners = left and descendants(p.pid, "actord-learner")
+            if not learners:
+                at = 0
+            elif not at:
+                at = time.monotonic() + self.random.uniform(self.low, self.high)
+            elif time.monotonic() > at:
+                victims = descendants(p.pid, left[0])
+                if victims:
+                    try:
+                        os.kill(self.random.choice(sorted(victims)), signal.SIGKILL)
+                        self.killed.append(left.pop(0))
+                    except ProcessLookupError:
+                        pass
+                    at = 0
+            time.sleep(0.002)
+        self.watcher.look(p)
+
+
+def killed(*comms, sets=()):
+    storm = Storm(*comms)
+    r = run("hopper", *LIVES, *sets, during=storm, timeout=200)
+    equal(storm.killed, list(comms), "processes killed")
+    return r, storm.watcher
+
+
+def balanced(r, watcher):
+    """Both ways: our counter, and the one that was read from outside, which lacks what was used after its last look."""
+    if not r.cpu_s.get("scope"):
+        raise Skip("no cgroup can be made here: process clocks have no total to compare with")
+    assert abs(used(r) - r.cpu_s["scope"]) <= 0.01 * r.cpu_s["scope"], r.cpu_s
+    assert used(r) >= 0.99 * watcher.seconds, (r.cpu_s, watcher.seconds)
+    equal(r.json["lives_unmetered"], 0, "lives that were not metered")
+
+
+@story("an invoker that is killed, four times, takes nothing off the bill: what no record says is a line of its own")
+def invokers():
+    want = run("hopper", *LIVES)
+    equal(want.cpu_s["lost"], 0, "lost, with nobody killed")
+    r, watcher = killed(*["actord-invoker"] * 4)
+    equal(r.policy_sha256, want.policy_sha256, "policies")
+    if "scope" not in r.cpu_s:
+        assert r.json["lives_unmetered"] == 4, r.json
+    balanced(r, watcher)
+    lines = [line for line in r.cost["lines"] if line["kind"] == "lost"]
+    assert lines and not any(line["paper"] for line in lines) and r.cpu_s["lost"] > 0, (r.cost, r.cpu_s)
+
+
+@story("books balance over all lives after any mixture of kills")
+def mixture():
+    want = run("hopper", *LIVES)
+    r, watcher = killed("actord-actor", "actord-invoker", "actord-learner", "actord-actor", "actord-invoker", "actord-spawn",
+                        "actord-learner")
+    equal(r.policy_sha256, want.policy_sha256, "policies")
+    balanced(r, watcher)
+
+
+@story("a job that ends because its invoker is killed has its last life on the bill, too")
+def last_life():
+    watcher, done = Watcher(), []
+
+    def during(p):
+        wait_for("the learner", lambda: p.poll() is not None or descendants(p.pid, "actord-learner"))
+        start = time.monotonic()
+        while p.poll() is None:
+            watcher.look(p)
+            if not done and time.monotonic() > start + 1:
+                p.send_signal(signal.SIGINT)
+                for pid in descendants(p.pid, "actord-invoker"):
+                    os.kill(pid, signal.SIGKILL)
+                done.append(True)
+            time.sleep(0.002)
+
+    r = run("hopper", "Job.StopSteps=1000000", "Job.StopReturn=", "Scaling.Actors=2", during=during, ok=False)
+    equal(r.state, "interrupted", "state")
+    balanced(r, watcher)
+
+
+@story("without a cgroup the bill says how many lives it does not know to their end")
+def unknown():
+    if os.geteuid() == 0:
+        raise Skip("root makes cgroups of its own: this is for those who cannot")
+    r, _ = killed("actord-invoker")
+    if "scope" in r.cpu_s:
+        raise Skip("a cgroup can be made here")
+    equal(r.json["lives_unmetered"], 1, "lives that were not metered")
+
+
+@story("under Clock=model what is lost costs money, and changes no decision")
+def model():
+    sets = ("Billing.Clock=model", "Scaling.Policy=auto", "Scaling.MinActors=1", "Scaling.MaxActors=4")
+    want = run("hopper", *LIVES, *sets)
+    r, watcher = killed("actord-invoker", "actord-invoker", sets=sets)
+    equal((r.policy_sha256, r.rounds), (want.policy_sha256, want.rounds), "policies and rounds")
+    balanced(r, watcher)
+
+
+tell()
