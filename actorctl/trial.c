@@ -266,7 +266,10 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
 
         if (verdict->problem == TRIAL_PROBLEM_NONE)
                 return STATUS_OK;
-        if (verdict->problem == TRIAL_PROBLEM_FAULT)
+        if (verdict->problem == TRIAL_PROBLEM_FAULT && verdict->fault == FAULT_TIMEOUT)
+                /* Not "its TimeoutSec=": people do not wait that long for one step. */
+                complain("%s did not answer within %d s", environment, verdict->detail);
+        else if (verdict->problem == TRIAL_PROBLEM_FAULT)
                 complain("%s %s", environment, fault_describe(verdict->fault, verdict->detail, words));
         else {
                 g_autofree char *sentence = g_strdup_printf(
