@@ -174,11 +174,16 @@ def learning_tables_are_current():
         assert r.returncode == 0, r.stderr
 
 
+def readme_shows_the_cells():
+    r = subprocess.run(["tests/experiments/readme.py", "--check"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+
+
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
-              environments_are_introduced, learning_tables_are_current]
+              environments_are_introduced, learning_tables_are_current, readme_shows_the_cells]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):
