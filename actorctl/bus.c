@@ -8,11 +8,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "actorctl/private.h"
 #include "actorctl/reach.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+
+/* A submission waits for its turn, for a person who is asked for a password, and for its files to be copied. */
+#define SEND_TIMEOUT_USEC (240ull * 1000 * 1000)
+
+#define BUSY_WAIT_FIRST_USEC   (100ull * 1000)
+#define BUSY_WAIT_LONGEST_USEC (2000ull * 1000)
+#define BUSY_QUIET_USEC        (1000ull * 1000)
+#define BUSY_LONGEST_USEC      (600ull * 1000 * 1000)
 
 #define ERROR_ROW(name, number) { BUS_ERROR(name), number },
 static const sd_bus_error_map error_map[] = { BUS_ERRORS(ERROR_ROW) SD_BUS_ERROR_MAP_END };
@@ -186,6 +195,10 @@ Connection *connection_close(Connection *connection) {
         return NULL;
 }
 
+static uint64_t now_usec(void) {
+        return (uint64_t) g_get_monotonic_time();
+}
+
 static bool connection_lost(int r) {
         return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE || r == -ESHUTDOWN;
 }
@@ -209,14 +222,46 @@ static void complain_error(
                 complain("the daemon did not answer: %s", g_strerror(-r));
 }
 
-int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply) {
+static void say_busy(bool *said, uint64_t since) {
+        if (*said || now_usec() - since < BUSY_QUIET_USEC || !isatty(STDERR_FILENO))
+                return;
+        *said = true;
+        fprintf(stderr, "actord is busy with calls of others; waiting for a turn (Ctrl-C gives up)\n");
+}
+
+/* A daemon that has too much to do says so by an error of its own, and has not begun with the call. */
+static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout_usec, sd_bus_error *error,
+                sd_bus_message **ret_reply) {
+        uint64_t since = now_usec(), wait = BUSY_WAIT_FIRST_USEC;
+        bool said = false;
+
+        for (;;) {
+                int r = sd_bus_call(bus, message, timeout_usec, error, ret_reply);
+
+                if (r >= 0 || !sd_bus_error_has_name(error, BUS_ERROR(Busy)) ||
+                                now_usec() - since > BUSY_LONGEST_USEC)
+                        return r;
+                say_busy(&said, since);
+                /* Many that were told so at once do not come back at once. */
+                g_usleep(wait / 2 + (gulong) g_random_int_range(0, (gint32) wait));
+                wait = MIN(2 * wait, BUSY_WAIT_LONGEST_USEC);
+                sd_bus_error_free(error);
+        }
+}
+
+static int send_for(Connection *connection, sd_bus_message *message, uint64_t timeout_usec,
+                sd_bus_message **ret_reply) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
-        r = sd_bus_call(connection->bus, message, 0, &error, ret_reply);
+        r = call_patiently(connection->bus, message, timeout_usec, &error, ret_reply);
         if (r < 0)
                 complain_error(connection, sd_bus_message_get_path(message), &error, r);
         return MIN(r, 0);
+}
+
+int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply) {
+        return send_for(connection, message, SEND_TIMEOUT_USEC, ret_reply);
 }
 
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
@@ -237,7 +282,7 @@ int connection_call(Connection *connection, const char *path, const char *interf
                 va_end(arguments);
                 g_assert(r >= 0);
         }
-        return connection_send(connection, message, ret_reply);
+        return send_for(connection, message, 0, ret_reply);
 }
 
 int job_path(const char *number, uint64_t *ret_id, char **ret_path) {

@@ -30,10 +30,10 @@ int connection_open_any(const Options *options, Connection **ret);
 Connection *connection_close(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
 
-/* Calls a method. 0; or a negative errno (of include/bus.h's names too) after having said why. ret_reply may be NULL. */
+/* Calls a method; waits while the daemon says that it is busy. 0; or a negative errno (of include/bus.h's names too) after having said why. ret_reply may be NULL. */
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
                 sd_bus_message **ret_reply, const char *types, ...);
-/* The same for a message that is already filled; takes no reference. */
+/* The same for a submission that is already filled, which may take minutes; takes no reference. */
 int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply);
 
 /* "7" -> path of job 7. -EINVAL after having said why. */

@@ -7,13 +7,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "daemon/ended.h"
 #include "daemon/job.h"
+#include "daemon/line.h"
 #include "include/bus.h"
 
-#define QUERIES_MAX        64u
-#define QUERIES_USER_MAX   8u /* an agent that never answers holds up its own user only */
 #define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
+#define SENDERS_MAX        1024u
 
 typedef struct AccessQuery {
         Manager *manager;
@@ -36,10 +35,20 @@ void access_queries_init(Manager *manager) {
         assert(manager);
 
         manager->queries = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, query_free);
+        manager->senders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+/* A connection's name is never given to another one, so that what the bus said of it once stays true. */
+static void remember(Manager *manager, const char *sender, uint32_t uid) {
+        if (g_hash_table_size(manager->senders) >= SENDERS_MAX)
+                g_hash_table_remove_all(manager->senders);
+        (void) g_hash_table_insert(manager->senders, g_strdup(sender), GUINT_TO_POINTER(uid));
 }
 
 int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_error *error) {
+        const char *sender = sd_bus_message_get_sender(message);
         sd_bus_creds *creds = NULL;
+        gpointer known;
         uid_t uid;
         int r;
 
@@ -50,12 +59,18 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
                 *ret = getuid();
                 return 0;
         }
+        if (sender && g_hash_table_lookup_extended(manager->senders, sender, NULL, &known)) {
+                *ret = GPOINTER_TO_UINT(known);
+                return 0;
+        }
         r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
         if (r >= 0)
                 r = sd_bus_creds_get_euid(creds, &uid);
         (void) sd_bus_creds_unref(creds);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "The bus does not say who you are.");
+        if (sender)
+                remember(manager, sender, uid);
         *ret = uid;
         return 0;
 }
@@ -68,26 +83,12 @@ static int refuse(const AccessQuery *query, sd_bus_error *error) {
                         "You may not do this: it takes the job's owner, root, or an authorization by polkit.");
 }
 
-/* What the method was called on may be gone by now. */
-static void *userdata_of(const AccessQuery *query) {
-        const char *path = sd_bus_message_get_path(query->message);
-        uint64_t id;
-
-        if (g_strcmp0(path, BUS_PATH) == 0)
-                return query->manager;
-        if (path && sscanf(path, BUS_PATH_JOB_PREFIX "/%" SCNu64, &id) == 1)
-                return ended_find(query->manager, id);
-        return NULL;
-}
-
 static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error) {
         AccessQuery *query = userdata;
-        sd_bus_message *message = sd_bus_message_ref(query->message);
+        sd_bus_message *message = query->message;
         Manager *manager = query->manager;
-        sd_bus_error error = SD_BUS_ERROR_NULL;
         const sd_bus_error *e = sd_bus_message_get_error(reply);
-        int r, allowed = 0, challenge = 0;
-        void *object;
+        int allowed = 0, challenge = 0;
 
         assert(manager);
 
@@ -101,31 +102,10 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
         query->allowed = allowed;
         query->challenge = challenge;
 
-        object = userdata_of(query);
-        if (object) {
-                r = sd_bus_message_rewind(message, true);
-                if (r >= 0)
-                        r = query->handler(message, object, &error);
-        } else
-                r = sd_bus_error_set(&error, BUS_ERROR(NoSuchJob), "This job is not known any more.");
-        if (r < 0)
-                (void) sd_bus_reply_method_errno(message, r, &error);
-
-        sd_bus_error_free(&error);
+        line_leave(manager->lines, LINE_QUERIES, message);
+        call_again(manager, message, query->handler);
         (void) g_hash_table_remove(manager->queries, message);
-        (void) sd_bus_message_unref(message);
         return 1;
-}
-
-static unsigned count_of(Manager *manager, uint32_t uid) {
-        GHashTableIter iter;
-        unsigned n = 0;
-        gpointer value;
-
-        g_hash_table_iter_init(&iter, manager->queries);
-        while (g_hash_table_iter_next(&iter, NULL, &value))
-                n += ((const AccessQuery *) value)->uid == uid;
-        return n;
 }
 
 static int ask(Manager *manager, sd_bus_message *message, const char *action, uint32_t uid, uint32_t owner,
@@ -133,10 +113,6 @@ static int ask(Manager *manager, sd_bus_message *message, const char *action, ui
         AccessQuery *query;
         sd_bus_message *m = NULL;
         int r, interactive;
-
-        if (g_hash_table_size(manager->queries) >= QUERIES_MAX || count_of(manager, uid) >= QUERIES_USER_MAX)
-                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                "Too many authorizations are being asked for; try again later.");
 
         interactive = sd_bus_message_get_allow_interactive_authorization(message) > 0;
         r = sd_bus_message_new_method_call(manager->bus, &m, "org.freedesktop.PolicyKit1",
@@ -175,7 +151,7 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
         assert(message);
 
         query = g_hash_table_lookup(manager->queries, message);
-        if (query)
+        if (query && query->answered)
                 return query->allowed ? 1 : refuse(query, error);
 
         r = access_uid(manager, message, &uid, error);
@@ -187,5 +163,11 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
                 return uid == getuid() ? 1 : refuse(&(AccessQuery){}, error);
         if (g_str_equal(action, ACTION_MANAGE) && uid == owner)
                 return 1;
-        return ask(manager, message, action, uid, owner, handler, error);
+        r = line_enter(manager->lines, LINE_QUERIES, message, uid, handler, error);
+        if (r <= 0)
+                return r;
+        r = ask(manager, message, action, uid, owner, handler, error);
+        if (r < 0)
+                line_leave(manager->lines, LINE_QUERIES, message);
+        return r;
 }

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "daemon/files.h"
+#include "daemon/line.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -64,29 +65,22 @@ void copies_init(Manager *manager) {
 bool copies_has(const Manager *manager, sd_bus_message *message) {
         assert(manager);
 
-        return g_hash_table_contains(manager->copies, message);
+        return g_hash_table_contains(manager->copies, message) ||
+               line_has(manager->lines, LINE_COPIES, message);
 }
 
 /* The handler again, which takes the copy or hears what went wrong; whatever it leaves is removed. */
 static void finish(Copy *copy, Outcome outcome) {
-        sd_bus_message *message = sd_bus_message_ref(copy->message);
+        sd_bus_message *message = copy->message;
         Manager *manager = copy->manager;
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-        int r;
 
         copy->io = sd_event_source_disable_unref(copy->io);
         copy->timer = sd_event_source_disable_unref(copy->timer);
         copy->outcome = outcome;
 
-        r = sd_bus_message_rewind(message, true);
-        if (r >= 0)
-                r = copy->handler(message, manager, &error);
-        if (r < 0)
-                (void) sd_bus_reply_method_errno(message, r, &error);
-
-        sd_bus_error_free(&error);
+        line_leave(manager->lines, LINE_COPIES, message);
+        call_again(manager, message, copy->handler);
         (void) g_hash_table_remove(manager->copies, message);
-        (void) sd_bus_message_unref(message);
 }
 
 static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *userdata) {
@@ -181,17 +175,6 @@ static int watch(Copy *copy) {
                         event, &copy->timer, CLOCK_BOOTTIME, COPY_TIMEOUT_USEC, 0, on_timeout, copy);
 }
 
-static unsigned count_of(Manager *manager, uint32_t uid) {
-        GHashTableIter iter;
-        unsigned n = 0;
-        gpointer value;
-
-        g_hash_table_iter_init(&iter, manager->copies);
-        while (g_hash_table_iter_next(&iter, NULL, &value))
-                n += ((const Copy *) value)->uid == uid;
-        return n;
-}
-
 static uint64_t bytes_of_files(int environment_fd, int checkpoint_fd) {
         const int fds[] = { environment_fd, checkpoint_fd };
         uint64_t bytes = 0;
@@ -253,9 +236,6 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         Copy *copy;
         int r;
 
-        if (g_hash_table_size(manager->copies) >= COPIES_MAX || count_of(manager, uid) >= COPIES_USER_MAX)
-                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                "Too many files are being copied; submit the job again in a moment.");
         r = check_bytes(manager, uid, NULL, bytes, error);
         if (r < 0)
                 return r;
@@ -314,8 +294,15 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         assert(ret_name);
 
         copy = g_hash_table_lookup(manager->copies, message);
-        if (!copy)
-                return start(manager, message, handler, uid, environment_fd, checkpoint_fd, error);
+        if (!copy) {
+                r = line_enter(manager->lines, LINE_COPIES, message, uid, handler, error);
+                if (r <= 0)
+                        return r;
+                r = start(manager, message, handler, uid, environment_fd, checkpoint_fd, error);
+                if (r < 0)
+                        line_leave(manager->lines, LINE_COPIES, message);
+                return r;
+        }
         if (copy->outcome.error < 0)
                 return complain(copy->outcome, error);
         /* Once more, by what there is: a file may have grown before it was copied. */

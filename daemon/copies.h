@@ -6,13 +6,9 @@
 
 #include "daemon/job.h"
 
-/* Room for all, and for each user. */
-#define COPIES_MAX      32u
-#define COPIES_USER_MAX 4u
-
 void copies_init(Manager *manager);
 
-/* Whether the handler runs for the second time. */
+/* Whether the handler has been here before: its call waits for its copy, or the copy is there. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
 /* Into a new directory of the state directory. 1: they are there, *ret_name is the directory's name and the caller's to commit or discard;

@@ -14,6 +14,7 @@
 #include "daemon/copies.h"
 #include "daemon/ended.h"
 #include "daemon/job.h"
+#include "daemon/line.h"
 #include "daemon/listing.h"
 #include "daemon/price.h"
 #include "daemon/reply.h"
@@ -51,29 +52,44 @@ static void emit_job_new(Manager *manager, const Job *job) {
         manager_emit_counts(manager);
 }
 
-static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_message_handler_t again,
-                sd_bus_error *error) {
-        uint32_t uid;
+/* 1: it has been answered; 0: it goes on later. */
+static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uint32_t uid,
+                sd_bus_message_handler_t again, sd_bus_error *error) {
         Job *job;
         int r;
 
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
-        r = access_uid(manager, m, &uid, error);
-        if (r < 0)
-                return r;
         /* Whose files have been copied was allowed to submit before that. */
         r = copies_has(manager, m) ? 1 : access_check(manager, m, ACTION_SUBMIT, uid, again, error);
         if (r <= 0)
-                return r < 0 ? r : 1;
+                return r;
 
         r = submit_job(manager, m, uid, from_fd, again, &job, error);
         if (r <= 0)
-                return r < 0 ? r : 1;
+                return r;
         emit_job_new(manager, job);
         manager_schedule(manager);
-        return sd_bus_reply_method_return(m, "to", job->row.id, job->path);
+        r = sd_bus_reply_method_return(m, "to", job->row.id, job->path);
+        return r < 0 ? r : 1;
+}
+
+static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_message_handler_t again,
+                sd_bus_error *error) {
+        uint32_t uid;
+        int r;
+
+        r = access_uid(manager, m, &uid, error);
+        if (r < 0)
+                return r;
+        r = line_enter(manager->lines, LINE_SUBMISSIONS, m, uid, again, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        r = submit_in_turn(m, manager, from_fd, uid, again, error);
+        if (r != 0)
+                line_leave(manager->lines, LINE_SUBMISSIONS, m);
+        return r < 0 ? r : 1;
 }
 
 static int method_submit_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -270,11 +286,12 @@ static uint64_t now_usec(void) {
         return clock_boottime() / 1000;
 }
 
-/* Sees every message before its handler does. */
+/* Sees every message before its handler does. What the bus says of other connections is no use of ours. */
 static int on_traffic(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 
-        manager->traffic_usec = now_usec();
+        if (sd_bus_message_is_method_call(m, NULL, NULL) > 0)
+                manager->traffic_usec = now_usec();
         return 0;
 }
 
@@ -444,7 +461,8 @@ void manager_emit_counts(Manager *manager) {
 
 static bool is_busy(const Manager *manager) {
         return manager->n_queued + manager->n_running > 0 || g_hash_table_size(manager->queries) > 0 ||
-               g_hash_table_size(manager->copies) > 0 || manager->removals.length > 0;
+               g_hash_table_size(manager->copies) > 0 || !lines_are_empty(manager->lines) ||
+               manager->removals.length > 0;
 }
 
 static bool is_idle(const Manager *manager) {

@@ -19,6 +19,7 @@
 #include "daemon/ended.h"
 #include "daemon/files.h"
 #include "daemon/job.h"
+#include "daemon/line.h"
 #include "daemon/older.h"
 #include "daemon/queue.h"
 #include "daemon/removals.h"
@@ -213,6 +214,7 @@ int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manage
         manager->runtime_directory = default_runtime(mode, manager->state_directory);
         access_queries_init(manager);
         copies_init(manager);
+        manager->lines = lines_new(manager);
 
         r = sd_event_default(&manager->event);
         if (r < 0)
@@ -249,6 +251,8 @@ Manager *manager_free(Manager *manager) {
         removals_done(manager);
         g_hash_table_unref(manager->queries);
         g_hash_table_unref(manager->copies);
+        g_hash_table_unref(manager->senders);
+        manager->lines = lines_free(manager->lines);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
         ended_done(manager);

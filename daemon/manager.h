@@ -25,6 +25,7 @@ typedef enum DaemonMode {
 } DaemonMode;
 
 typedef struct Job Job;
+typedef struct Lines Lines;
 
 typedef struct Manager {
         DaemonMode mode;
@@ -45,6 +46,8 @@ typedef struct Manager {
 
         GHashTable *queries; /* message → AccessQuery */
         GHashTable *copies;  /* message → Copy */
+        GHashTable *senders; /* name on the bus → user */
+        Lines *lines;
         sd_event_source *commit_timer, *schedule_source, *idle_timer;
         GQueue removals; /* of Removal */
         sd_event_source *removal_source, *files_timer, *older_source;
