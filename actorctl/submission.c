@@ -18,6 +18,7 @@
 #include "actorctl/trained.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/directory.h"
 #include "lib/environments.h"
 #include "lib/settings-print.h"
 
@@ -158,24 +159,35 @@ static ExitStatus open_environment(Submission *submission) {
         return STATUS_OK;
 }
 
+/* Why this directory must not be mounted into actors, or NULL. The caller's home may lie anywhere. */
+static const char *directory_reason(int fd, DirectoryKind kind) {
+        const char *reason = NULL;
+        struct stat st, home;
+
+        if (directory_check(fd, kind, &reason) < 0)
+                return reason ?: "this directory cannot be looked into";
+        if (fstat(fd, &st) >= 0 && stat(g_get_home_dir(), &home) >= 0 && st.st_dev == home.st_dev &&
+                        st.st_ino == home.st_ino)
+                return "this directory is a home, and all that lies in it would be there for the actors: use a "
+                       "directory of its own";
+        return NULL;
+}
+
 /* The virtual environment of Python=, as a directory that stays open: the daemon opens no path of a user. */
 static ExitStatus open_python(Submission *submission) {
         const char *python = submission->settings.python;
-        g_autofree char *path = NULL, *configuration = NULL, *reason = NULL;
+        g_autofree char *path = NULL, *reason = NULL;
         _cleanup_close_ int fd = -EBADF;
 
         if (python[0] == '\0')
                 return STATUS_OK;
         path = path_of(submission, "Actor.Python", python);
-        configuration = g_build_filename(path, "pyvenv.cfg", NULL);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 reason = missing(submission, "the virtual environment cannot be opened", path,
                                 "Actor.Python", "DIRECTORY; `python3 -m venv DIRECTORY` makes one");
-        else if (access(configuration, R_OK) < 0)
-                reason = g_strdup(
-                                "this directory is no virtual environment: it has no pyvenv.cfg; make one with "
-                                "`python3 -m venv DIRECTORY`");
+        else
+                reason = g_strdup(directory_reason(fd, DIRECTORY_PYTHON));
         if (reason) {
                 submission_complain(submission, "Actor", "Python", python, reason);
                 return STATUS_USAGE;
@@ -202,6 +214,9 @@ static ExitStatus open_model(Submission *submission) {
                 if (fd < 0)
                         reason = g_strdup_printf("its directory %s cannot be opened: %s", directory,
                                         g_strerror(errno));
+                else if (directory_reason(fd, DIRECTORY_MODEL))
+                        reason = g_strdup_printf("it lies in %s: %s", directory,
+                                        directory_reason(fd, DIRECTORY_MODEL));
         }
         if (reason) {
                 submission_complain_environment(submission, reason);

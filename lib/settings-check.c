@@ -55,12 +55,19 @@ static void check_gym(SettingsReader *reader, const JobSettings *settings) {
                                 "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
 }
 
+/* Whether a path ends in a name that a file can have: what it names becomes one in the actors' root. */
+static bool names_file(const char *path) {
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+        return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 /* The terms' grammar is known here; which joints and bodies there are, only the model says. */
 static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         bool paid = false;
 
-        if (*file == '\0' || g_str_has_suffix(file, "/"))
+        if (!names_file(file))
                 reader_complain(reader, "Job", "Environment", settings->environment,
                                 "write mujoco:FILE.xml, with the path of a model");
         for (uint32_t i = 0; i < settings->n_options; i++) {
@@ -105,6 +112,12 @@ void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
         (void) g_strlcpy(option->value, n, sizeof(option->value));
 }
 
+static void check_plugin(SettingsReader *reader, const JobSettings *settings) {
+        if (!names_file(settings->environment))
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "this names a directory; a plugin is a file, as ./FILE.so");
+}
+
 static void check_environment(SettingsReader *reader, const JobSettings *settings) {
         const char *name = settings->environment;
         const EnvironmentRow *row;
@@ -120,8 +133,10 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
                 check_gym(reader, settings);
                 return;
         }
-        if (environment_is_file(name))
+        if (environment_is_file(name)) {
+                check_plugin(reader, settings);
                 return;
+        }
         row = environment_find(name);
         if (row) {
                 check_options(reader, settings, row);
@@ -133,6 +148,10 @@ static void check_environment(SettingsReader *reader, const JobSettings *setting
                 reader_complain(reader, "Job", "Environment", name,
                                 "write faas:N, with a number of other functions from 0 to %d",
                                 FAAS_NEIGHBOURS_MAX);
+                return;
+        }
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+                check_plugin(reader, settings);
                 return;
         }
         if (g_str_has_suffix(name, ".so")) {

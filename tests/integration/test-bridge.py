@@ -382,6 +382,8 @@ def missing():
     text = refused("gym:CartPole-v1", python=empty)
     assert f"Python={empty}: this virtual environment has no package numpy" in text, text
     assert "it has no pyvenv.cfg" in refused("gym:CartPole-v1", python=STATE)
+    for place in "/", "/etc", "/proc":
+        assert f"Python={place}: this directory is one of the" in refused("gym:CartPole-v1", python=place)
     assert f"cannot be opened: {STATE}/none: No such file" in refused("gym:CartPole-v1", python=STATE + "/none")
     os.rename(glob.glob(empty + "/lib/python3*")[0], empty + "/lib/python3.1")
     text = refused("gym:CartPole-v1", python=empty)

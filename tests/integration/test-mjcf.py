@@ -73,7 +73,9 @@ def wrong():
              (hopper(), "Reward=alive 1", "FrameSkip=1.5", "FrameSkip=1.5: it must be a whole number from 1 to 10000"),
              (hopper(), "RewardPlugin=absent.so", "does not load"),
              ("mujoco:" + os.path.join(MODELS, "absent.xml"), "Reward=alive 1", "cannot be read: No such file"),
-             ("mujoco:", "Reward=alive 1", "write mujoco:FILE.xml")]
+             ("mujoco:/etc/passwd", "Reward=alive 1", "it lies in /etc: this directory is one of the system's, and all that lies in it"),
+             ("mujoco:/proc/version", "Reward=alive 1", "it lies in /proc: this directory is one of the kernel's"),
+             ("mujoco:", "Reward=alive 1", "write mujoco:FILE.xml"), ("mujoco:x/..", "Reward=alive 1", "write mujoco:FILE.xml")]
     for name, *options, want in cases:
         r = ctl("env", "show", name, *(w for option in options for w in ("--set", option)))
         assert r.status == 2 and want in r.err, (name, options, r.status, r.err)

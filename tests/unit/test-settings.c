@@ -207,6 +207,14 @@ static void test_sentences(void) {
         refuse("[Job]\nEnvironment=CartPol-v1\n", NULL, "x.conf:2: [Job] Environment=CartPol-v1",
                         "did you mean CartPole-v1?", NULL);
         refuse("[Job]\nEnvironment=mine.so\n", NULL, "did you mean ./mine.so?", NULL);
+        refuse("[Job]\nEnvironment=./..\n", NULL, "names a directory; a plugin is a file", NULL);
+        refuse("[Job]\nEnvironment=./.\n", NULL, "names a directory", NULL);
+        refuse("[Job]\nEnvironment=.\n", NULL, "names a directory", NULL);
+        refuse("[Job]\nEnvironment=./x/..\n", NULL, "names a directory", NULL);
+        refuse("[Job]\nEnvironment=./x/\n", NULL, "names a directory", NULL);
+        refuse("[Job]\nEnvironment=/\n", NULL, "names a directory", NULL);
+        refuse("[Job]\nEnvironment=mujoco:./..\n[Environment]\nReward=alive 1\n", NULL,
+                        "write mujoco:FILE.xml", NULL);
         refuse("[Job]\nSeed=3\n", NULL, "[Job] Environment=", NULL);
         refuse(CARTPOLE "[Billing]\nPriceSheet=aws-lamda-x86\n", NULL,
                         "x.conf:4:", "did you mean aws-lambda-x86?", NULL);
