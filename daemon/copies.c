@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child holds nothing of the daemon's but what it copies from and to, and says how it went by one number on a pipe. */
+/* The child holds nothing of the daemon's but what it copies from and to, and says how it went by one record on a socket. It alone has the
+ * caller's descriptors (daemon/gate.h): the daemon gets that of a directory from it, when it has been looked at. */
 #include "daemon/copies.h"
 
 #include <assert.h>
@@ -9,22 +10,34 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#include "daemon/descriptors.h"
 #include "daemon/files.h"
+#include "daemon/gate.h"
 #include "daemon/line.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/message.h"
 
 #define COPY_TIMEOUT_USEC (60ull * 1000 * 1000)
 
-static const char *const keys[] = { BUS_FILE_ENVIRONMENT, BUS_FILE_CHECKPOINT };
+/* NULL: it is not copied. */
+static const char *const keys[] = {
+        [COPY_ENVIRONMENT] = BUS_FILE_ENVIRONMENT,
+        [COPY_CHECKPOINT] = BUS_FILE_CHECKPOINT,
+        [COPY_DIRECTORY] = NULL,
+};
 
-typedef struct Outcome {
-        int error;     /* 0 or negative */
-        uint32_t file; /* of keys */
+typedef struct Outcome { /* twice, if all goes well: before anything is copied, and after */
+        int error;       /* 0 or negative */
+        uint32_t file;   /* CopyFile */
+        uint64_t bytes;  /* of all that is to be copied */
+        uint32_t done, reserved;
 } Outcome;
 
 typedef struct Copy {
@@ -32,9 +45,10 @@ typedef struct Copy {
         sd_bus_message *message;
         sd_bus_message_handler_t handler;
         uint32_t uid;
-        uint64_t bytes; /* of its files, when it began */
+        uint64_t bytes; /* of its files, as far as they are known */
         char *name;     /* of the directory; NULL: taken */
-        int pid_fd, pipe_fd;
+        int pid_fd, channel;
+        int directory_fd; /* the caller's, looked at; -EBADF: there is none, or it is taken */
         sd_event_source *io, *timer;
         Outcome outcome;
 } Copy;
@@ -48,7 +62,8 @@ static void copy_free(void *p) {
         if (copy->pid_fd >= 0)
                 (void) pidfd_send_signal(copy->pid_fd, SIGKILL, NULL, 0);
         (void) close_fd(copy->pid_fd);
-        (void) close_fd(copy->pipe_fd);
+        (void) close_fd(copy->channel);
+        directory_fd_drop(copy->directory_fd);
         if (copy->name)
                 job_directory_discard(copy->manager->jobs_fd, copy->name);
         g_free(copy->name);
@@ -83,115 +98,14 @@ static void finish(Copy *copy, Outcome outcome) {
         (void) g_hash_table_remove(manager->copies, message);
 }
 
-static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        Outcome outcome;
-
-        if (read(fd, &outcome, sizeof(outcome)) != sizeof(outcome) || outcome.error > 0 ||
-                        outcome.file >= ELEMENTSOF(keys))
-                outcome = (Outcome){ .error = -EIO };
-        finish(userdata, outcome);
-        return 0;
-}
-
-static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
-        finish(userdata, (Outcome){ .error = -ETIMEDOUT });
-        return 0;
-}
-
-/* All four side by side above everything that is open, and then everything else is closed: a child that hangs in a stranger's file must
- * not keep an invoker's socket or the ledger open when the daemon has gone. */
-static int child_keep(int fds[], size_t n) {
-        int floor = STDERR_FILENO + 1;
-
-        for (size_t i = 0; i < n; i++)
-                floor = MAX(floor, fds[i] + 1);
-        for (size_t i = 0; i < n; i++) {
-                if (fds[i] < 0)
-                        continue;
-                fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, floor);
-                if (fds[i] < 0)
-                        return -errno;
-                if (fds[i] > floor && close_range((unsigned) floor, (unsigned) fds[i] - 1, 0) < 0)
-                        return -errno;
-                floor = fds[i] + 1;
-        }
-        return close_range((unsigned) floor, ~0u, 0) < 0 ? -errno : 0;
-}
-
-static _Noreturn void child_run(int directory_fd, int pipe_fd, int environment_fd, int checkpoint_fd) {
-        int fds[] = { directory_fd, pipe_fd, environment_fd, checkpoint_fd };
-        int lowest = STDERR_FILENO + 1, first = 0;
-        Outcome outcome = {};
-
-        (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
-        (void) prctl(PR_SET_NAME, "actord-copy");
-
-        outcome.error = child_keep(fds, ELEMENTSOF(fds));
-        first = fds[0];
-        if (outcome.error >= 0 && first > lowest)
-                (void) close_range((unsigned) lowest, (unsigned) first - 1, 0);
-        for (uint32_t i = 0; i < ELEMENTSOF(keys) && outcome.error >= 0; i++)
-                if (fds[2 + i] >= 0)
-                        outcome = (Outcome){ job_file_add(fds[0], keys[i], fds[2 + i]), i };
-
-        (void) !write(fds[1], &outcome, sizeof(outcome));
-        _exit(EXIT_SUCCESS);
-}
-
-static int start_child(Copy *copy, int directory_fd, int environment_fd, int checkpoint_fd) {
-        _cleanup_close_ int write_fd = -EBADF;
-        int pair[2];
-        pid_t pid;
-
-        if (pipe2(pair, O_CLOEXEC) < 0)
-                return -errno;
-        copy->pipe_fd = pair[0];
-        write_fd = pair[1];
-
-        pid = fork();
-        if (pid < 0)
-                return -errno;
-        if (pid == 0)
-                child_run(directory_fd, write_fd, environment_fd, checkpoint_fd);
-        copy->pid_fd = pidfd_open(pid, 0);
-        if (copy->pid_fd < 0) {
-                int r = -errno;
-
-                (void) kill(pid, SIGKILL);
-                return r;
-        }
-        return 0;
-}
-
-static int watch(Copy *copy) {
-        sd_event *event = copy->manager->event;
-        int r;
-
-        r = sd_event_add_io(event, &copy->io, copy->pipe_fd, EPOLLIN, on_outcome, copy);
-        if (r < 0)
-                return r;
-        (void) sd_event_source_set_description(copy->io, "copy");
-        return sd_event_add_time_relative(
-                        event, &copy->timer, CLOCK_BOOTTIME, COPY_TIMEOUT_USEC, 0, on_timeout, copy);
-}
-
-static uint64_t bytes_of_files(int environment_fd, int checkpoint_fd) {
-        const int fds[] = { environment_fd, checkpoint_fd };
-        uint64_t bytes = 0;
-        struct stat st;
-
-        for (size_t i = 0; i < ELEMENTSOF(fds); i++)
-                if (fds[i] >= 0 && fstat(fds[i], &st) >= 0)
-                        bytes += MIN((uint64_t) st.st_size, JOB_FILE_BYTES_MAX);
-        return bytes;
-}
-
 static uint64_t bytes_of_directory(int jobs_fd, const char *name) {
         uint64_t bytes = 0;
         char path[320];
         struct stat st;
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
+                if (!keys[i])
+                        continue;
                 (void) snprintf(path, sizeof(path), "%s/%s", name, keys[i]);
                 if (fstatat(jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) >= 0)
                         bytes += (uint64_t) st.st_size;
@@ -200,9 +114,9 @@ static uint64_t bytes_of_directory(int jobs_fd, const char *name) {
 }
 
 /* A job's files are removed when it ends. */
-static int check_bytes(
-                Manager *manager, uint32_t uid, const Copy *but, uint64_t bytes, sd_bus_error *error) {
+static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         GHashTableIter iter;
+        uint64_t bytes = 0;
         gpointer value;
         char name[24];
 
@@ -218,27 +132,155 @@ static int check_bytes(
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 const Copy *copy = value;
 
-                if (copy->uid == uid && copy != but)
+                if (copy->uid == uid)
                         bytes += copy->bytes;
         }
-        if (bytes <= JOB_FILES_USER_BYTES_MAX)
-                return 0;
-        return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                        "The files of your jobs that have not ended would take more than %llu GiB; "
-                        "submit the job again when one of them has ended.",
-                        JOB_FILES_USER_BYTES_MAX >> 30);
+        return bytes;
+}
+
+static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        Copy *copy = userdata;
+        Outcome outcome;
+        size_t n, n_fds = 0;
+        int r;
+
+        r = message_receive(fd, 0, &outcome, sizeof(outcome), &n, &copy->directory_fd, 1, &n_fds);
+        if (r < 0 || n != sizeof(outcome) || outcome.error > 0 || outcome.file >= _COPY_FILE_MAX)
+                outcome = (Outcome){ .error = -EIO };
+        if (outcome.error >= 0 && !outcome.done) {
+                copy->bytes = outcome.bytes;
+                if (bytes_of_user(copy->manager, copy->uid) <= JOB_FILES_USER_BYTES_MAX)
+                        return 0;
+                outcome.error = -EDQUOT;
+        }
+        finish(copy, outcome);
+        return 0;
+}
+
+static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        finish(userdata, (Outcome){ .error = -ETIMEDOUT });
+        return 0;
+}
+
+/* All side by side above everything that is open, and then everything else is closed: a child that hangs in a stranger's file must
+ * not keep an invoker's socket or the ledger open when the daemon has gone. */
+static int child_keep(int fds[], size_t n) {
+        int lowest = STDERR_FILENO + 1, floor = lowest;
+
+        for (size_t i = 0; i < n; i++)
+                floor = MAX(floor, fds[i] + 1);
+        lowest = floor;
+        for (size_t i = 0; i < n; i++) {
+                if (fds[i] < 0)
+                        continue;
+                fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, floor);
+                if (fds[i] < 0)
+                        return -errno;
+                if (fds[i] > floor && close_range((unsigned) floor, (unsigned) fds[i] - 1, 0) < 0)
+                        return -errno;
+                floor = fds[i] + 1;
+        }
+        if (close_range((unsigned) floor, ~0u, 0) < 0)
+                return -errno;
+        return close_range(STDERR_FILENO + 1, (unsigned) lowest - 1, 0) < 0 ? -errno : 0;
+}
+
+/* The caller's descriptors themselves. From here on it may hang. */
+static Outcome child_look(const Copy *copy, int fds[]) {
+        Outcome outcome = {};
+        uint64_t bytes = 0;
+
+        for (; outcome.file < _COPY_FILE_MAX; outcome.file++) {
+                int *fd = fds + outcome.file;
+
+                if (*fd < 0)
+                        continue;
+                *fd = gate_fetch(*fd);
+                if (*fd < 0)
+                        outcome.error = *fd;
+                else if (keys[outcome.file])
+                        outcome.error = job_file_check(*fd, &bytes);
+                else
+                        outcome.error = job_directory_check(*fd, copy->manager->mode == DAEMON_SYSTEM);
+                if (outcome.error < 0)
+                        return outcome;
+                outcome.bytes += bytes;
+                bytes = 0;
+        }
+        outcome.file = 0;
+        return outcome;
+}
+
+static Outcome child_copy(int directory_fd, const int fds[]) {
+        for (uint32_t i = 0; i < _COPY_FILE_MAX; i++) {
+                int r = fds[i] >= 0 && keys[i] ? job_file_add(directory_fd, keys[i], fds[i]) : 0;
+
+                if (r < 0)
+                        return (Outcome){ .error = r, .file = i };
+        }
+        return (Outcome){ .done = 1 };
+}
+
+static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel, const int tokens[]) {
+        int fds[2 + _COPY_FILE_MAX] = { directory_fd, channel }, *files = fds + 2;
+        Outcome outcome = {};
+        int r;
+
+        (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
+        (void) prctl(PR_SET_NAME, "actord-copy");
+
+        memcpy(files, tokens, _COPY_FILE_MAX * sizeof(int));
+        r = child_keep(fds, ELEMENTSOF(fds));
+        outcome = r < 0 ? (Outcome){ .error = r } : child_look(copy, files);
+        if (outcome.error >= 0 && message_send(fds[1], &outcome, sizeof(outcome), NULL, 0) >= 0)
+                outcome = child_copy(fds[0], files);
+        (void) message_send(fds[1], &outcome, sizeof(outcome), files + COPY_DIRECTORY,
+                        outcome.done && files[COPY_DIRECTORY] >= 0);
+        _exit(EXIT_SUCCESS);
+}
+
+static int start_child(Copy *copy, int directory_fd, const int tokens[]) {
+        _cleanup_close_ int theirs = -EBADF;
+        int pair[2];
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        copy->channel = pair[0];
+        theirs = pair[1];
+
+        pid = fork();
+        if (pid < 0)
+                return -errno;
+        if (pid == 0)
+                child_run(copy, directory_fd, theirs, tokens);
+        copy->pid_fd = pidfd_open(pid, 0);
+        if (copy->pid_fd < 0) {
+                int r = -errno;
+
+                (void) kill(pid, SIGKILL);
+                return r;
+        }
+        return 0;
+}
+
+static int watch(Copy *copy) {
+        sd_event *event = copy->manager->event;
+        int r;
+
+        r = sd_event_add_io(event, &copy->io, copy->channel, EPOLLIN, on_outcome, copy);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_description(copy->io, "copy");
+        return sd_event_add_time_relative(
+                        event, &copy->timer, CLOCK_BOOTTIME, COPY_TIMEOUT_USEC, 0, on_timeout, copy);
 }
 
 static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                int environment_fd, int checkpoint_fd, sd_bus_error *error) {
+                const int tokens[], sd_bus_error *error) {
         _cleanup_close_ int directory_fd = -EBADF;
-        uint64_t bytes = bytes_of_files(environment_fd, checkpoint_fd);
         Copy *copy;
         int r;
-
-        r = check_bytes(manager, uid, NULL, bytes, error);
-        if (r < 0)
-                return r;
 
         copy = g_new0(Copy, 1);
         *copy = (Copy){
@@ -246,12 +288,12 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 .message = sd_bus_message_ref(message),
                 .handler = handler,
                 .uid = uid,
-                .bytes = bytes,
                 .pid_fd = -EBADF,
-                .pipe_fd = -EBADF,
+                .channel = -EBADF,
+                .directory_fd = -EBADF,
         };
         directory_fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), &copy->name);
-        r = directory_fd < 0 ? directory_fd : start_child(copy, directory_fd, environment_fd, checkpoint_fd);
+        r = directory_fd < 0 ? directory_fd : start_child(copy, directory_fd, tokens);
         if (r >= 0)
                 r = watch(copy);
         if (r < 0) {
@@ -264,19 +306,33 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
 }
 
 static int complain(Outcome outcome, sd_bus_error *error) {
-        const char *key = keys[outcome.file];
+        const char *key = keys[outcome.file] ?: "directory of Python= or of a model";
 
         switch (outcome.error) {
+        case -EXDEV: return outcome.error;
+        case -ENOLINK:
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                "The %s is not to be reached: too many descriptors that you sent lie on file systems that do not answer.",
+                                key);
         case -EMEDIUMTYPE:
+                if (outcome.file == COPY_DIRECTORY)
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "The %s must be a directory on a file system that no user serves.",
+                                        key);
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "The %s must be a regular file, open for reading, on a file system that no user serves.",
                                 key);
         case -EFBIG:
                 return sd_bus_error_setf(
                                 error, SD_BUS_ERROR_INVALID_ARGS, "The %s is larger than 512 MiB.", key);
+        case -EDQUOT:
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                "The files of your jobs that have not ended would take more than %llu GiB; "
+                                "submit the job again when one of them has ended.",
+                                JOB_FILES_USER_BYTES_MAX >> 30);
         case -ETIMEDOUT:
                 return sd_bus_error_set(error, SD_BUS_ERROR_TIMEOUT,
-                                "The job's files could not be copied within a minute.");
+                                "The job's files could not be copied within a minute: their file system is too slow, or does not answer.");
         default:
                 return sd_bus_error_set_errnof(error, outcome.error,
                                 "The %s could not be copied into the state directory: %s.", key,
@@ -285,20 +341,21 @@ static int complain(Outcome outcome, sd_bus_error *error) {
 }
 
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                int environment_fd, int checkpoint_fd, char **ret_name, sd_bus_error *error) {
+                const int tokens[], char **ret_name, int *ret_directory_fd, sd_bus_error *error) {
         Copy *copy;
         int r;
 
         assert(manager);
         assert(message);
-        assert(ret_name);
+        assert(tokens);
+        assert(ret_name && ret_directory_fd);
 
         copy = g_hash_table_lookup(manager->copies, message);
         if (!copy) {
                 r = line_enter(manager->lines, LINE_COPIES, message, uid, handler, error);
                 if (r <= 0)
                         return r;
-                r = start(manager, message, handler, uid, environment_fd, checkpoint_fd, error);
+                r = start(manager, message, handler, uid, tokens, error);
                 if (r < 0)
                         line_leave(manager->lines, LINE_COPIES, message);
                 return r;
@@ -306,9 +363,10 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         if (copy->outcome.error < 0)
                 return complain(copy->outcome, error);
         /* Once more, by what there is: a file may have grown before it was copied. */
-        r = check_bytes(manager, uid, copy, bytes_of_directory(manager->jobs_fd, copy->name), error);
-        if (r < 0)
-                return r;
+        copy->bytes = bytes_of_directory(manager->jobs_fd, copy->name);
+        if (bytes_of_user(manager, uid) > JOB_FILES_USER_BYTES_MAX)
+                return complain((Outcome){ .error = -EDQUOT }, error);
         *ret_name = g_steal_pointer(&copy->name);
+        *ret_directory_fd = TAKE_FD(copy->directory_fd);
         return 1;
 }

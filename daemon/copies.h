@@ -11,7 +11,17 @@ void copies_init(Manager *manager);
 /* Whether the handler has been here before: its call waits for its copy, or the copy is there. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
-/* Into a new directory of the state directory. 1: they are there, *ret_name is the directory's name and the caller's to commit or discard;
- * 0: under way, and the handler will be called again; negative: an error is set. A descriptor below 0: there is no such file. */
+/* What may come with a job. */
+typedef enum CopyFile {
+        COPY_ENVIRONMENT,
+        COPY_CHECKPOINT,
+        COPY_DIRECTORY, /* of Python= or of a model: not copied, only looked at */
+        _COPY_FILE_MAX,
+} CopyFile;
+
+/* Into a new directory of the state directory. tokens: one for each CopyFile (daemon/gate.h); below 0: there is none. 1: they are there,
+ * *ret_name is the directory's name and the caller's to commit or discard, *ret_directory_fd is the caller's directory, or -EBADF (its end is
+ * directory_fd_drop()); 0: under way, and the handler will be called again; -EXDEV: the caller's directory is hidden from the system's
+ * daemon, and no error is set; another negative: an error is set. */
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                int environment_fd, int checkpoint_fd, char **ret_name, sd_bus_error *error);
+                const int tokens[], char **ret_name, int *ret_directory_fd, sd_bus_error *error);

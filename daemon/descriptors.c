@@ -3,10 +3,13 @@
 #include "daemon/descriptors.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <systemd/sd-daemon.h>
-#include "daemon/files.h"
+#include <unistd.h>
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 
@@ -38,6 +41,36 @@ void directory_forget(const Job *job) {
                 (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=" NAME_FORMAT, job->row.id);
 }
 
+/* Holds the directory alone until the daemon has closed it. */
+_Noreturn static void drop_last(int directory_fd, int sync_fd) {
+        char byte;
+
+        (void) prctl(PR_SET_NAME, "actord-drop");
+        if (dup2(directory_fd, STDIN_FILENO) >= 0 && dup2(sync_fd, STDOUT_FILENO) >= 0) {
+                (void) close_range(STDERR_FILENO, ~0u, 0);
+                (void) !read(STDOUT_FILENO, &byte, 1);
+        }
+        _exit(EXIT_SUCCESS);
+}
+
+void directory_fd_drop(int fd) {
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        int pair[2];
+        pid_t pid;
+
+        if (fd < 0 || pipe2(pair, O_CLOEXEC) < 0)
+                return;
+        theirs = pair[0];
+        ours = pair[1];
+
+        pid = fork();
+        if (pid == 0)
+                drop_last(fd, theirs);
+        /* Without a process it stays open: better than a daemon that may hang. */
+        if (pid > 0)
+                (void) close(fd);
+}
+
 static Job *job_of_name(const Manager *manager, const char *name) {
         char expected[64];
         uint64_t id;
@@ -63,10 +96,11 @@ void directories_take(Manager *manager) {
                 return;
         n = sd_listen_fds_with_names(true, &names);
         for (int i = 0; i < n; i++) {
-                _cleanup_close_ int fd = SD_LISTEN_FDS_START + i;
+                _cleanup_(directory_fd_dropp) int fd = SD_LISTEN_FDS_START + i;
                 Job *job = job_of_name(manager, names[i]);
 
-                if (job && job_directory_check(fd) >= 0)
+                /* The spawner looks at it, as at any. */
+                if (job)
                         job->directory_fd = TAKE_FD(fd);
                 else
                         (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=%s", names[i]);

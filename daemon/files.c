@@ -161,10 +161,12 @@ int job_state_open(int jobs_fd, uint64_t job) {
 }
 
 /* A stranger's descriptor: reading a pipe or a file system that a stranger serves could wait for ever. */
-static int check_copyable(int fd, uint64_t *ret_bytes) {
+int job_file_check(int fd, uint64_t *ret_bytes) {
         struct statfs fs;
         struct stat st;
         int flags = fcntl(fd, F_GETFL);
+
+        assert(ret_bytes);
 
         if (flags < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
                 return -errno;
@@ -177,13 +179,33 @@ static int check_copyable(int fd, uint64_t *ret_bytes) {
         return 0;
 }
 
-int job_directory_check(int fd) {
+/* Whether the units of the system's daemon and spawner hide a place from them (ProtectHome=, PrivateTmp=): a directory that the spawner does not
+ * find cannot become a mount. Only the name is looked at. */
+static bool directory_is_hidden(int fd) {
+        static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
+        char link[32], path[PATH_MAX];
+        ssize_t n;
+
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n < 0)
+                return true;
+        path[n] = 0;
+        for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
+                if (strncmp(path, hidden[i], strlen(hidden[i])) == 0)
+                        return true;
+        return false;
+}
+
+int job_directory_check(int fd, bool by_system) {
         struct statfs fs;
         struct stat st;
 
         if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
                 return -errno;
-        return S_ISDIR(st.st_mode) && fs.f_type != FUSE_MAGIC ? 0 : -EMEDIUMTYPE;
+        if (!S_ISDIR(st.st_mode) || fs.f_type == FUSE_MAGIC)
+                return -EMEDIUMTYPE;
+        return by_system && directory_is_hidden(fd) ? -EXDEV : 0;
 }
 
 int job_file_add(int directory_fd, const char *key, int fd) {
@@ -193,7 +215,7 @@ int job_file_add(int directory_fd, const char *key, int fd) {
 
         assert(key && !strchr(key, '/'));
 
-        r = check_copyable(fd, &bytes);
+        r = job_file_check(fd, &bytes);
         if (r < 0)
                 return r;
         to = openat(directory_fd, key, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

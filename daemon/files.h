@@ -36,10 +36,13 @@ GArray *job_directories_list(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
 
-/* Whether a caller's descriptor is of a directory that becomes a mount: 0 or -EMEDIUMTYPE. */
-int job_directory_check(int fd);
+/* For a process that may hang. Whether a caller's descriptor is of a directory that becomes a mount: 0 or -EMEDIUMTYPE; -EXDEV: by_system, and
+ * it lies where the system's daemon and spawner see nothing. */
+int job_directory_check(int fd, bool by_system);
 
-/* Copies a regular file of a local file system into the directory. -EMEDIUMTYPE: it is neither; -EFBIG. */
+/* For a process that may hang. Whether it is a regular file of a local file system, and of how many bytes. -EMEDIUMTYPE: it is neither; -EFBIG. */
+int job_file_check(int fd, uint64_t *ret_bytes);
+/* The same, and copies it into the directory. */
 int job_file_add(int directory_fd, const char *key, int fd);
 int job_file_open(int jobs_fd, uint64_t job, const char *key);
 void job_file_remove(int jobs_fd, uint64_t job, const char *key);

@@ -94,7 +94,7 @@ static void finish(Job *job, uint32_t end, const char *sentence) {
         job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
         job->stderr_fd = close_fd(job->stderr_fd);
         directory_forget(job);
-        job->directory_fd = close_fd(job->directory_fd);
+        directory_fd_drop(TAKE_FD(job->directory_fd));
 
         say_end(job, end, sentence);
         job_set_state(job, JOB_ENDED);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/descriptors.h"
 #include "daemon/submission.h"
 #include "include/bus.h"
 #include "include/launch.h"
@@ -90,7 +91,7 @@ Job *job_free(Job *job) {
         job->check = decisions_check_free(job->check);
         (void) sd_event_source_disable_unref(job->changes_timer);
         (void) close_fd(job->stderr_fd);
-        (void) close_fd(job->directory_fd);
+        directory_fd_drop(job->directory_fd);
         progress_done(&job->progress);
         job->sheet = price_sheet_free(job->sheet);
         g_free(job->path);

@@ -13,6 +13,7 @@
 #include "daemon/access.h"
 #include "daemon/copies.h"
 #include "daemon/ended.h"
+#include "daemon/gate.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/listing.h"
@@ -331,17 +332,52 @@ static int open_pair(Manager *manager, int run_fd) {
         return r;
 }
 
+/* As sd-bus finds it: what the environment names, or the usual place. */
+static char *bus_address(DaemonMode mode) {
+        const char *named = getenv(
+                        mode == DAEMON_SYSTEM ? "DBUS_SYSTEM_BUS_ADDRESS" : "DBUS_SESSION_BUS_ADDRESS");
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        g_autofree char *escaped = NULL;
+
+        if (named)
+                return g_strdup(named);
+        if (mode == DAEMON_SYSTEM)
+                return g_strdup("unix:path=/run/dbus/system_bus_socket");
+        escaped = g_uri_escape_string(runtime ? runtime : "", "/", false);
+        return g_strdup_printf("unix:path=%s/bus", escaped);
+}
+
+static int open_bus(Manager *manager) {
+        g_autofree char *address = bus_address(manager->mode);
+        _cleanup_close_ int in_fd = -EBADF, out_fd = -EBADF;
+        int r;
+
+        r = gate_start(address, &in_fd, &out_fd);
+        if (r < 0)
+                return r;
+        r = sd_bus_new(&manager->bus);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_fd(manager->bus, in_fd, out_fd);
+        if (r < 0)
+                return r;
+        (void) TAKE_FD(in_fd);
+        (void) TAKE_FD(out_fd);
+        r = sd_bus_set_description(manager->bus, "actord");
+        if (r >= 0)
+                r = sd_bus_set_bus_client(manager->bus, true);
+        if (r >= 0)
+                r = sd_bus_negotiate_fds(manager->bus, true);
+        return r < 0 ? r : sd_bus_start(manager->bus);
+}
+
 int manager_bus_new(Manager *manager, int run_fd) {
         int r;
 
         assert(manager);
 
-        if (manager->mode == DAEMON_RUN)
-                r = open_pair(manager, run_fd);
-        else if (manager->mode == DAEMON_USER)
-                r = sd_bus_open_user_with_description(&manager->bus, "actord");
-        else
-                r = sd_bus_open_system_with_description(&manager->bus, "actord");
+        /* The one caller of run mode can hold up no daemon but its own. */
+        r = manager->mode == DAEMON_RUN ? open_pair(manager, run_fd) : open_bus(manager);
         if (r < 0)
                 log_line(LOG_ERR, "The %s bus cannot be reached: %s%s.",
                                 manager->mode == DAEMON_SYSTEM ? "system" : "session", g_strerror(-r),

@@ -6,11 +6,9 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "daemon/copies.h"
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
@@ -91,43 +89,24 @@ static int check_sheet(Submission *s, sd_bus_error *error) {
         return r < 0 ? sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s: %s", s->file_name, message) : 0;
 }
 
-/* Whether the units of the system's daemon and spawner hide a place from them (ProtectHome=, PrivateTmp=): a directory that the spawner does not
- * find cannot become a mount. Only the name is looked at. */
-static bool directory_is_hidden(int fd) {
-        static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
-        char link[32], path[PATH_MAX];
-        ssize_t n;
-
-        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, path, sizeof(path) - 1);
-        if (n < 0)
-                return true;
-        path[n] = 0;
-        for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
-                if (strncmp(path, hidden[i], strlen(hidden[i])) == 0)
-                        return true;
-        return false;
-}
-
-/* The directory of Python=, or that of Environment=mujoco:FILE. */
-static int check_directory(Manager *manager, const Submission *s, sd_bus_error *error) {
+static int complain_of_directory(const Submission *s, const char *what, sd_bus_error *error) {
         bool model = environment_is_mjcf(s->settings.environment);
         const char *section = model ? "Job" : "Actor", *key = model ? "Environment" : "Python";
-        const char *value = model ? s->settings.environment : s->settings.python;
+
+        return sd_bus_error_setf(error, BUS_ERROR(BadJobFile), "%s:%u: [%s] %s=%s: %s", s->file_name,
+                        settings_locate(s->text, section, key), section, key,
+                        model ? s->settings.environment : s->settings.python, what);
+}
+
+/* The directory of Python=, or that of Environment=mujoco:FILE: whether there is to be one, and is one. */
+static int check_directory(const Submission *s, sd_bus_error *error) {
         bool wanted = environment_directory(&s->settings);
 
-        if (wanted && s->directory_fd < 0)
-                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                                "%s:%u: [%s] %s=%s: this directory was not sent along with the job.",
-                                s->file_name, settings_locate(s->text, section, key), section, key, value);
-        if (s->directory_fd >= 0 && (!wanted || job_directory_check(s->directory_fd) < 0))
+        if (!wanted && s->directory_fd >= 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "A python or model must be a directory, for Python= or a model, on a file system that no user serves.");
-        if (s->directory_fd >= 0 && manager->mode == DAEMON_SYSTEM && directory_is_hidden(s->directory_fd))
-                return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                                "%s:%u: [%s] %s=%s: the system's daemon sees no home directories and no /tmp: "
-                                "move it, to /opt for one, or submit the job to your own daemon (--user).",
-                                s->file_name, settings_locate(s->text, section, key), section, key, value);
+                                "A python or model is for Python= or a model, and this job has none.");
+        if (wanted && s->directory_fd < 0)
+                return complain_of_directory(s, "this directory was not sent along with the job.", error);
         return 0;
 }
 
@@ -149,7 +128,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                                 s->file_name, settings_locate(s->text, "Job", "Environment"),
                                 s->settings.environment);
 
-        r = check_directory(manager, s, error);
+        r = check_directory(s, error);
         if (r < 0)
                 return r;
 
@@ -221,19 +200,38 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
         return 1;
 }
 
+/* 1: all that came with the job is in its directory, *ret_name. */
+static int fetch(Manager *manager, sd_bus_message *message, const Submission *s, uint32_t uid,
+                sd_bus_message_handler_t handler, char **ret_name, int *ret_directory_fd,
+                sd_bus_error *error) {
+        const int tokens[_COPY_FILE_MAX] = {
+                [COPY_ENVIRONMENT] = s->environment_fd,
+                [COPY_CHECKPOINT] = s->checkpoint_fd,
+                [COPY_DIRECTORY] = s->directory_fd,
+        };
+        int r;
+
+        if (s->environment_fd < 0 && s->checkpoint_fd < 0 && s->directory_fd < 0)
+                return make_directory(manager, ret_name, error);
+        r = copies_fetch(manager, message, handler, uid, tokens, ret_name, ret_directory_fd, error);
+        if (r == -EXDEV)
+                return complain_of_directory(s,
+                                "the system's daemon sees no home directories and no /tmp: move it, to /opt for "
+                                "one, or submit the job to your own daemon (--user).",
+                                error);
+        return r;
+}
+
 /* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number; then the directory gets that
  * name. 1: all is written; 0: the files are still being copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
+        _cleanup_(directory_fd_dropp) int directory_fd = -EBADF;
         g_autofree char *name = NULL;
         LedgerJob row;
         int r;
 
-        if (s->environment_fd >= 0 || s->checkpoint_fd >= 0)
-                r = copies_fetch(manager, message, handler, uid, s->environment_fd, s->checkpoint_fd, &name,
-                                error);
-        else
-                r = make_directory(manager, &name, error);
+        r = fetch(manager, message, s, uid, handler, &name, &directory_fd, error);
         if (r <= 0)
                 return r;
 
@@ -253,6 +251,7 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                 return sd_bus_error_set_errnof(error, r, "The job could not be written into %s: %s%s.",
                                 manager->state_directory, g_strerror(-r), limit_advice(r));
         }
+        (*ret)->directory_fd = TAKE_FD(directory_fd);
         return 1;
 }
 
@@ -291,10 +290,7 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
 
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
-        if (s.directory_fd >= 0) {
-                (*ret)->directory_fd = fcntl(s.directory_fd, F_DUPFD_CLOEXEC, 3);
-                directory_keep(*ret);
-        }
+        directory_keep(*ret);
         r = manager_add(manager, *ret);
         assert(r >= 0);
         say_queued(*ret);
