@@ -33,8 +33,10 @@ typedef struct Options {
         uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *from, *target, *actions, *state_file;
         char *video, *gif, *frames, *fleet;
-        bool states;
-        uint64_t given; /* bit i: row i of the option table */
+        bool states, all;
+        char *owner;         /* a name or a number */
+        uint64_t since_usec; /* since 1970; 0: not given */
+        uint64_t given;      /* bit i: row i of the option table */
 } Options;
 
 /* Bits of OptionRow.verbs. */

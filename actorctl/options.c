@@ -43,6 +43,7 @@ FLAG(wait)
 FLAG(follow)
 FLAG(dry_run)
 FLAG(states)
+FLAG(all)
 FLAG(csv)
 FLAG(check)
 FLAG(dot)
@@ -150,7 +151,28 @@ NAME(video)
 NAME(gif)
 NAME(frames)
 NAME(fleet)
+NAME(owner)
 #undef NAME
+
+/* "2026-11-23", with a time of day if need be, in the local time; or how long ago: "12h", "3d". */
+static bool take_since(Options *options, const char *value) {
+        g_autoptr(GTimeZone) zone = g_time_zone_new_local();
+        g_autofree char *whole =
+                        g_strconcat(value, strlen(value) == strlen("2026-11-23") ? " 00:00" : "", NULL);
+        g_autoptr(GDateTime) date = g_date_time_new_from_iso8601(whole, zone);
+        uint64_t ago, now = (uint64_t) g_get_real_time();
+
+        if (date)
+                options->since_usec = (uint64_t) g_date_time_to_unix(date) * 1000000;
+        else if (settings_parse_time(value, &ago) >= 0 && ago < now)
+                options->since_usec = now - ago;
+        else {
+                complain("--since=%s: write a date (2026-11-23, 2026-11-23 14:30), or how long ago (12h, 3d)",
+                                value);
+                return false;
+        }
+        return true;
+}
 
 static bool take_jobs(Options *options, const char *value) {
         return take_number("jobs", value, 1000, &options->n_jobs);
@@ -186,7 +208,10 @@ static const OptionRow rows[] = {
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
         { "steps", 0, "N", VERB_ENV, "of a rollout (default 1000), of a bench's run", take_steps },
         { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", take_actions },
-        { "state", 0, "FILE", VERB_ENV, "a rollout begins with it", take_state },
+        { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST, "a rollout begins with it; only jobs in it", take_state },
+        { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", take_all },
+        { "owner", 0, "USER", VERB_LIST, "only jobs of this user", take_owner },
+        { "since", 0, "TIME", VERB_LIST, "only jobs submitted since then, or so long ago", take_since },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", take_states },
         { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", take_gif },
         { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", take_video },
@@ -198,7 +223,7 @@ static const OptionRow rows[] = {
         { "jobs", 0, "N", VERB_EXPERIMENT, "jobs at once (default: as the CPUs suffice)", take_jobs },
         { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", take_dry_run },
         { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
-        { "lines", 'n', "N", VERB_LOGS, "only the newest N", take_lines },
+        { "lines", 'n', "N", VERB_LOGS | VERB_LIST, "only the newest N", take_lines },
         { "check", 0, NULL, VERB_DECISIONS, "say whether each decision follows from its inputs", take_check },
         { "csv", 0, NULL, VERB_ROUNDS | VERB_DECISIONS, "print every column, separated by commas", take_csv },
         { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY | VERB_CALIBRATE,
@@ -354,6 +379,7 @@ void options_done(Options *options) {
         g_clear_pointer(&options->gif, g_free);
         g_clear_pointer(&options->frames, g_free);
         g_clear_pointer(&options->fleet, g_free);
+        g_clear_pointer(&options->owner, g_free);
 }
 
 void options_print_help(unsigned verb) {

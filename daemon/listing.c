@@ -9,8 +9,19 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
+#define PAGE_MOST 1000u /* rows of a reply */
+#define SCAN_MOST 2000u /* rows that a call looks at, whether or not they are wanted */
+
 /* What the row of a job that has not ended does not know yet. Strings stay the job's. */
 static void fill_in(const Job *job, LedgerListed *row) {
+        const Progress *progress = &job->progress;
+        Bill bill;
+
+        bill_make(&progress->usage, job->sheet, &job->settings, &bill);
+        row->round = progress->round;
+        row->n_env_steps = progress->statistics.n_env_steps;
+        row->return_mean = progress->statistics.return_mean;
+        row->cost_full = bill.full;
         row->state = job_state_to_string(job->state);
         row->result = job->row.result;
         row->started_usec = job->row.started_usec;
@@ -90,4 +101,188 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                                 row->environment, row->description, path);
         }
         return reply_rows(reply, r);
+}
+
+/* Which rows are wanted; strings are the message's. */
+typedef struct Filter {
+        char **states; /* NULL: any */
+        const char *environment, *tag;
+        uint64_t since_usec, until_usec; /* of the submission */
+        uint32_t uid;
+        bool has_uid;
+} Filter;
+
+static void filter_done(Filter *filter) {
+        g_strfreev(filter->states);
+}
+
+static int check_states(char **states, sd_bus_error *error) {
+        for (char **word = states; *word; word++) {
+                bool known = false;
+
+                for (JobState state = 0; state < _JOB_STATE_MAX; state++)
+                        known = known || g_str_equal(*word, job_state_to_string(state));
+                if (!known)
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "`%s` is not a state of a job: queued, starting, running, ending, ended.",
+                                        *word);
+        }
+        return 0;
+}
+
+static int read_states(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
+        int r;
+
+        g_clear_pointer(&filter->states, g_strfreev);
+        r = sd_bus_message_enter_container(m, 'v', "as");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read_strv(m, &filter->states);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_exit_container(m);
+        if (r < 0 || !filter->states)
+                return r;
+        return check_states(filter->states, error);
+}
+
+static int read_wish(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
+        const char *key;
+        int r;
+
+        r = sd_bus_message_read(m, "s", &key);
+        if (r < 0)
+                return r;
+        if (g_str_equal(key, "states"))
+                return read_states(m, filter, error);
+        if (g_str_equal(key, "user")) {
+                filter->has_uid = true;
+                return sd_bus_message_read(m, "v", "u", &filter->uid);
+        }
+        if (g_str_equal(key, "environment"))
+                return sd_bus_message_read(m, "v", "s", &filter->environment);
+        if (g_str_equal(key, "tag"))
+                return sd_bus_message_read(m, "v", "s", &filter->tag);
+        if (g_str_equal(key, "since"))
+                return sd_bus_message_read(m, "v", "t", &filter->since_usec);
+        if (g_str_equal(key, "until"))
+                return sd_bus_message_read(m, "v", "t", &filter->until_usec);
+        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                        "Jobs cannot be chosen by `%s`: it must be states, user, environment, tag, since or until.",
+                        key);
+}
+
+static int filter_read(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
+        int r;
+
+        r = sd_bus_message_enter_container(m, 'a', "{sv}");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
+                r = read_wish(m, filter, error);
+                if (r < 0)
+                        return r;
+                r = sd_bus_message_exit_container(m);
+                if (r < 0)
+                        return r;
+        }
+        return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
+static bool wants(const Filter *filter, const LedgerListed *row) {
+        if (filter->states && !g_strv_contains((const char *const *) filter->states, row->state))
+                return false;
+        if (filter->has_uid && filter->uid != row->uid)
+                return false;
+        if (filter->environment && g_strcmp0(filter->environment, row->environment) != 0)
+                return false;
+        if (filter->tag && g_strcmp0(filter->tag, row->tag) != 0)
+                return false;
+        return row->submitted_usec >= filter->since_usec &&
+               (filter->until_usec == 0 || row->submitted_usec < filter->until_usec);
+}
+
+typedef struct Page {
+        const Manager *manager;
+        const Filter *filter;
+        sd_bus_message *reply;
+        uint32_t most, n_rows, n_seen;
+        uint64_t last; /* number of the row that was looked at last */
+} Page;
+
+static int append_row(sd_bus_message *reply, const LedgerListed *row) {
+        char path[64];
+
+        (void) snprintf(path, sizeof(path), BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
+        return sd_bus_message_append(reply, "(tussssstttttddso)", row->id, row->uid, row->state, row->result,
+                        row->environment ?: "", row->description ?: "", row->tag ?: "", row->submitted_usec,
+                        row->started_usec, row->ended_usec, row->round, row->n_env_steps, row->return_mean,
+                        row->cost_full, row->currency ?: "", path);
+}
+
+/* 1: the page is full, or enough was looked at for one call. */
+static int add_to_page(const LedgerListed *listed, void *userdata) {
+        Page *page = userdata;
+        const Job *job;
+        LedgerListed row = *listed;
+        int r;
+
+        if (page->n_rows >= page->most || page->n_seen >= SCAN_MOST)
+                return 1;
+        page->n_seen++;
+        page->last = row.id;
+        job = manager_job(page->manager, row.id);
+        if (job)
+                fill_in(job, &row);
+        if (!wants(page->filter, &row))
+                return 0;
+        r = append_row(page->reply, &row);
+        if (r < 0)
+                return r;
+        page->n_rows++;
+        return 0;
+}
+
+static int append_page(Page *page, uint64_t after) {
+        int more, r;
+
+        r = sd_bus_message_open_container(page->reply, 'a', "(tussssstttttddso)");
+        if (r < 0)
+                return r;
+        more = ledger_list(page->manager->ledger, after, add_to_page, page);
+        if (more < 0)
+                return more;
+        r = sd_bus_message_close_container(page->reply);
+        if (r < 0)
+                return r;
+        return sd_bus_message_append(page->reply, "t", more > 0 ? page->last : UINT64_C(0));
+}
+
+int method_list_jobs_filtered(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_(filter_done) Filter filter = {};
+        Page page = { .manager = manager, .filter = &filter };
+        uint64_t after;
+        int r;
+
+        r = filter_read(m, &filter, error);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read(m, "tu", &after, &page.most);
+        if (r < 0)
+                return r;
+        if (page.most == 0 || page.most > PAGE_MOST)
+                page.most = PAGE_MOST;
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r < 0)
+                return r;
+        page.reply = reply;
+        r = append_page(&page, after);
+        if (r < 0)
+                return sd_bus_error_set_errnof(
+                                error, r, "The ledger's jobs could not be read: %s.", g_strerror(-r));
+        r = sd_bus_send(NULL, reply, NULL);
+        return r < 0 ? r : 1;
 }

@@ -5,3 +5,4 @@
 #include "daemon/manager.h"
 
 int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_list_jobs_filtered(sd_bus_message *m, void *userdata, sd_bus_error *error);

@@ -76,7 +76,8 @@ _actorctl() {
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
                 bill) words='--fleet --json --no-pager --no-legend' ;;
-                '' | list | status | show | price) words='--json --no-pager --no-legend' ;;
+                '' | list) words='--all --state --owner --since --lines --json --no-pager --no-legend' ;;
+                status | show | price) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac
             mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")

@@ -61,6 +61,85 @@ def forgotten():
         equal(bus.get(jobs[0], "Unit"), "", "its unit, which is gone")
 
 
+def fill(bus, job, n):
+    """Copies of an ended job's row, as if it had been submitted n times more; the daemon is not there."""
+    db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
+    columns = [row[1] for row in db.execute("PRAGMA table_info(jobs)") if row[1] not in ("id", "uid")]
+    db.execute(f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO jobs (uid, {', '.join(columns)}) "
+               f"SELECT i % 3, {', '.join(columns)} FROM n, jobs WHERE id = ? ORDER BY i", (n, job))
+    db.commit()
+    db.close()
+
+
+def page(bus, after, most, **wishes):
+    kinds = {"states": "as", "user": "u", "environment": "s", "tag": "s", "since": "t", "until": "t"}
+    words = [w for k, v in wishes.items() for w in (k, kinds[k], *([len(v), *v] if kinds[k] == "as" else [v]))]
+    return bus.call(MANAGER_PATH, MANAGER, "ListJobsFiltered", "a{sv}tu", len(wishes), *words, after, most)
+
+
+def pages(bus, most, between=lambda: None, **wishes):
+    found, after = [], 0
+    while True:
+        rows, after = page(bus, after, most, **wishes)
+        assert len(rows) <= (most or 1000), len(rows)
+        found += rows
+        if not after:
+            return found
+        between()
+
+
+@story("thousands of ended jobs are listed page by page, each once, also while jobs are submitted and end; none of them is an object")
+def listing():
+    with Bus("KeepJobs=50\n") as bus:
+        first = bus.submit(overrides=SHORT)
+        bus.ended(first)
+        bus.stop()
+        fill(bus, first, 2500)
+        bus.start()
+        running = bus.submit(overrides=ENDLESS)
+        equal(objects(bus), [running], "objects")
+        equal([row[0] for row in bus.jobs()], [*range(running - 50, running), running], "ListJobs")
+
+        more = []
+
+        def between():
+            """One more of each: a job that comes, and one that ends."""
+            if not more:
+                bus.call(MANAGER_PATH, MANAGER, "StopJob", "t", running)
+            if len(more) < 3:
+                more.append(bus.submit(overrides=SHORT))
+        for most in 400, 0:
+            newest = max([running, *more])
+            equal([row[0] for row in pages(bus, most, between)], list(range(newest, 0, -1)), f"pages of {most}")
+        for job in more:
+            bus.ended(job)
+        rows = pages(bus, 0, user=2, states=["ended"])
+        assert len(rows) == 833 and {(row[1], row[2]) for row in rows} == {(2, "ended")}, len(rows)
+        equal(pages(bus, 0, user=77), [], "of nobody")
+        equal(pages(bus, 0, states=["queued", "running"]), [], "of none")
+        equal(pages(bus, 0, environment="Pendulum-v1"), [], "of another environment")
+        equal(len(pages(bus, 0, environment="CartPole-v1")), max(more), "of this one")
+        old = page(bus, 2, 1)[0][0]
+        equal(old[0], 1, "the oldest")
+        equal([row[0] for row in pages(bus, 10, until=old[7] + 1)], list(range(2501, 0, -1)), "of that time")
+        equal([row[0] for row in pages(bus, 10, since=old[7] + 1)], [*more[::-1], running], "after it")
+        try:
+            page(bus, 0, 1, states=["asleep"])
+            raise AssertionError("a state that does not exist was taken")
+        except BusError as e:
+            assert "asleep" in e.text and "queued" in e.text, e.text
+
+        equal(len(bus.ctl("list", "--json").json), 50, "list")
+        equal([row["job"] for row in bus.ctl("list", "--json", "-n", "2").json], more[-2:], "the newest two")
+        equal(len(bus.ctl("list", "--all", "--json").json), max(more), "list --all")
+        equal(len(bus.ctl("list", "--owner=2", "--state=ended", "--json").json), 833, "list of an owner")
+        equal(bus.ctl("list", "--since=1d", "--state=running", "--json").json, [], "list of running ones")
+        r = bus.ctl("list", "--state=asleep", ok=False)
+        assert r.status == 2 and "asleep" in r.err, r.err
+        r = bus.ctl("list", "--since=noon", ok=False)
+        assert r.status == 2 and "--since=noon" in r.err, r.err
+
+
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
     print("1..0 # SKIP dbus-daemon and busctl are needed")
     sys.exit(0)
