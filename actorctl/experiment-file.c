@@ -64,8 +64,9 @@ Experiment *experiment_free(Experiment *e) {
 
 /* Prints a line that the file's words stand in, which it takes. */
 static ExitStatus refuse(char *line) {
-        g_autofree char *mine = line, *safe = harmless_text(line);
+        g_autofree char *safe = harmless_text(line);
 
+        g_free(line);
         (void) fflush(stdout);
         fprintf(stderr, "%s\n", safe);
         return STATUS_USAGE;

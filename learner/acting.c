@@ -28,8 +28,6 @@ typedef struct Acting {
         const Order *order;
 } Acting;
 
-DEFINE_CLEANUP(Learner *, learner_free)
-
 static void acting_done(Acting *x) {
         for (uint32_t k = 0; x->hosts && k < x->n_hosts; k++)
                 (void) host_free(x->hosts[k]);

@@ -15,6 +15,19 @@
 #define WIDE
 #endif
 
+/* A kernel that other files call. Clang 14 names the symbol that chooses among the clones NAME.ifunc, and callers
+ * elsewhere look for NAME: there, a function of this file calls it for them. */
+#ifdef __clang__
+#define KERNEL(type, name, parameters, arguments) \
+        WIDE static type name##_wide parameters;  \
+        type name parameters {                    \
+                return name##_wide arguments;     \
+        }                                         \
+        WIDE static type name##_wide parameters
+#else
+#define KERNEL(type, name, parameters, arguments) WIDE type name parameters
+#endif
+
 /* 16 numbers side by side: one register, or several, of whatever the machine has. */
 typedef float Lanes __attribute__((vector_size(4 * KERNEL_LANES), aligned(4), may_alias));
 typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), may_alias));
@@ -86,8 +99,10 @@ void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stri
         }
 }
 
-WIDE void kernel_activation_backward(float *restrict dy, const float *restrict y, float *restrict dbias,
-                uint32_t n, uint32_t stride, uint32_t activation, bool accumulate) {
+KERNEL(void, kernel_activation_backward,
+                (float *restrict dy, const float *restrict y, float *restrict dbias, uint32_t n,
+                                uint32_t stride, uint32_t activation, bool accumulate),
+                (dy, y, dbias, n, stride, activation, accumulate)) {
         for (uint32_t u = 0; u < n; u++) {
                 float *d = dy + (size_t) u * stride;
                 const float *x = y + (size_t) u * stride;
@@ -109,7 +124,8 @@ WIDE void kernel_activation_backward(float *restrict dy, const float *restrict y
 }
 
 /* Sixteen rows at a time: interleaving row i with row i + 8, four times over, turns the square around. */
-WIDE void kernel_transpose(const float *restrict x, uint32_t n, uint32_t stride, float *restrict ret) {
+KERNEL(void, kernel_transpose, (const float *restrict x, uint32_t n, uint32_t stride, float *restrict ret),
+                (x, n, stride, ret)) {
         for (uint32_t u = 0; u < n; u += KERNEL_LANES)
                 for (uint32_t r = 0; r < stride; r += KERNEL_LANES) {
                         Lanes a[KERNEL_LANES], b[KERNEL_LANES];
@@ -132,8 +148,10 @@ WIDE void kernel_transpose(const float *restrict x, uint32_t n, uint32_t stride,
 }
 
 /* As kernel_transpose(), on bytes, which become floats when they lie in order. */
-WIDE void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale,
-                uint32_t stride, float *restrict ret) {
+KERNEL(void, kernel_pixels,
+                (const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
+                                float *restrict ret),
+                (rows, n, scale, stride, ret)) {
         uint32_t k = 0;
 
         for (; k + KERNEL_LANES <= n; k += KERNEL_LANES) {
@@ -160,8 +178,10 @@ WIDE void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t
                         ret[(size_t) k * stride + i] = (float) rows[i][k] * scale;
 }
 
-WIDE void kernel_categorical(float *restrict logits, const int32_t *restrict choice, uint32_t n,
-                uint32_t stride, float *restrict ret_log_probability, float *restrict ret_entropy) {
+KERNEL(void, kernel_categorical,
+                (float *restrict logits, const int32_t *restrict choice, uint32_t n, uint32_t stride,
+                                float *restrict ret_log_probability, float *restrict ret_entropy),
+                (logits, choice, n, stride, ret_log_probability, ret_entropy)) {
         float top[SHARD_ROWS_MAX], sum[SHARD_ROWS_MAX];
 
         assert(stride <= SHARD_ROWS_MAX);
@@ -191,10 +211,13 @@ WIDE void kernel_categorical(float *restrict logits, const int32_t *restrict cho
                 }
 }
 
-WIDE void kernel_categorical_backward(const float *restrict log_probabilities,
-                const int32_t *restrict choice, const float *restrict entropy,
-                const float *restrict d_log_probability, const float *restrict d_entropy, uint32_t n,
-                uint32_t stride, float *restrict ret_d_logits) {
+KERNEL(void, kernel_categorical_backward,
+                (const float *restrict log_probabilities, const int32_t *restrict choice,
+                                const float *restrict entropy, const float *restrict d_log_probability,
+                                const float *restrict d_entropy, uint32_t n, uint32_t stride,
+                                float *restrict ret_d_logits),
+                (log_probabilities, choice, entropy, d_log_probability, d_entropy, n, stride,
+                                ret_d_logits)) {
         for (uint32_t a = 0; a < n; a++)
                 for (uint32_t r = 0; r < stride; r++) {
                         float l = log_probabilities[(size_t) a * stride + r], p = vector_exp(l);
@@ -205,9 +228,11 @@ WIDE void kernel_categorical_backward(const float *restrict log_probabilities,
                 }
 }
 
-WIDE void kernel_gaussian(const float *restrict mean, const float *restrict log_sd,
-                const float *restrict action, uint32_t n, uint32_t stride,
-                float *restrict ret_log_probability, float *restrict ret_entropy) {
+KERNEL(void, kernel_gaussian,
+                (const float *restrict mean, const float *restrict log_sd, const float *restrict action,
+                                uint32_t n, uint32_t stride, float *restrict ret_log_probability,
+                                float *restrict ret_entropy),
+                (mean, log_sd, action, n, stride, ret_log_probability, ret_entropy)) {
         const float half_log_2pi = 0.918938533204672742f;
 
         for (uint32_t r = 0; r < stride; r++)
@@ -223,10 +248,12 @@ WIDE void kernel_gaussian(const float *restrict mean, const float *restrict log_
                 }
 }
 
-WIDE void kernel_gaussian_backward(const float *restrict mean, const float *restrict log_sd,
-                const float *restrict action, const float *restrict d_log_probability,
-                const float *restrict d_entropy, uint32_t n, uint32_t stride, float *restrict ret_d_mean,
-                float *restrict ret_d_log_sd) {
+KERNEL(void, kernel_gaussian_backward,
+                (const float *restrict mean, const float *restrict log_sd, const float *restrict action,
+                                const float *restrict d_log_probability, const float *restrict d_entropy,
+                                uint32_t n, uint32_t stride, float *restrict ret_d_mean,
+                                float *restrict ret_d_log_sd),
+                (mean, log_sd, action, d_log_probability, d_entropy, n, stride, ret_d_mean, ret_d_log_sd)) {
         for (uint32_t a = 0; a < n; a++)
                 for (uint32_t r = 0; r < stride; r++) {
                         size_t i = (size_t) a * stride + r;
@@ -237,12 +264,12 @@ WIDE void kernel_gaussian_backward(const float *restrict mean, const float *rest
                 }
 }
 
-WIDE void kernel_add(float *restrict x, const float *restrict y, size_t n) {
+KERNEL(void, kernel_add, (float *restrict x, const float *restrict y, size_t n), (x, y, n)) {
         for (size_t i = 0; i < n; i++)
                 x[i] += y[i];
 }
 
-WIDE double kernel_sum(const float *x, size_t n) {
+KERNEL(double, kernel_sum, (const float *x, size_t n), (x, n)) {
         double lanes[KERNEL_LANES] = {}, sum = 0.0;
         size_t i = 0;
 
@@ -256,7 +283,7 @@ WIDE double kernel_sum(const float *x, size_t n) {
         return sum;
 }
 
-WIDE double kernel_square_sum(const float *x, size_t n) {
+KERNEL(double, kernel_square_sum, (const float *x, size_t n), (x, n)) {
         double lanes[KERNEL_LANES] = {}, sum = 0.0;
         size_t i = 0;
 
@@ -270,8 +297,10 @@ WIDE double kernel_square_sum(const float *x, size_t n) {
         return sum;
 }
 
-WIDE void kernel_adam(float *restrict parameters, float *restrict m, float *restrict v,
-                const float *restrict gradient, size_t n, const AdamScalars *scalars) {
+KERNEL(void, kernel_adam,
+                (float *restrict parameters, float *restrict m, float *restrict v,
+                                const float *restrict gradient, size_t n, const AdamScalars *scalars),
+                (parameters, m, v, gradient, n, scalars)) {
         /* Corrections are computed in double precision and rounded once; the sums are single, as the frameworks' are. */
         const float beta1 = (float) scalars->beta1, rest1 = (float) (1.0 - scalars->beta1);
         const float beta2 = (float) scalars->beta2, rest2 = (float) (1.0 - scalars->beta2);
@@ -288,19 +317,19 @@ WIDE void kernel_adam(float *restrict parameters, float *restrict m, float *rest
         }
 }
 
-WIDE void kernel_exp(float *x, size_t n) {
+KERNEL(void, kernel_exp, (float *x, size_t n), (x, n)) {
         for (size_t i = 0; i < n; i++)
                 x[i] = vector_exp(x[i]);
 }
 
-WIDE void kernel_log(float *x, size_t n) {
+KERNEL(void, kernel_log, (float *x, size_t n), (x, n)) {
         for (size_t i = 0; i < n; i++)
                 x[i] = vector_log(x[i]);
 }
 
 typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
 
-WIDE void kernel_clear_group(double *g, const double *x, size_t rows, size_t n) {
+KERNEL(void, kernel_clear_group, (double *g, const double *x, size_t rows, size_t n), (g, x, rows, n)) {
         Group *columns = (Group *) g;
 
         for (size_t j = 0; j < rows; j++) {
@@ -314,7 +343,7 @@ WIDE void kernel_clear_group(double *g, const double *x, size_t rows, size_t n) 
         }
 }
 
-WIDE void kernel_clear_row(double *a, const double *x, size_t rows, size_t n) {
+KERNEL(void, kernel_clear_row, (double *a, const double *x, size_t rows, size_t n), (a, x, rows, n)) {
         size_t whole = n - n % KERNEL_GROUP;
 
         for (size_t j = 0; j < rows; j++) {
