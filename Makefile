@@ -6,7 +6,7 @@
 # make check      installs what the tests need, runs every test of this machine
 # make check-vm   the tests that need every cgroup controller, in a virtual machine
 # make V=1        the same with every command shown
-# make check-asan check-tsan check-valgrind check-style check-fuzz check-parity bench
+# make check-asan check-tsan check-valgrind check-style check-fuzz check-parity check-clang check-reproducible bench
 # make install    DESTDIR= PREFIX=/usr
 #
 # Each room is a folder; a new file in a room is built without a line here.
@@ -22,8 +22,9 @@ OPT ?= -O2
 SANITIZE ?=
 CFLAGS ?= -g $(OPT)
 # Results must not depend on what a compiler fuses: no contraction anywhere, and never -ffast-math.
+# No byte of what is built depends on where and when it was: no absolute path, no date, lists of files in one order.
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. -I$(B) $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-strict-aliasing \
-        -fstack-protector-strong -fPIE -fvisibility=hidden \
+        -ffile-prefix-map=$(CURDIR)=. -Wdate-time -fstack-protector-strong -fPIE -fvisibility=hidden \
         -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wpointer-arith -Wvla -Wformat=2 \
         -Wno-unused-parameter -Wno-missing-field-initializers -Wno-format-nonliteral -Werror=implicit -Werror=return-type \
         $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -DACTORD_SANITIZE=1) \
@@ -41,26 +42,26 @@ LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/setti
 # What only the learner and actorctl take of lib/: these link nettle.
 LIB_TENSORS := lib/safetensors-read.c lib/safetensors-write.c lib/checkpoint.c
 
-SRC_lib      := $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c))
+SRC_lib      := $(sort $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c)))
 SRC_tensors  := $(LIB_TENSORS)
-SRC_control  := $(wildcard $(LIB_CONTROL))
-SRC_daemon   := $(wildcard daemon/*.c)
-SRC_spawner  := $(wildcard spawner/*.c)
-SRC_sandbox  := $(wildcard sandbox/*.c)
-SRC_actor    := $(wildcard actor/*.c actor/envs/*.c)
-SRC_invoker  := $(wildcard invoker/*.c)
+SRC_control  := $(sort $(wildcard $(LIB_CONTROL)))
+SRC_daemon   := $(sort $(wildcard daemon/*.c))
+SRC_spawner  := $(sort $(wildcard spawner/*.c))
+SRC_sandbox  := $(sort $(wildcard sandbox/*.c))
+SRC_actor    := $(sort $(wildcard actor/*.c actor/envs/*.c))
+SRC_invoker  := $(sort $(wildcard invoker/*.c))
 # These call actors: only who links both takes them.
 SRC_fused    := learner/fused.c
-SRC_trial    := $(wildcard trial/*.c)
+SRC_trial    := $(sort $(wildcard trial/*.c))
 SRC_acting   := learner/acting.c
-SRC_learner  := $(filter-out $(SRC_fused) $(SRC_acting),$(wildcard learner/*.c))
-SRC_job      := $(wildcard learner/job/*.c)
-SRC_actorctl := $(wildcard actorctl/*.c)
+SRC_learner  := $(sort $(filter-out $(SRC_fused) $(SRC_acting),$(wildcard learner/*.c)))
+SRC_job      := $(sort $(wildcard learner/job/*.c))
+SRC_actorctl := $(sort $(wildcard actorctl/*.c))
 # With what the parser of job files checks, too.
-SRC_mujoco   := $(wildcard actor/envs/mujoco/*.c) lib/terms.c
-SRC_gym      := $(wildcard actor/envs/gym/*.c)
-SRC_box2d    := $(wildcard actor/envs/box2d/*.c)
-SRC_swmm     := $(wildcard actor/envs/swmm/*.c)
+SRC_mujoco   := $(sort $(wildcard actor/envs/mujoco/*.c) lib/terms.c)
+SRC_gym      := $(sort $(wildcard actor/envs/gym/*.c))
+SRC_box2d    := $(sort $(wildcard actor/envs/box2d/*.c))
+SRC_swmm     := $(sort $(wildcard actor/envs/swmm/*.c))
 
 # Below o/, since the folder actorctl/ and the program have one name.
 objects = $(patsubst %.c,$(B)/o/%.o,$(1))
@@ -187,7 +188,7 @@ $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 $(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_tensors) $(SRC_lib)) \
                 $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
-	$(call say,AR)$(AR) rcsP $@ $^
+	$(call say,AR)$(AR) rcsDP $@ $^
 $(B)/tests/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<

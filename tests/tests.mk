@@ -28,7 +28,7 @@ HOST_SECONDS = 1500
 LANE = $(if $(TESTS_lane),--deadline=$(LANE_SECONDS) "tests/lane/fast.sh $(TESTS_lane)" "tests/lane/fast.sh --fresh $(TESTS_fresh)")
 
 .PHONY: check check-installed check-unit check-host check-bare check-trust check-trust-short check-lane check-style check-vm check-vm-installed
-.PHONY: check-asan check-tsan check-valgrind check-fuzz check-fuzz-built bench demo
+.PHONY: check-reproducible check-clang check-asan check-tsan check-valgrind check-fuzz check-fuzz-built bench demo
 
 check:
 	@packaging/dependencies.sh build test
@@ -59,6 +59,12 @@ check-trust-short: all
 	@TRUST_LONG= LANE_DEADLINE=3500 TEST_DEADLINE=3400 $(TRUST)
 check-style: all
 	@$(RUN) --deadline=1800 $(TESTS_style)
+
+# `check` does the same with a few files of each kind.
+check-reproducible:
+	@$(RUN) --deadline=1800 "tests/check-reproducible.sh all"
+check-clang: all
+	@$(RUN) --deadline=1800 "tests/check-clang.sh all"
 
 check-vm:
 	@packaging/dependencies.sh build test vm
