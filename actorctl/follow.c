@@ -27,7 +27,7 @@ typedef struct Follower {
         sd_event *event;
         uint64_t asked_usec;
         unsigned n_interrupts;
-        bool limits_said, ended;
+        bool limits_said, waiting_said, ended;
         ExitStatus result;
 } Follower;
 
@@ -64,8 +64,18 @@ static void say_limits(Follower *f) {
                                 fprintf(stderr, "  %s\n", limit_sentence(i));
 }
 
+/* Once for each time that it begins. */
+static void say_waiting(Follower *f) {
+        bool waits = f->status->waiting[0] != '\0';
+
+        if (waits && !f->waiting_said)
+                complain("%s; it is tried again each second", f->status->waiting);
+        f->waiting_said = waits;
+}
+
 static void show(Follower *f) {
         say_limits(f);
+        say_waiting(f);
         if (f->display)
                 display_update(f->display, f->status);
         if (job_has_ended(f->status))

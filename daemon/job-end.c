@@ -4,6 +4,7 @@
 #include "daemon/job.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
+#include "daemon/summary.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
@@ -30,6 +32,7 @@ void job_life_clear(Job *job) {
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job->pid_fd = close_fd(job->pid_fd);
         g_clear_pointer(&job->life_error, g_free);
+        job->waits_checkpoint = 0;
         job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
         job->life_hopeless = false;
         job->settling = job->settled = false;
@@ -56,20 +59,21 @@ static void remove_runtime_files(const Job *job) {
         (void) unlinkat(job->manager->sockets_fd, name, 0);
 }
 
-static void say_end(const Job *job, uint32_t end, const char *sentence) {
-        const char *result = plan_end_to_string(end), *currency = price_sheet_currency(job->sheet);
+static void say_end(const Job *job) {
+        const char *result = plan_end_to_string(job->end.end), *currency = price_sheet_currency(job->sheet);
+        const char *sentence = job->end.sentence;
         LogEntry entry;
         Bill bill;
 
         bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
-        job_log_begin(&entry, job, end == PLAN_END_FAILED ? MESSAGE_JOB_FAILED : MESSAGE_JOB_ENDED);
+        job_log_begin(&entry, job, job->end.end == PLAN_END_FAILED ? MESSAGE_JOB_FAILED : MESSAGE_JOB_ENDED);
         log_field(&entry, "ACTORD_RESULT=%s", result);
         log_field(&entry, "ACTORD_REASON=%s", sentence ? sentence : result);
         log_field(&entry, "ACTORD_ENV_STEPS=%" PRIu64, job->progress.statistics.n_env_steps);
         log_field(&entry, "ACTORD_COST_FULL=%.9f", bill.full);
         log_field(&entry, "ACTORD_COST_PAPER=%.9f", bill.paper);
         log_field(&entry, "ACTORD_CURRENCY=%s", currency);
-        if (end == PLAN_END_FAILED)
+        if (job->end.end == PLAN_END_FAILED)
                 log_send(&entry, LOG_WARNING, "Job %" PRIu64 " failed: %s.", job->row.id, sentence);
         else
                 log_send(&entry, LOG_INFO, "Job %" PRIu64 " ended: %s, %" PRIu64 " steps, %.9f %s.",
@@ -77,16 +81,13 @@ static void say_end(const Job *job, uint32_t end, const char *sentence) {
                                 currency);
 }
 
-static void finish(Job *job, uint32_t end, const char *sentence) {
+static bool has_life(const Job *job) {
+        return job->link && (!job->link_over || !job->exited);
+}
+
+static void remove_files(Job *job) {
         Manager *manager = job->manager;
 
-        job->row.ended_usec = (uint64_t) g_get_real_time();
-        free(job->row.result);
-        job->row.result = strdup(plan_end_to_string(end));
-        if (sentence)
-                job_set_fault(job, sentence);
-
-        remove_runtime_files(job);
         /* Its unit and cgroup are gone, as every later reader of the row will find. */
         job->answer = (LaunchAnswer){};
         job_life_clear(job);
@@ -95,14 +96,98 @@ static void finish(Job *job, uint32_t end, const char *sentence) {
         job->stderr_fd = close_fd(job->stderr_fd);
         directory_forget(job);
         directory_fd_drop(TAKE_FD(job->directory_fd));
+        /* The last one: as long as it is there, a daemon that starts knows that the rest may be, too. */
+        remove_runtime_files(job);
+}
 
-        say_end(job, end, sentence);
+/* The ledger has it, so it may be said. */
+static void announce(Job *job) {
+        Manager *manager = job->manager;
+
+        job->row.ended_usec = job->end.usec;
+        free(job->row.result);
+        job->row.result = strdup(plan_end_to_string(job->end.end));
+        memcpy(job->row.policy_sha256, job->end.policy_sha256, sizeof(job->row.policy_sha256));
+        job->row.has_policy = job->end.has_policy;
+        if (job->end.sentence)
+                job_set_fault(job, job->end.sentence);
+        remove_files(job);
+        say_end(job);
         job_set_state(job, JOB_ENDED);
-        (void) manager_commit(manager);
-        (void) job_save(job);
         job_emit_now(job);
         manager_emit_job_removed(manager, job, job->row.result);
         manager_schedule(manager);
+}
+
+/* Behind everything that the job has had recorded; they are one transaction. */
+static void queue_end(Job *job) {
+        g_autofree char *summary = summary_write(&job->progress),
+                        *currency = g_strdup(price_sheet_currency(job->sheet)),
+                        *sheet = g_strdup(price_sheet_name(job->sheet)),
+                        *result = g_strdup(plan_end_to_string(job->end.end));
+        LedgerEnd end = {
+                .row = job->row,
+                .currency = currency,
+                .sheet_name = sheet,
+                .full_nano = bill_full_nano(&job->progress.usage, job->sheet, &job->settings),
+                .paper_nano = bill_paper_nano(&job->progress.usage, job->sheet, &job->settings),
+                .n_env_steps = job->progress.statistics.n_env_steps,
+        };
+        int r;
+
+        for (CpuUse use = CPU_USE_ACTORS; use <= CPU_USE_STARTUP; use++)
+                end.cpu_nsec += usage_cpu_nsec(&job->progress.usage, use);
+        end.row.summary = summary;
+        end.row.result = result;
+        end.row.ended_usec = job->end.usec;
+        end.row.fault = job->end.sentence ? job->end.sentence : job->row.fault;
+        memcpy(end.row.policy_sha256, job->end.policy_sha256, sizeof(end.row.policy_sha256));
+        end.row.has_policy = job->end.has_policy;
+        r = ledger_end_append(job->manager->ledger, &end);
+        job->end.queued = r >= 0;
+        if (r < 0)
+                manager_ledger_blocked(job->manager, r);
+}
+
+/* As soon as the ledger has the end, its invoker is gone and its cgroup is removed, it is one. */
+static void end_check(Job *job) {
+        bool by_itself = job->progress.ended && job->progress.life == job->row.life;
+
+        if (!job->end.durable || job->state == JOB_ENDED)
+                return;
+        if (has_life(job))
+                job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+        else if (!by_itself || job_settle(job))
+                announce(job);
+}
+
+void job_end_committed(Job *job) {
+        assert(job);
+
+        if (!job->end.noted || job->end.durable)
+                return;
+        if (!job->end.queued) {
+                queue_end(job);
+                manager_commit_soon(job->manager);
+                return;
+        }
+        job->end.durable = true;
+        end_check(job);
+}
+
+/* The job is over. It is `ended` when that is durable, and until then `ending`: the commit is tried again by itself, and says so by job_committed(). */
+static void finish(Job *job, uint32_t end, const char *sentence) {
+        if (job->end.noted)
+                return;
+        job->end.noted = true;
+        job->end.end = end;
+        job->end.sentence = g_strdup(sentence);
+        job->end.usec = (uint64_t) g_get_real_time();
+        memcpy(job->end.policy_sha256, job->progress.policy_sha256, sizeof(job->end.policy_sha256));
+        job->end.has_policy = job->progress.has_policy;
+        job_set_state(job, JOB_ENDING);
+        queue_end(job);
+        (void) manager_commit(job->manager);
 }
 
 /* Not worth another try: nothing that could change has failed. */
@@ -112,6 +197,63 @@ void job_give_up(Job *job, const char *sentence) {
         assert(job);
 
         finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_FAILED, copy);
+}
+
+void job_take_up_end(Job *job) {
+        assert(job);
+        assert(job->state == JOB_ENDED);
+
+        job->end.noted = job->end.queued = job->end.durable = true;
+        job->end.usec = job->row.ended_usec;
+        job->end.end = PLAN_END_FAILED;
+        for (uint32_t i = 0; i < _PLAN_END_MAX; i++)
+                if (g_strcmp0(plan_end_to_string(i), job->row.result) == 0)
+                        job->end.end = i;
+        job->end.sentence = g_strdup(job->row.fault);
+        memcpy(job->end.policy_sha256, job->row.policy_sha256, sizeof(job->end.policy_sha256));
+        job->end.has_policy = job->row.has_policy;
+        job->state = JOB_ENDING;
+}
+
+static bool is_of_space(int error) {
+        return error == ENOSPC || error == EDQUOT;
+}
+
+static void say_wait(char ret[JOB_WAITING_MAX], const char *who, int error, const char *where) {
+        if (is_of_space(error))
+                (void) snprintf(ret, JOB_WAITING_MAX, "%s for space in %s (%s)", who, where,
+                                strerror(error));
+        else
+                (void) snprintf(ret, JOB_WAITING_MAX, "%s until %s can be written (%s)", who, where,
+                                strerror(error));
+}
+
+const char *job_waiting(const Job *job, char ret[JOB_WAITING_MAX]) {
+        const Manager *manager = job->manager;
+        char who[64];
+        size_t n;
+
+        assert(job);
+        assert(ret);
+
+        ret[0] = '\0';
+        if (!job_active(job))
+                return ret;
+        if (job->waits_checkpoint > 0) {
+                g_autofree char *where = g_strdup_printf(
+                                "%s/jobs/%" PRIu64 "/state", manager->state_directory, job->row.id);
+
+                say_wait(ret, "its last checkpoint waits", job->waits_checkpoint, where);
+                return ret;
+        }
+        n = ledger_n_pending_of(manager->ledger, job->row.id) + (job->has_held ? 1 : 0);
+        n += job->link ? plan_link_unread(job->link) : 0;
+        if (!manager->ledger_blocked || (n == 0 && !job->end.noted))
+                return ret;
+        (void) snprintf(who, sizeof(who), "%zu record%s%s wait", n, n == 1 ? "" : "s",
+                        job->end.noted ? " and the job's row" : "");
+        say_wait(ret, who, manager->ledger_blocked, manager->state_directory);
+        return ret;
 }
 
 static int on_backoff(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -132,7 +274,6 @@ static void say_resumed(const Job *job, const char *sentence) {
 }
 
 static void begin_next_life(Job *job, uint64_t wait_usec) {
-        (void) manager_commit(job->manager);
         job_life_clear(job);
         job_set_state(job, JOB_STARTING);
         if (sd_event_add_time_relative(job->manager->event, &job->backoff, CLOCK_BOOTTIME, wait_usec, 0,
@@ -175,34 +316,55 @@ static bool worth_another_life(const Progress *p) {
                (p->end_fault == FAULT_INTERNAL && !limit_is_lasting(p->end_detail));
 }
 
-/* Of what the records say, which may have been committed before a restart: the row is written only now. */
+/* Whether the life that has ended by itself was the job's last; then how it ends, and why, which is empty where nothing failed. */
+static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
+        const Progress *p = &job->progress;
+
+        ret_sentence[0] = '\0';
+        if (p->end == PLAN_END_REDISTRIBUTED) {
+                *ret_end = job->end_wanted;
+                return job->end_wanted != PLAN_END_NOT;
+        }
+        *ret_end = p->end;
+        if (p->end != PLAN_END_FAILED)
+                return true;
+        (void) fault_sentence_of(p->end_actor, p->end_fault, p->end_detail, ret_sentence);
+        return !worth_another_life(p);
+}
+
+bool job_end_by_records(Job *job) {
+        char sentence[320];
+        uint32_t end;
+
+        assert(job);
+
+        if (!is_last(job, &end, sentence))
+                return false;
+        finish(job, end, *sentence ? sentence : NULL);
+        return true;
+}
+
+/* Of what the records say, which may have been committed before a restart. */
 static void ended(Job *job) {
         char sentence[320];
+        uint32_t end;
 
-        memcpy(job->row.policy_sha256, job->progress.policy_sha256, sizeof(job->row.policy_sha256));
-        job->row.has_policy = job->progress.has_policy;
-        if (job->progress.end == PLAN_END_REDISTRIBUTED) {
-                if (job->end_wanted != PLAN_END_NOT)
-                        finish(job, job->end_wanted, NULL);
-                else
-                        begin_next_life(job, BACKOFF_FIRST_USEC);
+        if (job_end_by_records(job))
                 return;
-        }
-        if (job->progress.end != PLAN_END_FAILED) {
-                finish(job, job->progress.end, NULL);
-                return;
-        }
-        (void) fault_sentence_of(job->progress.end_actor, job->progress.end_fault, job->progress.end_detail,
-                        sentence);
-        if (worth_another_life(&job->progress))
-                job_life_failed(job, sentence);
+        (void) is_last(job, &end, sentence);
+        if (job->progress.end == PLAN_END_REDISTRIBUTED)
+                begin_next_life(job, BACKOFF_FIRST_USEC);
         else
-                finish(job, PLAN_END_FAILED, sentence);
+                job_life_failed(job, sentence);
 }
 
 void job_life_check(Job *job) {
         assert(job);
 
+        if (job->end.noted) {
+                end_check(job);
+                return;
+        }
         if (job->state == JOB_QUEUED || job->backoff) {
                 if (job->end_wanted != PLAN_END_NOT)
                         finish(job, job->end_wanted, NULL);
@@ -217,6 +379,8 @@ void job_life_check(Job *job) {
 
         if (!job->life_error)
                 (void) job_read(job); /* the spool outlives its writer */
+        if (job->end.noted)
+                return;
         if (job_offer_held(job) < 0 || (job_settle(job) && job_offer_held(job) < 0)) {
                 /* The ledger is blocked: nothing is decided before it has what it must have. */
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
@@ -224,6 +388,10 @@ void job_life_check(Job *job) {
         }
         if (!job->settled)
                 return;
+        if (manager_commit(job->manager) < 0) {
+                job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
+                return;
+        }
 
         if (job->progress.ended && job->progress.life == job->row.life)
                 ended(job);

@@ -376,10 +376,22 @@ static void arm_runtime(Job *job) {
                 (void) sd_event_source_set_description(job->runtime_timer, "runtime-max");
 }
 
+static bool is_kept_waiting(const Job *job) {
+        bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
+
+        return job->waits_checkpoint > 0 ||
+               (read_to_its_end && job->link && job->acknowledged < plan_link_position(job->link));
+}
+
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
+        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is not to blame for that. */
+        if (!job->exited && is_kept_waiting(job)) {
+                job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
+                return 0;
+        }
         if (job->deadline_what && !job->life_error)
                 job->life_error = g_strdup(job->deadline_what);
         if (job->exited || job->pid_fd < 0) {
@@ -511,7 +523,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
 
         if (job->state == JOB_ENDED)
                 return -ESRCH;
-        if (job->end_wanted != PLAN_END_NOT)
+        if (job->end_wanted != PLAN_END_NOT || job->end.noted)
                 return 0;
 
         job->end_wanted = end;

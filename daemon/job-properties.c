@@ -11,7 +11,7 @@
 
 /* Room for what lies nowhere as a text, for as long as it takes to append it. */
 typedef struct Scratch {
-        char text[SETTING_TEXT_MAX];
+        char text[MAX(SETTING_TEXT_MAX, JOB_WAITING_MAX)];
         char **words;
 } Scratch;
 
@@ -84,6 +84,10 @@ VALUE(DistributionReason) {
 
         (void) job_distribution(job, NULL, &why);
         return why;
+}
+
+VALUE(Waiting) {
+        return job_waiting(job, scratch->text);
 }
 
 VALUE(ScalingPolicy) {

@@ -4,6 +4,7 @@
 #include "daemon/job.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +83,7 @@ static void say_budget(Job *job) {
                         (double) nano / 1e9, currency);
 }
 
-/* Its row makes a checkpoint count: everything before it is durable in the same transaction. */
+/* Its row makes a checkpoint count: everything before it is durable in the same transaction, and what it replaces goes only after that. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,
@@ -96,12 +97,11 @@ static int count_checkpoint(Job *job, const Record *record) {
 
         (void) snprintf(checkpoint.name, sizeof(checkpoint.name), CHECKPOINT_NAME, record->round);
         memcpy(checkpoint.sha256, record->sha256, sizeof(checkpoint.sha256));
-        r = ledger_checkpoint_add(job->manager->ledger, &checkpoint);
+        r = ledger_checkpoint_append(job->manager->ledger, &checkpoint);
         if (r < 0)
                 return r;
-
-        job_checkpoints_prune(
-                        job->manager->jobs_fd, job->row.id, record->round, job->settings.checkpoint_keep);
+        job->prune_round = record->round;
+        (void) manager_commit(job->manager); /* said, and tried again, if it cannot be */
         return 0;
 }
 
@@ -123,10 +123,20 @@ static int hand_over(Job *job, const Record *record) {
 }
 
 static void life_ended_by_itself(Job *job) {
-        if (job->progress.end != PLAN_END_REDISTRIBUTED)
-                job_set_state(job, JOB_ENDING);
+        job->waits_checkpoint = 0;
+        if (job_end_by_records(job))
+                return;
         (void) manager_commit(job->manager);
         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+}
+
+/* The invoker tries again by itself, and ends when it has succeeded. */
+static void last_checkpoint_failed(Job *job, const Record *record) {
+        if (record->fault != FAULT_CHECKPOINT || record->end == PLAN_END_NOT)
+                return;
+        job->waits_checkpoint = record->detail > 0 ? record->detail : EIO;
+        job_set_state(job, JOB_ENDING);
+        job_changed(job, JOB_CHANGE_STATE);
 }
 
 static void take(Job *job, const Record *record) {
@@ -144,8 +154,14 @@ static void take(Job *job, const Record *record) {
                 job_changed(job, JOB_CHANGE_STATE);
                 say_started(job);
                 break;
-        case RECORD_FAULT: say_fault(job, record); break;
-        case RECORD_CHECKPOINT: say_checkpoint(job, record); break;
+        case RECORD_FAULT:
+                say_fault(job, record);
+                last_checkpoint_failed(job, record);
+                break;
+        case RECORD_CHECKPOINT:
+                job->waits_checkpoint = 0;
+                say_checkpoint(job, record);
+                break;
         case RECORD_ENDED: life_ended_by_itself(job); break;
         case RECORD_ROUND:
                 job_decide(job, record);
@@ -211,10 +227,16 @@ int job_read(Job *job) {
 void job_committed(Job *job) {
         assert(job);
 
-        if (!job->link)
-                return;
-        job->acknowledged = plan_link_position(job->link) - (job->has_held ? 1 : 0);
-        job_send_plan(job);
+        if (job->prune_round > 0) {
+                job_checkpoints_prune(job->manager->jobs_fd, job->row.id, job->prune_round,
+                                job->settings.checkpoint_keep);
+                job->prune_round = 0;
+        }
+        if (job->link) {
+                job->acknowledged = plan_link_position(job->link) - (job->has_held ? 1 : 0);
+                job_send_plan(job);
+        }
+        job_end_committed(job);
 }
 
 void job_send_plan(Job *job) {

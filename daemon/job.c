@@ -95,6 +95,7 @@ Job *job_free(Job *job) {
         progress_done(&job->progress);
         job->sheet = price_sheet_free(job->sheet);
         g_free(job->path);
+        g_free(job->end.sentence);
         ledger_job_done(&job->row);
         free(job);
         return NULL;
@@ -147,6 +148,9 @@ int job_save(Job *job) {
 
         assert(job);
 
+        /* The end has all of the row, and comes after what may still wait here. */
+        if (job->end.noted)
+                return 0;
         r = ledger_job_update(job->manager->ledger, &job->row);
         job->unsaved = r < 0;
         if (r < 0)

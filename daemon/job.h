@@ -69,6 +69,18 @@ struct Job {
         int stderr_fd; /* run mode: the caller's */
         int directory_fd; /* of Python= or of a model, as its submitter opened it; -EBADF: nobody kept it over a restart */
 
+        /* How the job is over, from when that is known on; nothing of it is said before it is durable. */
+        struct JobEnd {
+                bool noted, queued, durable; /* in the ledger's hands; in the ledger */
+                bool has_policy;
+                uint32_t end;   /* PlanEnd */
+                char *sentence; /* NULL: nothing failed */
+                uint64_t usec;
+                uint8_t policy_sha256[32];
+        } end;
+        int waits_checkpoint; /* why the last checkpoint could not be written, and is tried again; 0: it could */
+        uint64_t prune_round; /* the newest checkpoint that waits for its row; 0: none */
+
         bool unsaved; /* the row is newer than the ledger's */
 
         /* the bus */
@@ -103,6 +115,17 @@ int job_stop(Job *job, uint32_t end, const char *reason);
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);
 
 /* job-end.c */
+/* If the last record of a life was the job's last, the job is over, and this is queued behind it. */
+bool job_end_by_records(Job *job);
+/* What was queued is durable. */
+void job_end_committed(Job *job);
+/* A daemon was killed after the end was durable and before its invoker knew: that is made up for. */
+void job_take_up_end(Job *job);
+/* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)"; empty: it waits for nothing. Into ret, returns ret. */
+#define JOB_WAITING_MAX 512u
+const char *job_waiting(const Job *job, char ret[JOB_WAITING_MAX]);
+/* It leaves without its last checkpoint, which waits for space: what it has is all that there is. */
+void job_leave(Job *job);
 void job_life_check(Job *job);
 void job_life_failed(Job *job, const char *sentence);
 void job_give_up(Job *job, const char *sentence);

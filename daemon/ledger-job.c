@@ -10,7 +10,7 @@
 #define JOB_COLUMNS                                                                                                  \
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
         "file_name, overrides, sheet, files, policy_sha256, scheduler_data, distribution, distribution_reason, "     \
-        "distribution_life, learners"
+        "distribution_life, learners, tag, summary, trimmed_usec"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -29,18 +29,9 @@ void ledger_job_done(LedgerJob *job) {
         free(job->scheduler_data);
         free(job->distribution);
         free(job->distribution_reason);
+        free(job->tag);
+        free(job->summary);
         *job = (LedgerJob){};
-}
-
-static void bind_text(sqlite3_stmt *statement, int at, const char *text) {
-        (void) sqlite3_bind_text(statement, at, text ?: "", -1, SQLITE_STATIC);
-}
-
-static void bind_hash(sqlite3_stmt *statement, int at, const uint8_t hash[32], bool has) {
-        if (has)
-                (void) sqlite3_bind_blob(statement, at, hash, 32, SQLITE_STATIC);
-        else
-                (void) sqlite3_bind_null(statement, at);
 }
 
 static int column_text(sqlite3_stmt *statement, int at, char **ret) {
@@ -63,13 +54,6 @@ static bool column_hash(sqlite3_stmt *statement, int at, uint8_t ret[32]) {
                 return false;
         memcpy(ret, sqlite3_column_blob(statement, at), 32);
         return true;
-}
-
-static void bind_blob(sqlite3_stmt *statement, int at, const void *data, size_t n) {
-        if (n > 0)
-                (void) sqlite3_bind_blob64(statement, at, data, n, SQLITE_STATIC);
-        else
-                (void) sqlite3_bind_null(statement, at);
 }
 
 static int column_blob(sqlite3_stmt *statement, int at, void **ret, size_t *ret_n) {
@@ -99,13 +83,15 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 .ended_usec = (uint64_t) sqlite3_column_int64(statement, 7),
                 .distribution_life = (uint64_t) sqlite3_column_int64(statement, 20),
                 .n_learners = (uint64_t) sqlite3_column_int64(statement, 21),
+                .trimmed_usec = (uint64_t) sqlite3_column_int64(statement, 24),
         };
         const struct {
                 char **to;
                 int at;
         } strings[] = { { &job.state, 8 }, { &job.result, 9 }, { &job.fault, 10 }, { &job.text, 11 },
                 { &job.file_name, 12 }, { &job.overrides, 13 }, { &job.sheet, 14 }, { &job.files, 15 },
-                { &job.distribution, 18 }, { &job.distribution_reason, 19 } };
+                { &job.distribution, 18 }, { &job.distribution_reason, 19 }, { &job.tag, 22 },
+                { &job.summary, 23 } };
         int r;
 
         for (size_t i = 0; i < ELEMENTSOF(strings); i++) {
@@ -135,7 +121,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
 
         r = ledger_prepare(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
-                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, ?, ?)",
+                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, NULL, 0, ?, ?, ?)",
                         &statement);
         if (r < 0)
                 return r;
@@ -156,9 +142,10 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         bind_text(statement, 15, job->files);
         bind_hash(statement, 16, job->policy_sha256, job->has_policy);
         bind_blob(statement, 17, job->scheduler_data, job->n_scheduler_data);
-        (void) sqlite3_bind_text(statement, 18, job->environment, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 19, job->description, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 20, job->currency, -1, SQLITE_STATIC);
+        bind_text(statement, 18, job->tag);
+        (void) sqlite3_bind_text(statement, 19, job->environment, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 20, job->description, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 21, job->currency, -1, SQLITE_STATIC);
 
         r = ledger_step_done(ledger, statement);
         if (r < 0)
@@ -271,41 +258,6 @@ int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *
                         return r;
         }
         return ledger_error(ledger, rc);
-}
-
-int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
-        assert(ledger);
-        assert(checkpoint);
-
-        r = ledger_prepare(ledger,
-                        "INSERT OR REPLACE INTO checkpoints (job, life, seq, round, name, sha256, scheduler) "
-                        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, checkpoint->job);
-        bind_u64(statement, 2, checkpoint->life);
-        bind_u64(statement, 3, checkpoint->seq);
-        bind_u64(statement, 4, checkpoint->round);
-        bind_text(statement, 5, checkpoint->name);
-        bind_hash(statement, 6, checkpoint->sha256, true);
-        bind_blob(statement, 7, checkpoint->scheduler, checkpoint->scheduler_bytes);
-
-        r = ledger_begin(ledger);
-        if (r < 0)
-                return r;
-        r = ledger_insert_pending(ledger);
-        if (r >= 0)
-                r = ledger_step_done(ledger, statement);
-        r = ledger_end(ledger, r);
-        if (r < 0)
-                return r;
-
-        ledger_pending_clear(ledger);
-        return 0;
 }
 
 /* Behind every record that there can be. */

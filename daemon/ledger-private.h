@@ -3,13 +3,16 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include "daemon/ledger.h"
 
 #define LEDGER_APPLICATION_ID \
         0x61637431 /* "act1": file(1) and a second look at open tell our database from another */
 
 /* A spool holds SPOOL_RECORDS and the daemon commits at least once each; two of them may wait for a full disk. */
-#define LEDGER_PENDING_MAX (2u * SPOOL_RECORDS)
+#define LEDGER_PENDING_MAX     (2u * SPOOL_RECORDS)
+#define LEDGER_CHECKPOINTS_MAX 256u
+#define LEDGER_ENDS_MAX        4096u /* an end for each job that has not ended */
 
 /* What lists show, in the order of LedgerListed; an index holds all of it. */
 #define LIST_COLUMNS                                                                                        \
@@ -62,6 +65,10 @@ struct Ledger {
                 LedgerDecision decision;
         } * decisions;
         size_t n_decisions, n_decisions_allocated;
+        LedgerCheckpoint *checkpoints; /* pending, as records are */
+        size_t n_checkpoints, n_checkpoints_allocated;
+        LedgerEnd *ends;
+        size_t n_ends, n_ends_allocated;
 };
 
 /* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
@@ -75,6 +82,8 @@ int ledger_begin(Ledger *ledger);
 int ledger_end(Ledger *ledger, int r);
 int ledger_insert_pending(Ledger *ledger); /* within a transaction; the queues themselves stay */
 int ledger_insert_decisions(Ledger *ledger);
+int ledger_insert_ends(Ledger *ledger); /* and checkpoints */
+void ledger_ends_clear(Ledger *ledger);
 void ledger_pending_clear(Ledger *ledger); /* after it */
 int ledger_prepare_decisions(Ledger *ledger);
 
@@ -92,4 +101,22 @@ static inline void statement_finalizep(sqlite3_stmt **statement) {
 
 static inline void bind_u64(sqlite3_stmt *statement, int at, uint64_t value) {
         (void) sqlite3_bind_int64(statement, at, (sqlite3_int64) value);
+}
+
+static inline void bind_text(sqlite3_stmt *statement, int at, const char *text) {
+        (void) sqlite3_bind_text(statement, at, text ?: "", -1, SQLITE_STATIC);
+}
+
+static inline void bind_hash(sqlite3_stmt *statement, int at, const uint8_t hash[32], bool has) {
+        if (has)
+                (void) sqlite3_bind_blob(statement, at, hash, 32, SQLITE_STATIC);
+        else
+                (void) sqlite3_bind_null(statement, at);
+}
+
+static inline void bind_blob(sqlite3_stmt *statement, int at, const void *data, size_t n) {
+        if (n > 0)
+                (void) sqlite3_bind_blob64(statement, at, data, n, SQLITE_STATIC);
+        else
+                (void) sqlite3_bind_null(statement, at);
 }

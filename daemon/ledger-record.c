@@ -30,11 +30,24 @@ int ledger_append(Ledger *ledger, uint64_t job, const Record *record) {
 
 size_t ledger_n_pending(const Ledger *ledger) {
         assert(ledger);
-        return ledger->n_pending + ledger->n_decisions;
+        return ledger->n_pending + ledger->n_decisions + ledger->n_checkpoints + ledger->n_ends;
+}
+
+size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job) {
+        size_t n = 0;
+
+        assert(ledger);
+
+        for (size_t i = 0; i < ledger->n_pending; i++)
+                n += ledger->pending[i].job == job;
+        for (size_t i = 0; i < ledger->n_decisions; i++)
+                n += ledger->decisions[i].job == job;
+        return n;
 }
 
 void ledger_pending_clear(Ledger *ledger) {
         ledger->n_pending = ledger->n_decisions = 0;
+        ledger_ends_clear(ledger);
 }
 
 static bool is_zero(const uint8_t *bytes, size_t n) {
@@ -126,7 +139,8 @@ int ledger_insert_pending(Ledger *ledger) {
                 if (r < 0)
                         return r;
         }
-        return ledger_insert_decisions(ledger);
+        r = ledger_insert_decisions(ledger);
+        return r < 0 ? r : ledger_insert_ends(ledger);
 }
 
 int ledger_commit(Ledger *ledger) {

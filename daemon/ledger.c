@@ -232,6 +232,9 @@ Ledger *ledger_close(Ledger *ledger) {
         (void) sqlite3_finalize(ledger->insert_record);
         (void) sqlite3_close(ledger->db);
         close_fd(ledger->lock_fd);
+        ledger_ends_clear(ledger);
+        free(ledger->checkpoints);
+        free(ledger->ends);
         free(ledger->pending);
         free(ledger->decisions);
         free(ledger);

@@ -33,6 +33,9 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
         /* What Policy=auto measured its way to, and the first life that runs so; NULL: nothing yet */
         char *distribution, *distribution_reason;
         uint64_t distribution_life, n_learners;
+        char *tag;             /* [Job] Tag=; written when it is submitted and when it ends */
+        char *summary;         /* of all its records, as of its end; NULL: it has none yet */
+        uint64_t trimmed_usec; /* when its records began to be removed; 0: all are there */
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 
@@ -93,8 +96,8 @@ int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret);
 int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
                 void *userdata);
 
-/* The checkpoint counts from here on: commits what is pending, then its row, in one transaction. */
-int ledger_checkpoint_add(Ledger *ledger, const LedgerCheckpoint *checkpoint);
+/* Queued like a record, and committed with the records that were queued before it; it counts from then on. -ENOBUFS: commit first. */
+int ledger_checkpoint_append(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
 /* The newest one before a position; -ENOENT. free ret->scheduler. */
@@ -129,3 +132,16 @@ typedef struct LedgerRound {
 } LedgerRound;
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n);
+
+/* The end of a job: what its row says from then on, and what it adds to the totals of its user, month, tag, currency and sheet. */
+typedef struct LedgerEnd {
+        LedgerJob row;
+        char *currency, *sheet_name;
+        uint64_t full_nano, paper_nano, n_env_steps, cpu_nsec;
+} LedgerEnd;
+
+/* Queued like a record, and committed in one transaction with the records that were queued before it. What is needed of the row is copied. Twice is the same
+ * as once. -ENOBUFS: commit first. */
+int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
+/* How many records and decisions of a job wait for a commit. */
+size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);

@@ -20,6 +20,7 @@
 #include "daemon/files.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
+#include "daemon/ends.h"
 #include "daemon/older.h"
 #include "daemon/queue.h"
 #include "daemon/removals.h"
@@ -342,6 +343,7 @@ int manager_start(Manager *manager) {
         if (r < 0)
                 return r;
         older_start(manager);
+        ends_take_up(manager);
         directories_take(manager);
         r = manager_bus_start(manager);
         if (r < 0)
@@ -481,16 +483,29 @@ void manager_schedule(Manager *manager) {
                 (void) sd_event_source_set_description(manager->schedule_source, "schedule");
 }
 
+/* What jobs wait for has changed. */
+static void say_waiting(Manager *manager) {
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+
+                if (job_active(job))
+                        job_changed(job, JOB_CHANGE_STATE);
+        }
+}
+
 void manager_ledger_blocked(Manager *manager, int error) {
         LogEntry entry;
 
         assert(manager);
         assert(error < 0);
 
-        manager_commit_soon(manager);
-        if (manager->ledger_blocked)
+        if (manager->ledger_blocked) {
+                manager_commit_soon(manager);
                 return;
-        manager->ledger_blocked = true;
+        }
+        manager->ledger_blocked = -error;
+        manager_commit_soon(manager);
+        say_waiting(manager);
 
         log_begin(&entry, MESSAGE_LEDGER_BLOCKED);
         log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
@@ -503,7 +518,8 @@ void manager_ledger_blocked(Manager *manager, int error) {
 static void ledger_recovered(Manager *manager) {
         LogEntry entry;
 
-        manager->ledger_blocked = false;
+        manager->ledger_blocked = 0;
+        say_waiting(manager);
         log_begin(&entry, MESSAGE_LEDGER_RECOVERED);
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
         manager_schedule(manager);

@@ -53,7 +53,9 @@ typedef struct Manager {
         sd_event_source *removal_source, *files_timer, *older_source;
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */
-        bool ledger_blocked, stopping, name_released;
+        /* The errno of what keeps it from being written; 0: nothing does. */
+        int ledger_blocked;
+        bool stopping, name_released;
 } Manager;
 
 const char *daemon_mode_to_string(DaemonMode mode);

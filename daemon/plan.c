@@ -295,6 +295,19 @@ uint64_t plan_link_position(const PlanLink *link) {
         return link->position;
 }
 
+uint64_t plan_link_unread(const PlanLink *link) {
+        uint64_t written;
+
+        assert(link);
+
+        if (!link->spool)
+                return 0;
+        written = atomic_load_explicit(&link->spool->written, memory_order_acquire);
+        return written > link->position && written - link->position <= link->n_records
+                               ? written - link->position
+                               : 0;
+}
+
 /* The fields of a record that index something are in range. */
 static bool record_is_sane(const Record *record, uint64_t life, uint64_t seq) {
         return record->seq == seq && record->life == life && record->kind < _RECORD_KIND_MAX &&

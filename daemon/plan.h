@@ -32,6 +32,8 @@ int plan_link_send(PlanLink *link, const Plan *plan);
 /* Reading goes on after this record. */
 void plan_link_seek(PlanLink *link, uint64_t seq);
 uint64_t plan_link_position(const PlanLink *link);
+/* Records that lie in the spool and were not read yet. */
+uint64_t plan_link_unread(const PlanLink *link);
 
 /* 1 and the next record; 0: there is none yet; -EBADMSG: what stands there is no such record; -EOVERFLOW: records were overwritten unread. Works
  * after the invoker is gone, too: the spool outlives it. */

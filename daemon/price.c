@@ -385,13 +385,24 @@ uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use) {
         return sum;
 }
 
+static uint64_t nano_of(double amount) {
+        double nano = ceil(amount * 1e9);
+
+        return nano >= 0x1p64 ? UINT64_MAX : (uint64_t) nano;
+}
+
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {
         Bill bill;
-        double nano;
 
         bill_make(usage, sheet, settings, &bill);
-        nano = ceil(bill.full * 1e9);
-        return nano >= 0x1p64 ? UINT64_MAX : (uint64_t) nano;
+        return nano_of(bill.full);
+}
+
+uint64_t bill_paper_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {
+        Bill bill;
+
+        bill_make(usage, sheet, settings, &bill);
+        return nano_of(bill.paper);
 }
 
 bool budget_spent(const Usage *usage, const JobSettings *settings) {

@@ -111,6 +111,7 @@ uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
 
 /* Full total so far in billionths of the currency; what Budget= is compared with. */
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
+uint64_t bill_paper_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
 /* Whether no further round may begin: a function of where rounds and lives begin alone, so that it does not matter when the daemon looks. */
 bool budget_spent(const Usage *usage, const JobSettings *settings);

@@ -26,6 +26,7 @@
         X(s, Currency, currency, NEVER)                            \
         X(t, SubmittedUSec, submitted_usec, NEVER)                 \
         X(s, State, state, STATE)                                  \
+        X(s, Waiting, waiting, STATE)                              \
         X(s, Result, result, STATE)                                \
         X(s, Fault, fault, STATE)                                  \
         X(t, StartedUSec, started_usec, STATE)                     \

@@ -296,7 +296,7 @@ void conduct_evaluate_round(Invoker *i) {
 
 static void learned(Invoker *i, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
-                i->last_checkpoint_tried = true; /* nothing of this state is worth keeping */
+                i->no_last_checkpoint = true; /* nothing of this state is worth keeping */
                 finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
                                 answer->detail, ACTOR_LEARNER);
                 return;
@@ -391,7 +391,10 @@ static void checkpointed(Invoker *i, const Answer *answer) {
                 i->has_checkpoint = true;
                 i->checkpoint_round = i->number;
                 report_checkpoint(i, answer);
-        } else
+        } else if (i->phase == PHASE_ENDING)
+                finish_checkpoint_failed(i, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
+                                answer->detail);
+        else
                 /* The one before still counts; training goes on, and says so. */
                 report_fault(i, ACTOR_LEARNER, 0, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
                                 answer->detail);

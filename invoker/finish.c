@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a job ends: no further order, actors gone, a last checkpoint if there is anything new to keep, the last record, and then only a
- * wait for the daemon to have read it. */
+/* How a job ends: no further order, actors gone, a last checkpoint if there is anything new to keep, tried until it is kept, the last record, and then only a
+ * wait for the daemon to have it in its ledger. */
 #include <assert.h>
 #include <errno.h>
 
@@ -62,7 +62,7 @@ void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint
 
 static bool worth_a_checkpoint(const Invoker *i) {
         return i->invoked->launch.purpose == LAUNCH_TRAIN && i->learner.pid > 0 && i->was_restored &&
-               !i->last_checkpoint_tried && !(i->has_checkpoint && i->checkpoint_round == i->number);
+               !i->no_last_checkpoint && !(i->has_checkpoint && i->checkpoint_round == i->number);
 }
 
 void finish_advance(Invoker *i) {
@@ -70,8 +70,10 @@ void finish_advance(Invoker *i) {
         if (learners_busy(i))
                 return;
         if (worth_a_checkpoint(i)) {
-                i->last_checkpoint_tried = true;
-                conduct_checkpoint(i);
+                if (clock_boottime() >= i->checkpoint_retry_nsec)
+                        conduct_checkpoint(i);
+                else
+                        invoker_want_timer(i, i->checkpoint_retry_nsec);
                 return;
         }
 
@@ -79,7 +81,25 @@ void finish_advance(Invoker *i) {
         report_ended(i);
         i->phase = PHASE_ENDED;
         i->ended_nsec = clock_boottime();
-        invoker_want_timer(i, i->ended_nsec + END_CONNECTED_NSEC);
+}
+
+void finish_checkpoint_failed(Invoker *i, uint32_t fault, int32_t detail) {
+        i->checkpoint_retry_nsec = clock_boottime() + CHECKPOINT_RETRY_NSEC;
+        if (fault != FAULT_CHECKPOINT)
+                i->no_last_checkpoint = true;
+        /* Once for each reason, not once for each try. */
+        if (fault != FAULT_CHECKPOINT || detail != i->checkpoint_error)
+                report_fault(i, ACTOR_LEARNER, 0, fault, detail);
+        i->checkpoint_error = detail;
+}
+
+void finish_learner_lost(Invoker *i, uint32_t fault, int32_t detail) {
+        if (i->phase != PHASE_ENDING || !worth_a_checkpoint(i) || i->end == PLAN_END_FAILED)
+                return;
+        i->end = PLAN_END_FAILED;
+        i->end_fault = fault;
+        i->end_detail = detail;
+        i->end_actor = ACTOR_LEARNER;
 }
 
 void finish_kill(Invoker *i) {

@@ -183,6 +183,7 @@ static void learner_event(Invoker *i, uint32_t k, bool ended) {
                 i->spare_nsec += how.cpu_nsec;
                 if (!i->learner_lost)
                         report_fault(i, ACTOR_LEARNER, 0, how.fault, how.detail);
+                finish_learner_lost(i, how.fault, how.detail);
                 learner_forsake(i);
                 finish_begin(i, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
         }
@@ -255,12 +256,14 @@ static void check_end(Invoker *i, uint64_t now) {
         uint64_t until;
 
         if (i->phase == PHASE_ENDED) {
-                until = i->ended_nsec + (i->link.fd >= 0 || i->invoked->launch.exit_with_daemon
-                                                                        ? END_CONNECTED_NSEC
-                                                                        : END_ALONE_NSEC);
+                /* A daemon that is there says what it has, and may be waiting for space; it is watched by others, and its end is seen here. */
+                until = i->link.fd >= 0 ? UINT64_MAX
+                                        : i->ended_nsec + (i->invoked->launch.exit_with_daemon
+                                                                                          ? END_MISSED_NSEC
+                                                                                          : END_ALONE_NSEC);
                 if (i->spool.acknowledged == i->spool.written || now >= until)
                         i->stop = true;
-                else
+                else if (i->link.fd < 0)
                         invoker_want_timer(i, until);
                 return;
         }

@@ -35,8 +35,9 @@ typedef struct Sandbox Sandbox;
 #define ACTOR_SPIN_NSEC       20000u /* for the learner's actions, where each process has a CPU to itself */
 #define LEARNER_UID           65533u /* and downwards: tasks are counted by user */
 #define LEARNER_TIMEOUT_NSEC  (3600ull * 1000000000u) /* an update, a checkpoint: long, but not for ever */
-#define END_CONNECTED_NSEC    (5ull * 1000000000u)    /* for the daemon to acknowledge the last record */
+#define END_MISSED_NSEC       (5ull * 1000000000u)    /* in run mode, for a daemon that has not come yet */
 #define END_ALONE_NSEC        (24ull * 3600u * 1000000000u) /* for a daemon that is down to come back for it */
+#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)          /* the last one: there may be space again */
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)         /* in run mode */
 
 typedef enum ContainerState {
@@ -148,7 +149,10 @@ typedef struct Invoker {
                         [LEARNERS_MAX]; /* what its updates were seen to use, and have not claimed */
         uint64_t learner_slowest_nsec[LEARNERS_MAX]; /* what it claims for its last order */
         bool was_restored;                           /* the learner has a state worth keeping */
-        bool has_checkpoint, last_checkpoint_tried;
+        bool has_checkpoint;
+        bool no_last_checkpoint;        /* there is nothing that could be kept, or nobody who could */
+        uint64_t checkpoint_retry_nsec; /* a last one that failed is tried again from then on */
+        int32_t checkpoint_error;       /* as said; 0: none was */
         uint64_t checkpoint_round, checkpoint_nsec;
         bool round_open;              /* learned from, and not recorded: an evaluation is waited for */
         uint64_t emulated_round_nsec; /* of that round */
@@ -274,6 +278,10 @@ void evaluate_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault
 /* finish.c */
 void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
 void finish_advance(Invoker *i);
+/* The last checkpoint: there will be another try, and whoever waits for it is told why. */
+void finish_checkpoint_failed(Invoker *i, uint32_t fault, int32_t detail);
+/* Before it was kept: then the life has failed, whatever it ended for, and the next one has what is missing computed again. */
+void finish_learner_lost(Invoker *i, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *i); /* at once, without records */
 
 /* report.c */

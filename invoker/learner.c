@@ -306,7 +306,7 @@ void learner_answered(Invoker *i, uint32_t k, const Answer *answer) {
 
 void learner_forsake(Invoker *i) {
         i->learner_lost = true;
-        i->last_checkpoint_tried = true;
+        i->no_last_checkpoint = true;
         for (uint32_t k = 0; k < i->n_learners; k++)
                 worker_kill(learner_at(i, k));
 }

@@ -100,6 +100,7 @@ void report_fault(Invoker *i, uint32_t actor, uint32_t attempt, uint32_t fault, 
                 .attempt = attempt,
                 .fault = fault,
                 .detail = detail,
+                .end = i->phase == PHASE_ENDING ? i->end : PLAN_END_NOT,
         };
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
@@ -291,7 +292,10 @@ void report_ended(Invoker *i) {
                 record.metered.cpu_nsec += i->containers[k].spare_nsec;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        memcpy(record.sha256, i->policy_sha256, sizeof(record.sha256));
+        /* Of a policy that lies in a file; another one nobody could find again. */
+        if (i->invoked->launch.purpose != LAUNCH_TRAIN ||
+                        (i->has_checkpoint && i->checkpoint_round == i->number))
+                memcpy(record.sha256, i->policy_sha256, sizeof(record.sha256));
 
         record.metered.cpu_nsec += meter_take(&i->control);
         if (i->cgroup.fd >= 0 &&

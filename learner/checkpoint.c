@@ -333,9 +333,12 @@ int learner_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[32]) {
                 r = -errno;
         if (r < 0) {
                 (void) unlinkat(l->context.state_fd, PARTIAL_NAME, 0);
-                (void) fprintf(stderr,
-                                "actord-learner: could not write %s into the job's state directory: %s\n",
-                                name, strerror(-r));
+                /* Once for each reason: the last one is tried each second until it is written. */
+                if (r != l->checkpoint_error)
+                        (void) fprintf(stderr,
+                                        "actord-learner: could not write %s into the job's state directory: %s\n",
+                                        name, strerror(-r));
         }
+        l->checkpoint_error = r;
         return r;
 }

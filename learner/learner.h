@@ -47,6 +47,7 @@ typedef struct Learner {
         uint64_t take_nsec;   /* CPU of serving and taking since the last update */
         Statistics statistics;
         uint8_t policy_sha256[32];
+        int checkpoint_error; /* as said of the newest one; 0: it was written */
 } Learner;
 
 /* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: a page that is not one of ours. */

@@ -85,7 +85,8 @@ static void test_decisions(void) {
 
         /* The next life begins at the checkpoint of round 1: the decision for round 2 is that of the first life. */
         LedgerCheckpoint checkpoint = { .job = job, .life = 1, .seq = 1, .round = 1, .name = "x" };
-        assert_ok(ledger_checkpoint_add(ledger, &checkpoint));
+        assert_ok(ledger_checkpoint_append(ledger, &checkpoint));
+        assert_ok(ledger_commit(ledger));
         assert_ok(ledger_job_get(ledger, job, &row));
         row.life = 2;
         assert_ok(ledger_job_update(ledger, &row));
@@ -151,48 +152,10 @@ static void test_scheduler_data(void) {
         ledger = ledger_close(ledger);
 }
 
-/* A ledger of the schema before this one: what is in it stays, and what is new has its place. */
-static void test_migration(void) {
-        g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
-                        *path = g_build_filename(directory, "ledger.db", NULL),
-                        *lock = g_strconcat(path, "-lock", NULL);
-        Ledger *ledger = NULL;
-        LedgerDecision d = decision_new(1, 1, 0, 4);
-        LedgerJob row;
-        uint64_t job;
-
-        assert_ok(ledger_open(path, &ledger));
-        job = job_new(ledger);
-        assert_ok(ledger_exec(ledger, "DROP TABLE decisions; ALTER TABLE jobs DROP COLUMN scheduler_data; "
-                                      "ALTER TABLE jobs DROP COLUMN distribution; "
-                                      "ALTER TABLE jobs DROP COLUMN distribution_reason; "
-                                      "ALTER TABLE jobs DROP COLUMN distribution_life; "
-                                      "ALTER TABLE jobs DROP COLUMN learners; "
-                                      "ALTER TABLE jobs DROP COLUMN tag; "
-                                      "ALTER TABLE jobs DROP COLUMN summary; "
-                                      "ALTER TABLE jobs DROP COLUMN trimmed_usec; "
-                                      "DROP TABLE totals; PRAGMA user_version = 1"));
-        ledger = ledger_close(ledger);
-
-        assert_ok(ledger_open(path, &ledger));
-        assert_ok(ledger_job_get(ledger, job, &row));
-        g_assert_cmpuint(row.n_scheduler_data, ==, 0);
-        ledger_job_done(&row);
-        assert_ok(ledger_decision_append(ledger, job, &d));
-        assert_ok(ledger_commit(ledger));
-        ledger = ledger_close(ledger);
-        assert_ok(ledger_open(path, &ledger));
-        ledger = ledger_close(ledger);
-        (void) g_unlink(lock);
-        (void) g_unlink(path);
-        (void) g_rmdir(directory);
-}
-
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger-decision/lives", test_decisions);
         g_test_add_func("/ledger-decision/taken", test_taken);
         g_test_add_func("/ledger-decision/data", test_scheduler_data);
-        g_test_add_func("/ledger-decision/migration", test_migration);
         return g_test_run();
 }

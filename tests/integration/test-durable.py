@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a job's end leaves when the disk is full: ledger, files and standard output say the same, or the job has not ended."""
+import os, subprocess, sys, tempfile
+
+PRIVATE = "ACTORD_TEST_PRIVATE"
+
+
+def private_namespace():
+    """This program again, where it may mount; True where that is impossible."""
+    if os.environ.get(PRIVATE):
+        return False
+    words = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        words[1:1] = ["--user", "--map-root-user"]
+    with tempfile.TemporaryDirectory() as d:
+        try:
+            if subprocess.run([*words, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", d], capture_output=True).returncode != 0:
+                return True
+        except FileNotFoundError:
+            return True
+    os.environ[PRIVATE] = "1"
+    os.execvp(words[0], [*words, sys.executable, *sys.argv])
+
+
+IMPOSSIBLE = private_namespace()
+
+import bus
+from bus import *
+
+JOB_SETS = ["Job.StopReturn=", "Job.StopSteps=30000"]
+DISK_BYTES = 8 << 20
+
+
+class Disk:
+    """A small file system of the test's own."""
+
+    def __enter__(self):
+        if IMPOSSIBLE:
+            raise Skip("nothing can be mounted here")
+        self.dir = tempfile.mkdtemp(prefix="actord-disk-")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", self.dir], check=True)
+        return self
+
+    def __exit__(self, *error):
+        subprocess.run(["umount", "-l", self.dir], check=True)
+        os.rmdir(self.dir)
+
+    def fill(self, leave=0):
+        """Takes all space but `leave` bytes."""
+        with open(self.dir + "/fill", "wb", buffering=0) as f:
+            try:
+                while True:
+                    f.write(bytes(4096))
+            except OSError as e:
+                assert e.errno == 28, e
+            f.truncate(max(0, f.tell() - leave))
+
+    def free(self):
+        if os.path.exists(self.dir + "/fill"):
+            os.unlink(self.dir + "/fill")
+
+    def start(self, *more):
+        """A run in the foreground whose state lies here."""
+        sets = [w for s in JOB_SETS for w in ("--set", s)]
+        self.said = tempfile.NamedTemporaryFile("a")
+        return subprocess.Popen([CTL, "run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", *sets, *more],
+                                env=dict(environment(), XDG_STATE_HOME=self.dir), stdout=subprocess.PIPE, stderr=self.said, text=True,
+                                stdin=subprocess.DEVNULL)
+
+    def words(self):
+        return open(self.said.name).read()
+
+    def run_directory(self, n=1):
+        return f"{self.dir}/actord/runs/{n}"
+
+
+def reference():
+    """What the job comes to where there is space."""
+    if not hasattr(reference, "result"):
+        reference.result = run("cartpole", *JOB_SETS)
+    return reference.result
+
+
+def books(directory):
+    """State, result, number of rounds that count, of records, and the policy's digest of the only job."""
+    db = sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)
+    try:
+        return db.execute("SELECT state, result, (SELECT count(*) FROM rounds), (SELECT count(*) FROM records WHERE kind = 9), "
+                          "lower(hex(policy_sha256)), (SELECT sum(n_jobs) FROM totals) FROM jobs").fetchone()
+    finally:
+        db.close()
+
+
+def complete(directory, said=None):
+    """The whole job is in the ledger, once, and its policy in a file."""
+    ref = reference()
+    equal(books(directory), ("ended", "finished", ref.rounds, 1, ref.policy_sha256, 1), "the ledger")
+    name = f"{directory}/jobs/1/state/checkpoint-{ref.rounds}.safetensors"
+    shown = open(name, "rb").read()
+    assert ref.policy_sha256.encode() in shown, "the checkpoint is of another policy"
+    if said is not None:
+        equal((said["state"], said["rounds"], said["policy_sha256"]), ("finished", ref.rounds, ref.policy_sha256), "what was printed")
+
+
+@story("a disk that is full at the end: the run waits and says for what, and ends when there is space, with all of its records and its policy")
+def full_at_the_end():
+    reference()
+    with Disk() as disk:
+        p = disk.start()
+        wait_for("it is launched", lambda: os.path.exists(disk.run_directory() + "/run/jobs/1.launch") or p.poll() is not None)
+        disk.fill()
+        wait_for("it says that it waits", lambda: re.search("waits? for space in", disk.words()) or p.poll() is not None, 60)
+        assert p.poll() is None, f"it ended with {p.returncode} on a full disk: {disk.words()}"
+        assert "No space left on device" in disk.words(), disk.words()
+        assert books(disk.run_directory())[0] != "ended", "its row says that it has ended"
+        disk.free()
+        out, _ = p.communicate(timeout=60)
+        equal(p.returncode, 0, "status")
+        complete(disk.run_directory(), json.loads(out))
+
+
+@story("a daemon that is killed while an end waits for space: the next one comes to the same ledger")
+def killed_while_it_waits():
+    reference()
+    with Disk() as disk:
+        tempfile.tempdir = disk.dir
+        try:
+            with Bus() as b:
+                job = b.submit(overrides=[s.split("=", 1) for s in JOB_SETS])
+                wait_for("it is launched", lambda: os.path.exists(f"{b.dir}/actord/jobs/{job}.launch") or b.state(job) not in ("queued", "starting"))
+                disk.fill()
+                wait_for("it waits", lambda: b.get(job, "Waiting") != "", 60)
+                equal((b.get(job, "Result"), b.get(job, "PolicySHA256")), ("running", ""), "what is said before it is durable")
+                b.stop(signal.SIGKILL)
+                disk.free()
+                b.start()
+                equal(b.ended(job), "finished", "result")
+                equal(b.get(job, "Waiting"), "", "Waiting")
+                complete(b.dir + "/state/actord")
+        finally:
+            tempfile.tempdir = None
+
+
+if __name__ == "__main__":
+    tell()
