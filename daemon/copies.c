@@ -38,6 +38,7 @@ typedef struct Outcome { /* twice, if all goes well: before anything is copied, 
         uint32_t file;   /* CopyFile */
         uint64_t bytes;  /* of all that is to be copied */
         uint32_t done, reserved;
+        char reason[192]; /* of -EMEDIUMTYPE, if there is more to say */
 } Outcome;
 
 typedef struct Copy {
@@ -49,6 +50,7 @@ typedef struct Copy {
         char *name;     /* of the directory; NULL: taken */
         int pid_fd, channel;
         int directory_fd; /* the caller's, looked at; -EBADF: there is none, or it is taken */
+        DirectoryKind kind;
         sd_event_source *io, *timer;
         Outcome outcome;
 } Copy;
@@ -147,6 +149,7 @@ static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *us
         r = message_receive(fd, 0, &outcome, sizeof(outcome), &n, &copy->directory_fd, 1, &n_fds);
         if (r < 0 || n != sizeof(outcome) || outcome.error > 0 || outcome.file >= _COPY_FILE_MAX)
                 outcome = (Outcome){ .error = -EIO };
+        outcome.reason[sizeof(outcome.reason) - 1] = '\0';
         if (outcome.error >= 0 && !outcome.done) {
                 copy->bytes = outcome.bytes;
                 if (bytes_of_user(copy->manager, copy->uid) <= JOB_FILES_USER_BYTES_MAX)
@@ -185,6 +188,16 @@ static int child_keep(int fds[], size_t n) {
         return close_range(STDERR_FILENO + 1, (unsigned) lowest - 1, 0) < 0 ? -errno : 0;
 }
 
+static int child_look_directory(const Copy *copy, int fd, Outcome *outcome) {
+        const char *reason = NULL;
+        int r;
+
+        r = job_directory_check(fd, copy->kind, copy->manager->mode == DAEMON_SYSTEM, &reason);
+        if (r < 0 && reason)
+                (void) snprintf(outcome->reason, sizeof(outcome->reason), "%s", reason);
+        return r;
+}
+
 /* The caller's descriptors themselves. From here on it may hang. */
 static Outcome child_look(const Copy *copy, int fds[]) {
         Outcome outcome = {};
@@ -201,7 +214,7 @@ static Outcome child_look(const Copy *copy, int fds[]) {
                 else if (keys[outcome.file])
                         outcome.error = job_file_check(*fd, &bytes);
                 else
-                        outcome.error = job_directory_check(*fd, copy->manager->mode == DAEMON_SYSTEM);
+                        outcome.error = child_look_directory(copy, *fd, &outcome);
                 if (outcome.error < 0)
                         return outcome;
                 outcome.bytes += bytes;
@@ -277,7 +290,7 @@ static int watch(Copy *copy) {
 }
 
 static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                const int tokens[], sd_bus_error *error) {
+                const CopyRequest *request, sd_bus_error *error) {
         _cleanup_close_ int directory_fd = -EBADF;
         Copy *copy;
         int r;
@@ -291,9 +304,10 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 .pid_fd = -EBADF,
                 .channel = -EBADF,
                 .directory_fd = -EBADF,
+                .kind = request->kind,
         };
         directory_fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), &copy->name);
-        r = directory_fd < 0 ? directory_fd : start_child(copy, directory_fd, tokens);
+        r = directory_fd < 0 ? directory_fd : start_child(copy, directory_fd, request->tokens);
         if (r >= 0)
                 r = watch(copy);
         if (r < 0) {
@@ -315,6 +329,9 @@ static int complain(Outcome outcome, sd_bus_error *error) {
                                 "The %s is not to be reached: too many descriptors that you sent lie on file systems that do not answer.",
                                 key);
         case -EMEDIUMTYPE:
+                if (outcome.reason[0])
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "The %s is refused: %s.",
+                                        key, outcome.reason);
                 if (outcome.file == COPY_DIRECTORY)
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "The %s must be a directory on a file system that no user serves.",
@@ -341,13 +358,13 @@ static int complain(Outcome outcome, sd_bus_error *error) {
 }
 
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
-                const int tokens[], char **ret_name, int *ret_directory_fd, sd_bus_error *error) {
+                const CopyRequest *request, char **ret_name, int *ret_directory_fd, sd_bus_error *error) {
         Copy *copy;
         int r;
 
         assert(manager);
         assert(message);
-        assert(tokens);
+        assert(request);
         assert(ret_name && ret_directory_fd);
 
         copy = g_hash_table_lookup(manager->copies, message);
@@ -355,7 +372,7 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 r = line_enter(manager->lines, LINE_COPIES, message, uid, handler, error);
                 if (r <= 0)
                         return r;
-                r = start(manager, message, handler, uid, tokens, error);
+                r = start(manager, message, handler, uid, request, error);
                 if (r < 0)
                         line_leave(manager->lines, LINE_COPIES, message);
                 return r;

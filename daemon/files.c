@@ -197,7 +197,7 @@ static bool directory_is_hidden(int fd) {
         return false;
 }
 
-int job_directory_check(int fd, bool by_system) {
+int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char **ret_reason) {
         struct statfs fs;
         struct stat st;
 
@@ -205,7 +205,9 @@ int job_directory_check(int fd, bool by_system) {
                 return -errno;
         if (!S_ISDIR(st.st_mode) || fs.f_type == FUSE_MAGIC)
                 return -EMEDIUMTYPE;
-        return by_system && directory_is_hidden(fd) ? -EXDEV : 0;
+        if (by_system && directory_is_hidden(fd))
+                return -EXDEV;
+        return directory_check(fd, kind, ret_reason);
 }
 
 int job_file_add(int directory_fd, const char *key, int fd) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "daemon/ledger.h"
+#include "lib/directory.h"
 
 #define JOB_FILE_BYTES_MAX       (512ull << 20)
 #define JOB_FILES_USER_BYTES_MAX (2ull << 30) /* of all jobs of a user that have not ended */
@@ -36,9 +37,9 @@ GArray *job_directories_list(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
 
-/* For a process that may hang. Whether a caller's descriptor is of a directory that becomes a mount: 0 or -EMEDIUMTYPE; -EXDEV: by_system, and
- * it lies where the system's daemon and spawner see nothing. */
-int job_directory_check(int fd, bool by_system);
+/* For a process that may hang. Whether a caller's descriptor is of a directory that becomes a mount: 0 or -EMEDIUMTYPE, with a reason if there
+ * is more to say (lib/directory.h); -EXDEV: by_system, and it lies where the system's daemon and spawner see nothing. */
+int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char **ret_reason);
 
 /* For a process that may hang. Whether it is a regular file of a local file system, and of how many bytes. -EMEDIUMTYPE: it is neither; -EFBIG. */
 int job_file_check(int fd, uint64_t *ret_bytes);

@@ -204,16 +204,19 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
 static int fetch(Manager *manager, sd_bus_message *message, const Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, char **ret_name, int *ret_directory_fd,
                 sd_bus_error *error) {
-        const int tokens[_COPY_FILE_MAX] = {
-                [COPY_ENVIRONMENT] = s->environment_fd,
-                [COPY_CHECKPOINT] = s->checkpoint_fd,
-                [COPY_DIRECTORY] = s->directory_fd,
+        const CopyRequest request = {
+                .tokens = {
+                        [COPY_ENVIRONMENT] = s->environment_fd,
+                        [COPY_CHECKPOINT] = s->checkpoint_fd,
+                        [COPY_DIRECTORY] = s->directory_fd,
+                },
+                .kind = environment_is_mjcf(s->settings.environment) ? DIRECTORY_MODEL : DIRECTORY_PYTHON,
         };
         int r;
 
         if (s->environment_fd < 0 && s->checkpoint_fd < 0 && s->directory_fd < 0)
                 return make_directory(manager, ret_name, error);
-        r = copies_fetch(manager, message, handler, uid, tokens, ret_name, ret_directory_fd, error);
+        r = copies_fetch(manager, message, handler, uid, &request, ret_name, ret_directory_fd, error);
         if (r == -EXDEV)
                 return complain_of_directory(s,
                                 "the system's daemon sees no home directories and no /tmp: move it, to /opt for "

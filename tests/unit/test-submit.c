@@ -248,25 +248,41 @@ static void test_directories(Fixture *f, const void *userdata) {
                 const char *environment, *python, *path, *error;
                 int flags;
         } cases[] = {
-                { "gym:X-v0", "/venv", "/tmp", NULL, O_RDONLY },
-                { "gym:X-v0", "/venv", "/tmp", NULL, O_PATH },
+                { "gym:X-v0", "/venv", "venv", NULL, O_RDONLY },
+                { "gym:X-v0", "/venv", "venv", NULL, O_PATH },
                 { "gym:X-v0", "/venv", NULL, BUS_ERROR(BadJobFile), 0 },
                 { "gym:X-v0", "/venv", "/etc/passwd", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
-                { "gym:X-v0", "", "/tmp", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
-                { "CartPole-v1", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
-                { "gym:", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
-                { "gym::X", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
-                { "mujoco:m.xml", "", "/tmp", NULL, O_RDONLY },
+                { "gym:X-v0", "/venv", "model", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "gym:X-v0", "/venv", "/", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "gym:X-v0", "/venv", "/", SD_BUS_ERROR_INVALID_ARGS, O_PATH },
+                { "gym:X-v0", "/venv", "/proc", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "gym:X-v0", "/venv", "/etc", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "gym:X-v0", "", "venv", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "CartPole-v1", "/venv", "venv", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "gym:", "/venv", "venv", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "gym::X", "/venv", "venv", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "mujoco:m.xml", "", "model", NULL, O_RDONLY },
                 { "mujoco:m.xml", "", NULL, BUS_ERROR(BadJobFile), 0 },
                 { "mujoco:m.xml", "", "/etc/passwd", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
-                { "mujoco:m.xml", "/venv", "/tmp", BUS_ERROR(BadJobFile), O_RDONLY },
+                { "mujoco:m.xml", "", "/etc", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "mujoco:m.xml", "", "/", SD_BUS_ERROR_INVALID_ARGS, O_PATH },
+                { "mujoco:m.xml", "", "/sys", SD_BUS_ERROR_INVALID_ARGS, O_RDONLY },
+                { "mujoco:m.xml", "/venv", "model", BUS_ERROR(BadJobFile), O_RDONLY },
         };
+
+        g_autofree char *place = g_dir_make_tmp("submit-XXXXXX", NULL);
+        g_autofree char *make = g_strdup_printf(
+                        "cd '%s' && mkdir -p model venv/bin venv/lib/python3.11/site-packages && touch venv/pyvenv.cfg venv/bin/python",
+                        place);
+        g_autofree char *remove = g_strdup_printf("rm -r '%s'", place);
 
         if (!ready(f))
                 return;
+        g_assert_cmpint(system(make), ==, 0);
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 sd_bus_message *m = call_of(f, "SubmitJob");
-                int fd = cases[i].path ? open(cases[i].path, cases[i].flags | O_CLOEXEC) : -1;
+                g_autofree char *path = cases[i].path ? g_canonicalize_filename(cases[i].path, place) : NULL;
+                int fd = path ? open(path, cases[i].flags | O_CLOEXEC) : -1;
                 bool model = environment_is_mjcf(cases[i].environment);
                 const char *key = model ? BUS_FILE_MODEL : BUS_FILE_PYTHON;
 
@@ -280,6 +296,7 @@ static void test_directories(Fixture *f, const void *userdata) {
                 (void) close(fd);
                 expect(send_off(f, m, NULL), cases[i].error);
         }
+        g_assert_cmpint(system(remove), ==, 0);
 }
 
 static char *submit_named(Fixture *f, const char *file_name) {
