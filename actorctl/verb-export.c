@@ -8,6 +8,7 @@
 
 #include "actorctl/bus.h"
 #include "actorctl/checkpoint-open.h"
+#include "actorctl/checkpoint.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -43,6 +44,17 @@ static int copy_to_file(int from, const char *path) {
         if (r < 0)
                 (void) unlink(aside);
         return r;
+}
+
+/* A copy of what is damaged would be believed to be a policy. */
+static ExitStatus check_whole(const char *name, int fd) {
+        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
+        g_autofree char *message = NULL;
+
+        if (checkpoint_load(fd, name, &checkpoint, &message) >= 0)
+                return STATUS_OK;
+        complain("%s", message);
+        return STATUS_FAILED;
 }
 
 static ExitStatus write_out(const Options *options, const char *number, int fd) {
@@ -85,5 +97,7 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
         status = job_checkpoint_receive(connection, path, name, &fd);
+        if (status == STATUS_OK)
+                status = check_whole(name, fd);
         return status == STATUS_OK ? write_out(options, arguments[0], fd) : status;
 }

@@ -174,6 +174,16 @@ def stopping():
         equal(bus.get(rest, "PolicySHA256"), bus.get(whole, "PolicySHA256"), "the policy that goes on, and that of a job that was not stopped")
         assert 0 < bus.get(rest, "Round") < bus.get(whole, "Round")
 
+        with open(path, "r+b") as f:
+            f.seek(-200, os.SEEK_END)
+            byte, = f.read(1)
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte ^ 16]))
+        for verb in (["export", job, "-o", bus.dir + "/policy"], ["eval", job, "--episodes=1"], [*words, f"--from={job}"]):
+            r = bus.ctl(*verb, ok=False)
+            assert r.status == 1 and f"checkpoint of job {job}: it is damaged" in r.err and "(error" not in r.err, (verb, r.status, r.err)
+        assert not os.path.exists(bus.dir + "/policy")
+
 
 @story("each round with everything that is known of it: on the bus, as a table that fits a screen, as CSV and as JSON")
 def rounds():
