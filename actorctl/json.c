@@ -122,6 +122,13 @@ static const char *find_fault(const char *text, size_t n) {
                                 return "it is no JSON: a string has no end, or an escape that is none";
                         continue;
                 }
+                if (g_ascii_isdigit(*p)) {
+                        /* The parser would make it infinity, which no JSON can say. */
+                        if (!isfinite(g_ascii_strtod(p, NULL)))
+                                return "a number in it is too large";
+                        p += strspn(p, "0123456789+-.eE");
+                        continue;
+                }
                 if (*p == '[' || *p == '{') {
                         if (++depth > DEPTH_MAX)
                                 return "it is nested more than " G_STRINGIFY(DEPTH_MAX) " deep";

@@ -64,6 +64,10 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
         assert(text);
         assert(ret_message);
 
+        if (!g_utf8_validate(text, -1, NULL)) {
+                *ret_message = g_strdup_printf("%s: this is no UTF-8 text.", file_name);
+                return -EINVAL;
+        }
         if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, &error)) {
                 /* An empty file, or one of comments, is fine. */
                 if (g_error_matches(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_NOT_FOUND))

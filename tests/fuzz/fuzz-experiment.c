@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Any bytes as an experiment: refused after a sentence on standard error, or a matrix within its limits. Its job file is a seed of ours. */
+#include <fcntl.h>
+#include <glib.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "actorctl/experiment.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Sentences are for people; a fuzzer of them would print a million. */
+static ExitStatus parse_quietly(const char *text, Experiment **ret) {
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup(STDERR_FILENO);
+        ExitStatus status;
+
+        g_assert(nowhere >= 0 && kept >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
+        status = experiment_parse("tests/fuzz/fuzz-settings/an.exp", text, ret);
+        g_assert(dup2(kept, STDERR_FILENO) >= 0);
+        (void) close(nowhere);
+        (void) close(kept);
+        return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        g_autofree char *text = g_strndup((const char *) data, size);
+        Experiment *experiment = NULL;
+
+        if (parse_quietly(text, &experiment) == STATUS_OK)
+                g_assert(experiment);
+        else
+                g_assert(!experiment);
+        (void) experiment_free(experiment);
+        return 0;
+}
