@@ -28,7 +28,7 @@ STORMS = [
 # Weights: an actor's death is retried in place, the others' end a life or are none of the job's business.
 VICTIMS = ["actord-actor"] * 5 + ["actord-learner"] * 2 + ["actord-invoker"] * 2 + ["actord"] * 2 + ["actord-spawn"]
 ENDS_A_LIFE = ("actord-learner", "actord-invoker", "actord-spawn")
-PARTS = ("CPUActorsNSec", "CPULearnerNSec", "CPUControlNSec", "CPUStartupNSec")
+PARTS = ("CPUActorsNSec", "CPULearnerNSec", "CPUControlNSec", "CPUStartupNSec", "CPULostNSec")
 
 
 class Storm:
@@ -114,8 +114,10 @@ def storm(name, example, sets):
 
 
 def add(name, example, sets):
-    story(f"under {name} any mixture of kills ends with the same policy, the same rounds and steps, and books that close")(
-        lambda: storm(name, example, sets))
+    def f():
+        storm(name, example, sets)
+    f.__name__ = name
+    story(f"under {name} any mixture of kills ends with the same policy, the same rounds and steps, and books that close")(f)
 
 
 for row in STORMS:
