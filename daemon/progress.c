@@ -343,9 +343,10 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
         (void) fault_describe(fault, detail, what);
         if (actor == UINT32_MAX && fault == FAULT_INTERNAL)
                 (void) snprintf(ret, 320, "the job %s", what); /* its invoker's error, or a learner's */
+        else if (actor == UINT32_MAX && fault == FAULT_EXITED)
+                (void) snprintf(ret, 320, "%s %.60s%.200s", who, what, describe_exit(detail, why));
         else if (actor == UINT32_MAX)
-                (void) snprintf(ret, 320, "%s %.60s%.200s", who, what,
-                                fault == FAULT_EXITED ? describe_exit(detail, why) : "");
+                (void) snprintf(ret, 320, "%s %s", who, what);
         else
                 (void) snprintf(ret, 320, "actor %u %s", actor, what);
         return ret;

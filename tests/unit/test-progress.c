@@ -122,6 +122,12 @@ static void test_faults(Fixture *f, const void *userdata) {
                         fault_sentence_of(UINT32_MAX, FAULT_KILLED, 9, sentence), "the learner was"));
         g_assert_true(g_str_has_prefix(
                         fault_sentence_of(UINT32_MAX, FAULT_LOAD, 8, sentence), "an actor could not load"));
+        g_assert_cmpstr(fault_sentence_of(UINT32_MAX, FAULT_CHECKPOINT, EBADMSG, sentence), ==,
+                        "the learner could not write or read its checkpoint: it is damaged");
+        g_assert_nonnull(strstr(fault_sentence_of(UINT32_MAX, FAULT_CHECKPOINT, EPROTONOSUPPORT, sentence),
+                        "it is of a newer format than this actord reads"));
+        g_assert_nonnull(strstr(fault_sentence_of(UINT32_MAX, FAULT_CHECKPOINT, ENOSPC, sentence),
+                        "No space left on device"));
 }
 
 static void test_evaluation(Fixture *f, const void *userdata) {
