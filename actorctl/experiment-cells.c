@@ -242,7 +242,7 @@ static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
                 cell->actor_rounds = (submission.settings.stop_steps + steps - 1) / steps;
                 cell->n_cpus = distribution_cpus(
                                 distribution_of(&submission.settings), &submission.settings);
-                if (submission.settings.scheduler.kind == SCHEDULER_MINIONS)
+                if (scheduler_has(submission.settings.scheduler.kind, TRAIT_TAKES_TRAINED))
                         cell->scheduler = g_strdup(submission.settings.scheduler.argument);
                 cell->n_actors_max = settings_actors_max(&submission.settings);
                 cell->n_actors_most =

@@ -350,7 +350,7 @@ static ExitStatus add_trained(Submission *submission) {
 static bool names_job(const Submission *submission) {
         const char *job = submission->settings.scheduler.argument;
 
-        return scheduler_takes_job(submission->settings.scheduler.kind) &&
+        return scheduler_has(submission->settings.scheduler.kind, TRAIT_TAKES_JOB) &&
                strspn(job, "0123456789") == strlen(job);
 }
 
@@ -358,9 +358,9 @@ ExitStatus submission_add_file(Submission *submission) {
         const char *file = submission->settings.scheduler.argument;
         g_autofree char *path = NULL;
 
-        if (submission->settings.scheduler.kind == SCHEDULER_MINIONS)
+        if (scheduler_has(submission->settings.scheduler.kind, TRAIT_TAKES_TRAINED))
                 return add_trained(submission);
-        if (!scheduler_takes_job(submission->settings.scheduler.kind) || names_job(submission))
+        if (!scheduler_has(submission->settings.scheduler.kind, TRAIT_TAKES_JOB) || names_job(submission))
                 return STATUS_OK;
         if (file[0] == '@') {
                 char value[SETTING_TEXT_MAX];

@@ -9,7 +9,7 @@
 #include "daemon/plan.h"
 #include "daemon/price.h"
 #include "daemon/progress.h"
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 #define LIVES_MAX             5u /* without a new checkpoint */
 #define START_TIMEOUT_USEC    (60ull * 1000 * 1000)

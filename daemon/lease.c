@@ -30,7 +30,7 @@ void lease_make(const LeaseInput *input, Plan *ret) {
                 ret->end = PLAN_END_BUDGET;
                 return;
         }
-        one = input->step || scheduler_decides(input->scheduler->policy) ||
+        one = input->step || scheduler_has(input->scheduler->policy, TRAIT_DECIDES) ||
               settings_present(input->settings, SETTING_Job_Budget);
         ret->through_round = one ? saturating_add(input->round, 1) : UINT64_MAX;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/price.h"
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "include/plan.h"
 
 typedef struct LeaseInput {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "include/record.h"
 
 #define LEDGER_SCHEMA 4

@@ -9,7 +9,7 @@
 #include "daemon/distribution.h"
 #include "daemon/estimate.h"
 #include "daemon/price.h"
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 #define PROGRESS_FAULTS_KEPT 64u
 #define PROGRESS_CURVE_MAX   1024u

@@ -11,7 +11,8 @@ int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *e
         MinionsModel model = {};
 
         /* Checked when the job was accepted. */
-        if (job->settings.scheduler.kind == SCHEDULER_MINIONS && job->row.n_scheduler_data >= sizeof(model))
+        if (scheduler_has(job->settings.scheduler.kind, TRAIT_TAKES_TRAINED) &&
+                        job->row.n_scheduler_data >= sizeof(model))
                 memcpy(&model, job->row.scheduler_data, sizeof(model));
         return sd_bus_reply_method_return(m, "ssttssdd", model.job, model.environment,
                         model.start_episodes + model.n_episodes, model.start_wall_nsec + model.wall_nsec,

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "include/actord/env.h"
+#include "include/schedulers.h"
 
 #define SETTINGS_ABI 2u
 #define HIDDEN_LAYERS_MAX 8u
@@ -32,11 +33,6 @@
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
 #define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
-#define SCHEDULERS(X)                                                                                   \
-        X(FIXED, "fixed") X(SCHEDULE, "schedule") X(MAX, "max") X(ADAPT, "adapt") X(NITRO, "nitro")     \
-        X(NITRO_CODE, "nitro-code") X(KUNGFU, "kungfu") X(HYDROZOA, "hydrozoa") X(RANDOM, "random")     \
-        X(PERMUTED, "permuted") X(DECAY_ONLY, "decay-only") X(NOISE, "noise") X(REPLAY, "replay") X(MINIONS, "minions") \
-        X(AUTO, "auto")
 #define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
@@ -74,12 +70,6 @@ enum Distribution_ {
         DISTRIBUTIONS(X)
 #undef X
         _DISTRIBUTION_MAX,
-};
-enum Scheduler_ {
-#define X(name, word) SCHEDULER_##name,
-        SCHEDULERS(X)
-#undef X
-        _SCHEDULER_MAX,
 };
 enum SandboxChoice_ {
 #define X(name, word) SANDBOX_CHOICE_##name,
@@ -300,20 +290,24 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
 
 /* What each round measures: what was asked for, and what the scheduler looks at. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
-        bool objective = s->curvature == CURVATURE_OBJECTIVE || s->curvature == CURVATURE_BOTH || s->scheduler.kind == SCHEDULER_NITRO;
-        bool loss = s->curvature == CURVATURE_LOSS || s->curvature == CURVATURE_BOTH || s->scheduler.kind == SCHEDULER_NITRO_CODE;
+        bool both = s->curvature == CURVATURE_BOTH;
+        bool objective = both || s->curvature == CURVATURE_OBJECTIVE ||
+                         scheduler_has(s->scheduler.kind, TRAIT_OBJECTIVE);
+        bool loss = both || s->curvature == CURVATURE_LOSS || scheduler_has(s->scheduler.kind, TRAIT_LOSS);
 
-        return objective && loss ? CURVATURE_BOTH : objective ? CURVATURE_OBJECTIVE : loss ? CURVATURE_LOSS : CURVATURE_NONE;
+        if (objective)
+                return loss ? CURVATURE_BOTH : CURVATURE_OBJECTIVE;
+        return loss ? CURVATURE_LOSS : CURVATURE_NONE;
 }
 
 static inline bool settings_noise_scale(const JobSettings *s) {
-        return s->noise_scale || s->scheduler.kind == SCHEDULER_KUNGFU || s->scheduler.kind == SCHEDULER_AUTO;
+        return s->noise_scale || scheduler_has(s->scheduler.kind, TRAIT_NOISE);
 }
 
 /* What comes after a round hangs on what its evaluation showed, or cost: a scheduler that goes by returns, a target, a budget. Else the next
  * round need not wait for it. */
 static inline bool settings_await_evaluations(const JobSettings *s) {
-        return s->scheduler.kind == SCHEDULER_ADAPT || s->scheduler.kind == SCHEDULER_MINIONS ||
+        return scheduler_has(s->scheduler.kind, TRAIT_RETURNS) ||
                settings_present(s, SETTING_Evaluation_StopReturn) || settings_present(s, SETTING_Job_Budget);
 }
 
@@ -329,21 +323,6 @@ static inline double settings_target_return(const JobSettings *s) {
         if (settings_present(s, SETTING_Evaluation_StopReturn))
                 return s->evaluation_stop_return;
         return settings_present(s, SETTING_Job_StopReturn) ? s->stop_return : __builtin_nan("");
-}
-
-/* Policies that repeat another job's numbers: replay:JOB. */
-static inline bool scheduler_takes_job(uint32_t kind) {
-        return kind == SCHEDULER_REPLAY || kind == SCHEDULER_PERMUTED;
-}
-
-/* Each round's number from the round before it: a lease is one round. */
-static inline bool scheduler_decides(uint32_t kind) {
-        return kind != SCHEDULER_FIXED && kind != SCHEDULER_MAX;
-}
-
-/* What stands after a colon: that job, or the trained scheduler of minions:NAME. */
-static inline bool scheduler_takes_argument(uint32_t kind) {
-        return scheduler_takes_job(kind) || kind == SCHEDULER_MINIONS;
 }
 
 /* Containers that host the actors: actor a lives in container a % n. */

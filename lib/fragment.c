@@ -206,7 +206,7 @@ bool distribution_measures(const JobSettings *settings, const char **ret_why) {
         *ret_why = NULL;
         if (settings->distribution != DISTRIBUTION_AUTO || settings->n_learners > 1)
                 return false;
-        if (scheduler_decides(settings->scheduler.kind) && settings->clock == CLOCK_MODEL)
+        if (scheduler_has(settings->scheduler.kind, TRAIT_DECIDES) && settings->clock == CLOCK_MODEL)
                 why = "its scheduler sees the times of rounds, which under Clock=model are to be the same wherever fragments run";
         *ret_why = why;
         return !why;

@@ -261,8 +261,8 @@ static void check_algorithm(SettingsReader *reader, const JobSettings *settings)
 /* What the learner is to measure for a policy that goes by it: without, it would decide the same each time, silently. */
 static void check_measured(SettingsReader *reader, const JobSettings *settings) {
         uint32_t kind = settings->scheduler.kind;
-        bool curvature = kind == SCHEDULER_NITRO || kind == SCHEDULER_NITRO_CODE;
-        bool noise = kind == SCHEDULER_KUNGFU || kind == SCHEDULER_AUTO;
+        bool curvature = scheduler_has(kind, TRAIT_OBJECTIVE) || scheduler_has(kind, TRAIT_LOSS);
+        bool noise = scheduler_has(kind, TRAIT_NOISE);
 
         if ((curvature && !algorithm_uses(settings->algorithm, SETTING_Learner_Curvature)) ||
                         (noise && !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale)))
@@ -277,8 +277,9 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
         const setting_counts *s = &settings->schedule;
         uint32_t most = settings_actors_max(settings), fewest = settings->n_actors_min;
 
-        if (settings->scheduler.kind == SCHEDULER_ADAPT && isnan(settings_target_return(settings)))
-                reader_complain(reader, "Scaling", "Policy", "adapt",
+        if (scheduler_has(settings->scheduler.kind, TRAIT_TARGET) && isnan(settings_target_return(settings)))
+                reader_complain(reader, "Scaling", "Policy",
+                                choice_scheduler_to_string(settings->scheduler.kind),
                                 "it needs TargetReturn=, or a StopReturn=, to know where it is going");
         check_measured(reader, settings);
         if (settings->scheduler.kind != SCHEDULER_SCHEDULE)

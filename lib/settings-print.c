@@ -23,7 +23,8 @@ const SettingRow *setting_row(Setting i) {
         return (unsigned) i < _SETTING_MAX ? &rows[i] : NULL;
 }
 
-#define X(name, word)             word,
+/* Rows of some lists say more than their word. */
+#define X(name, word, ...)        word,
 #define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) };
 CHOICES(TABLE)
 #undef TABLE

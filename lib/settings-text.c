@@ -376,7 +376,7 @@ static int refuse_choice(const char *text, const char *const *words, char **ret_
         return refuse(ret_reason, "it must be one of %s%s", list, hint);
 }
 
-#define X(name, word) word,
+#define X(name, word, ...) word,
 #define PARSE(type, PREFIX, list)                                                       \
         static int parse_choice_##type(const char *text, double lowest, double highest, \
                         setting_choice_##type *ret, char **ret_reason) {                \
@@ -492,15 +492,17 @@ static int parse_policy(
                 const char *text, double lowest, double highest, setting_policy *ret, char **ret_reason) {
         const char *colon = strchr(text, ':');
         g_autofree char *word = colon ? g_strndup(text, (size_t) (colon - text)) : g_strdup(text);
+        bool has_argument = colon && colon[1] != '\0';
         setting_policy policy = {};
 
         if (parse_choice_scheduler(word, lowest, highest, &policy.kind, ret_reason) < 0)
                 return -EINVAL;
-        if (scheduler_takes_job(policy.kind) && (!colon || colon[1] == '\0'))
+        if (scheduler_has(policy.kind, TRAIT_TAKES_JOB) && !has_argument)
                 return refuse(ret_reason, "it needs the job whose decisions it repeats: %s:JOB", word);
-        if (policy.kind == SCHEDULER_MINIONS && (!colon || colon[1] == '\0'))
+        if (scheduler_has(policy.kind, TRAIT_TAKES_TRAINED) && !has_argument)
                 return refuse(ret_reason, "it needs a trained scheduler: %s:NAME or %s:./FILE", word, word);
-        if (!scheduler_takes_argument(policy.kind) && colon)
+        if (colon && !scheduler_has(policy.kind, TRAIT_TAKES_JOB) &&
+                        !scheduler_has(policy.kind, TRAIT_TAKES_TRAINED))
                 return refuse(ret_reason, "%s takes nothing after a colon", word);
         if (colon && strlen(colon + 1) >= sizeof(policy.argument))
                 return refuse(ret_reason, "too long: %zu bytes are the most", sizeof(policy.argument) - 1);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "include/minions.h"
 #include "lib/settings-print.h"
 
@@ -100,7 +100,7 @@ int main(void) {
                 settings.scheduler.kind = kind;
                 if (kind == SCHEDULER_MINIONS)
                         measure(name, &settings, network, n_network, 1, ROUNDS);
-                else if (scheduler_takes_job(kind))
+                else if (scheduler_has(kind, TRAIT_TAKES_JOB))
                         measure(name, &settings, list, 1000 * sizeof(*list), 1, 990);
                 else
                         measure(name, &settings, NULL, 0, 1, ROUNDS);

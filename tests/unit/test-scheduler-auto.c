@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 #define ROWS         128u /* of an actor's share */
 #define DIMENSIONS   40u

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "lib/minions.h"
 #include "lib/settings.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/queue.h"
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 static JobSettings settings_of(uint32_t actors, uint32_t lowest, uint32_t highest) {
         JobSettings s = { .n_actors = actors, .n_actors_min = lowest, .n_actors_max = highest };
@@ -101,7 +101,7 @@ static void test_state(void) {
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 0); /* one for the whole job */
         g_assert_cmpuint(scheduler_decision(&state).id, ==, 1);
         g_assert_cmpuint(state.decided_round, ==, 5);
-        g_assert_false(scheduler_decides(state.policy));
+        g_assert_false(scheduler_has(state.policy, TRAIT_DECIDES));
 
         g_assert_cmpint(scheduler_restore(&copy, SCHEDULER_FIXED, &state, sizeof(state)), ==, 0);
         g_assert_cmpmem(&copy, sizeof(copy), &state, sizeof(state));
@@ -124,7 +124,7 @@ static void test_once(void) {
 
         settings.scheduler.kind = SCHEDULER_RANDOM;
         scheduler_init(&state, SCHEDULER_RANDOM);
-        g_assert_true(scheduler_decides(state.policy));
+        g_assert_true(scheduler_has(state.policy, TRAIT_DECIDES));
         g_assert_cmpint(scheduler_decide(&view, &state), ==, 1);
         first = scheduler_decision(&state);
 
@@ -391,7 +391,7 @@ static void test_restored(void) {
                 settings.time_price = 1;
                 settings.stop_return = 60;
                 settings.present[SETTING_Job_StopReturn / 64] |= 1ull << (SETTING_Job_StopReturn % 64);
-                if (!scheduler_takes_job(kind))
+                if (!scheduler_has(kind, TRAIT_TAKES_JOB))
                         data = (View){};
                 run_with(&settings, statistics, data, ROUNDS, ROUNDS, whole);
                 for (uint32_t at = 1; at < ROUNDS; at++) {
@@ -438,7 +438,7 @@ static void test_awaits(void) {
                         g_assert_true(settings_await_evaluations(&settings));
                         continue;
                 }
-                if (!scheduler_takes_job(kind))
+                if (!scheduler_has(kind, TRAIT_TAKES_JOB))
                         data = (View){};
                 run_with(&settings, without, data, ROUNDS, ROUNDS, before);
                 run_with(&settings, with, data, ROUNDS, ROUNDS, after);

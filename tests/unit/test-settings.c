@@ -429,9 +429,9 @@ static void random_setting(JobSettings *s, Setting i) {
                 RANDOM_u32(&m.layers[k].stride, 1, CONVOLUTION_SIDE_MAX);                               \
                 RANDOM_u32(&m.layers[k].padding, 0, m.layers[k].kernel - 1);                            \
         }
-#define CASE_policy(m, low, high)                                                        \
-        m = (setting_policy){ (uint32_t) g_test_rand_int_range(0, _SCHEDULER_MAX), {} }; \
-        if (scheduler_takes_argument(m.kind))                                            \
+#define CASE_policy(m, low, high)                                                                   \
+        m = (setting_policy){ (uint32_t) g_test_rand_int_range(0, _SCHEDULER_MAX), {} };            \
+        if ((scheduler_has(m.kind, TRAIT_TAKES_JOB) || scheduler_has(m.kind, TRAIT_TAKES_TRAINED))) \
         g_snprintf(m.argument, sizeof(m.argument), "dir:%u/d.json", g_test_rand_int_range(0, 1000))
 #define CASE_cpuset(m, low, high)                         \
         for (int k = 0; k < 6; k++) {                     \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Scores by the place of the newest value within a window of the last ones, as Nitro has them (Yu et al., PVLDB 18(1), 2024, section 4). */
+/* Scores by the place of the newest value within a window of the last ones, as Nitro has them (Yu et al.,
+ * PVLDB 18(1), 2024, section 4). */
 #pragma once
 
 #include <stdint.h>
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 #define WINDOW_MAX 64u
 
@@ -20,6 +21,6 @@ void window_add(Window *window, uint32_t size, double value);
 double window_lowness(const Window *window, uint32_t size, double value);
 double window_highness(const Window *window, uint32_t size, double value); /* (value - min) / (max - min) */
 
-/* The paper's formula for the round to be decided, k: I = clip(Imax S), S = (Rmax - R) / (Rmax - Rmin) d^k. R is put into the window of the state first; if it is not
- * finite the score is 0. */
+/* The paper's formula for the round to be decided, k: I = clip(Imax S), S = (Rmax - R) / (Rmax - Rmin)
+ * d^k. R is put into the window of the state first; if it is not finite the score is 0. */
 uint32_t window_count(const SchedulerView *view, SchedulerState *state, double r);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=minions: the network that `actorctl scheduler train` trained, as MinionsRL asks its scheduler ("Cheaper and Faster: Distributed Deep
- * Reinforcement Learning with Serverless Computing", Yu et al., AAAI 2024). The most likely count is taken, without chance: the paper's training
- * explores, its scheduling has no need to. What it sees is what its training saw (lib/minions.h), but that money counts, too, as part of what
- * is left, where a job has a budget. */
+/* Policy=minions: the network that `actorctl scheduler train` trained, as MinionsRL asks its scheduler
+ * ("Cheaper and Faster: Distributed Deep Reinforcement Learning with Serverless Computing", Yu et al.,
+ * AAAI 2024). The most likely count is taken, without chance: the paper's training explores, its
+ * scheduling has no need to. What it sees is what its training saw (lib/minions.h), but that money
+ * counts, too, as part of what is left, where a job has a budget. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
 #include <string.h>
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "lib/minions.h"
 
 typedef struct MinionsState {
@@ -81,7 +82,7 @@ static int minions_check_data(
         return 0;
 }
 
-const Scheduler scheduler_minions = {
+const Scheduler scheduler_MINIONS = {
         .count = minions_count,
         .check = minions_check_data,
 };

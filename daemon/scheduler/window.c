@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Windows and the scores of values within them. */
-#include "daemon/scheduler-window.h"
+#include "daemon/scheduler/window.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What all schedulers share: their table, their limits, their state's way into a checkpoint and back. */
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,21 +14,9 @@ static_assert(sizeof(SchedulerState) == 1024,
                 "a state is written as it is: no padding, and a new ABI when it changes");
 
 static const Scheduler *const schedulers[_SCHEDULER_MAX] = {
-        [SCHEDULER_FIXED] = &scheduler_fixed,
-        [SCHEDULER_SCHEDULE] = &scheduler_schedule,
-        [SCHEDULER_MAX] = &scheduler_max,
-        [SCHEDULER_ADAPT] = &scheduler_adapt,
-        [SCHEDULER_NITRO] = &scheduler_nitro,
-        [SCHEDULER_NITRO_CODE] = &scheduler_nitro_code,
-        [SCHEDULER_KUNGFU] = &scheduler_kungfu,
-        [SCHEDULER_HYDROZOA] = &scheduler_hydrozoa,
-        [SCHEDULER_RANDOM] = &scheduler_random,
-        [SCHEDULER_PERMUTED] = &scheduler_permuted,
-        [SCHEDULER_DECAY_ONLY] = &scheduler_decay_only,
-        [SCHEDULER_NOISE] = &scheduler_noise,
-        [SCHEDULER_REPLAY] = &scheduler_replay,
-        [SCHEDULER_MINIONS] = &scheduler_minions,
-        [SCHEDULER_AUTO] = &scheduler_auto,
+#define X(name, word, traits) [SCHEDULER_##name] = &scheduler_##name,
+        SCHEDULERS(X)
+#undef X
 };
 
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
@@ -111,7 +99,7 @@ int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
         assert(state);
 
         if (state->n_decisions > 0 &&
-                        (!scheduler_decides(state->policy) || state->decided_round > view->round))
+                        (!scheduler_has(state->policy, TRAIT_DECIDES) || state->decided_round > view->round))
                 return 0;
 
         state->taken = 0;

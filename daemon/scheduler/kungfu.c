@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=kungfu: as many actors more as the gradient's noise scale grew, as Nitro's authors run KungFu's adaptation (Mai et al., OSDI 2020) beside theirs. The noise scale is
- * that of McCandlish et al. (2018). MinActors= at first; the first measurement stays the one to compare with; whenever a later one is above it, I becomes int(I gns / gns1),
- * up to MaxActors=; it never falls. A noise scale that is not positive and finite, which the estimate may be, says nothing. */
+/* Policy=kungfu: as many actors more as the gradient's noise scale grew, as Nitro's authors run KungFu's
+ * adaptation (Mai et al., OSDI 2020) beside theirs. The noise scale is that of McCandlish et al. (2018).
+ * MinActors= at first; the first measurement stays the one to compare with; whenever a later one is above
+ * it, I becomes int(I gns / gns1), up to MaxActors=; it never falls. A noise scale that is not positive
+ * and finite, which the estimate may be, says nothing. */
 #include <math.h>
 #include <string.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 
 typedef struct KungFu {
         double first; /* 0: none yet */
@@ -30,4 +32,4 @@ static uint32_t kungfu_count(const SchedulerView *view, SchedulerState *state) {
         return (uint32_t) f.n_actors;
 }
 
-const Scheduler scheduler_kungfu = { .count = kungfu_count };
+const Scheduler scheduler_KUNGFU = { .count = kungfu_count };

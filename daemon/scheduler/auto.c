@@ -82,7 +82,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "lib/schedule.h"
 
 #define NEWEST   15u
@@ -242,4 +242,4 @@ static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
         return (uint32_t) best;
 }
 
-const Scheduler scheduler_auto = { .count = auto_count };
+const Scheduler scheduler_AUTO = { .count = auto_count };

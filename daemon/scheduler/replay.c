@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=replay:JOB and Policy=permuted:JOB: the numbers that another job's rounds had, which its submitter handed in as 32-bit numbers in the order of the rounds. replay
- * repeats them: with them a run under Clock=metered comes out again bit for bit, where rounds overlap since they also say whom each round took. permuted has the same ones in another order, drawn from this job's seed: a control, which
+/* Policy=replay:JOB and Policy=permuted:JOB: the numbers that another job's rounds had, which its
+ * submitter handed in as 32-bit numbers in the order of the rounds. replay repeats them: with them a run
+ * under Clock=metered comes out again bit for bit, where rounds overlap since they also say whom each
+ * round took. permuted has the same ones in another order, drawn from this job's seed: a control, which
  * spends what the other job spent and has forgotten why. The last number stays. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/scheduler/scheduler.h"
 #include "lib/fragment.h"
 #include "lib/rng.h"
 #include "lib/settings-print.h"
@@ -36,8 +38,9 @@ static uint32_t replay_count(const SchedulerView *view, SchedulerState *state) {
         return count_at(view, view->round < n ? view->round : n - 1);
 }
 
-/* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from the last one down. Who stands at a place in the end is found by
- * undoing the exchanges from the place up: each j_i has a stream of its own, so nothing is stored. */
+/* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from
+ * the last one down. Who stands at a place in the end is found by undoing the exchanges from the place
+ * up: each j_i has a stream of its own, so nothing is stored. */
 static uint64_t permuted_place(const JobSettings *settings, uint64_t n, uint64_t place) {
         for (uint64_t i = place > 0 ? place : 1; i < n; i++) {
                 ActordRandom random;
@@ -120,5 +123,5 @@ static int replay_check(const JobSettings *settings, const void *data, size_t n_
         return taken_check(settings, data, n_data, ret_message);
 }
 
-const Scheduler scheduler_replay = { .count = replay_count, .check = replay_check },
-                scheduler_permuted = { .count = permuted_count, .check = counts_check };
+const Scheduler scheduler_REPLAY = { .count = replay_count, .check = replay_check },
+                scheduler_PERMUTED = { .count = permuted_count, .check = counts_check };

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=nitro-code: Nitro's boosting as its published code does it (IntelliSys-Lab/Nitro, 2024), which is not what its paper says.
+/* Policy=nitro-code: Nitro's boosting as its published code does it (IntelliSys-Lab/Nitro, 2024), which
+ * is not what its paper says.
  *
- * R is of the whole loss, the objective's negative with the value's part, so a high one boosts: in round k, counted from 1, R d^k enters the window, the score is
- * (R d^k - Rmin) / (Rmax - Rmin), and then R itself enters as well: two values a round, so that Window=6 holds three rounds. The first score is 1. The next round has
- * int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k k), Imin, Imax); there it is 64 d^(k k) in 8 to 64. The first round has 16 actors. The code divides by
- * zero where all values are equal; the score is 0 here, and for an R that is not finite, which never enters. */
+ * R is of the whole loss, the objective's negative with the value's part, so a high one boosts: in round
+ * k, counted from 1, R d^k enters the window, the score is (R d^k - Rmin) / (Rmax - Rmin), and then R
+ * itself enters as well: two values a round, so that Window=6 holds three rounds. The first score is 1.
+ * The next round has int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k k), Imin,
+ * Imax); there it is 64 d^(k k) in 8 to 64. The first round has 16 actors. The code divides by zero where
+ * all values are equal; the score is 0 here, and for an R that is not finite, which never enters. */
 #include <math.h>
 #include <string.h>
 
-#include "daemon/scheduler-window.h"
+#include "daemon/scheduler/window.h"
 
 #define FIRST_ACTORS 16u
 
@@ -33,4 +36,4 @@ static uint32_t nitro_code_count(const SchedulerView *view, SchedulerState *stat
         return (uint32_t) fmax(lowest, scheduler_clip(settings, highest * score));
 }
 
-const Scheduler scheduler_nitro_code = { .count = nitro_code_count };
+const Scheduler scheduler_NITRO_CODE = { .count = nitro_code_count };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many actors the next round is worth. A scheduler is pure: settings, what the closed rounds showed and its own state go in, a count comes out; no
- * clock, no file, no chance but the job's keyed streams. What it remembers is plain data of a fixed size, so that writing it into a checkpoint's row is
- * copying it, and a job that is restored from there decides what it would have decided.
+/* How many actors the next round is worth. A scheduler is pure: settings, what the closed rounds showed
+ * and its own state go in, a count comes out; no clock, no file, no chance but the job's keyed streams.
+ * What it remembers is plain data of a fixed size, so that writing it into a checkpoint's row is copying
+ * it, and a job that is restored from there decides what it would have decided.
  *
- * A decision is made once for each round, when the round before it has closed; times are those of the emulated clock. One policy, one file. */
+ * A decision is made once for each round, when the round before it has closed; times are those of the
+ * emulated clock. A row of include/schedulers.h says what else programs need to know of each. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +18,8 @@
 
 #define SCHEDULER_DATA_MAX (1u << 20) /* bytes that a submission may hand to its scheduler */
 
-/* X(name, comment): what closing a round showed, beside the learner's statistics. One list for the scheduler, SQLite, D-Bus and JSON. */
+/* X(name, comment): what closing a round showed, beside the learner's statistics. One list for the
+ * scheduler, SQLite, D-Bus and JSON. */
 #define ROUND_FACTS(X)                                                                                 \
         X(n_actors, "that the round had")                                                              \
         X(learner_nsec, "of its update, on the emulated clock")                                        \
@@ -51,16 +54,18 @@ typedef struct SchedulerView { /* what it may see */
 } SchedulerView;
 
 typedef struct Scheduler {
-        /* Called once for each round, in order; for policies that do not decide, once. Limits are applied to what it returns. */
+        /* Called once for each round, in order; for policies that do not decide, once. Limits are applied
+         * to what it returns. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
-        /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence (g_free()). NULL: any can that brings no data. */
+        /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
+         * (g_free()). NULL: any can that brings no data. */
         int (*check)(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 } Scheduler;
 
-extern const Scheduler scheduler_fixed, scheduler_schedule, scheduler_max, scheduler_adapt, scheduler_nitro,
-                scheduler_nitro_code, scheduler_kungfu, scheduler_hydrozoa, scheduler_random,
-                scheduler_permuted, scheduler_decay_only, scheduler_noise, scheduler_replay,
-                scheduler_minions, scheduler_auto;
+/* scheduler_NAME: one for each row of include/schedulers.h. */
+#define X(name, word, traits) extern const Scheduler scheduler_##name;
+SCHEDULERS(X)
+#undef X
 
 /* To be asked before a job is accepted: 0, or -EINVAL with a sentence (g_free()). */
 int scheduler_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
@@ -76,7 +81,8 @@ uint32_t scheduler_highest(const JobSettings *settings);
 /* Cuts what an equation says into these limits; what is not a number becomes the lowest. */
 uint32_t scheduler_clip(const JobSettings *settings, double n);
 
-/* Streams of the job's seed for those who draw: keyed by the round to be decided, so nothing has to be remembered of them. */
+/* Streams of the job's seed for those who draw: keyed by the round to be decided, so nothing has to be
+ * remembered of them. */
 typedef enum SchedulerStream {
         SCHEDULER_STREAM_RANDOM,
         SCHEDULER_STREAM_NOISE,
@@ -84,7 +90,8 @@ typedef enum SchedulerStream {
 } SchedulerStream;
 void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, SchedulerStream stream);
 
-/* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision, else 0. */
+/* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision,
+ * else 0. */
 int scheduler_decide(const SchedulerView *view, SchedulerState *state);
 
 /* The newest decision. */

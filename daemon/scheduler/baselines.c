@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The schedulers that others are measured against: constants, lists, and controls which spend what
+ * another scheduler spends and know less. Each is one formula. The round to be decided is the one after
+ * view->round, so a formula's k, which counts from 1, is that one. */
+#include <math.h>
+
+#include "daemon/scheduler/window.h"
+#include "lib/rng.h"
+
+/* Policy=fixed: Actors= in every round, one decision for the whole job. */
+static uint32_t fixed_count(const SchedulerView *view, SchedulerState *state) {
+        return view->settings->n_actors;
+}
+
+/* Policy=max: MaxActors= in every round, one decision for the whole job: MinionsRL-Max (Yu et al., AAAI
+ * 2024, "Ablation"), the fastest and dearest of the papers' own baselines. */
+static uint32_t max_count(const SchedulerView *view, SchedulerState *state) {
+        return scheduler_highest(view->settings);
+}
+
+/* Policy=schedule: the numbers of Schedule=, written down beforehand. "25*10 30*5" is 25 actors for ten
+ * rounds and 30 for five; the last number stays. MinionsRL's motivation (Yu et al., AAAI 2024, figure 2)
+ * compares three such lists of one length and one sum. */
+static uint32_t schedule_count(const SchedulerView *view, SchedulerState *state) {
+        const setting_counts *s = &view->settings->schedule;
+        uint64_t left = view->round; /* rounds before the one to be decided */
+
+        for (uint32_t i = 0; i + 1 < s->n; i++) {
+                if (left < s->runs[i].n_rounds)
+                        return s->runs[i].n_actors;
+                left -= s->runs[i].n_rounds;
+        }
+        return s->n > 0 ? s->runs[s->n - 1].n_actors : 0;
+}
+
+#define ROUNDS_PER_DOUBLING 10u
+#define DOUBLINGS_MAX       10u /* 2^10 > ACTORS_MAX */
+
+/* Policy=hydrozoa: MinActors= at first, doubled every ten rounds up to MaxActors=, as Nitro's authors run
+ * Hydrozoa's scaling of the batch (Guo et al., MLSys 2022) beside theirs (Yu et al., PVLDB 18(1), section
+ * 7). */
+static uint32_t hydrozoa_count(const SchedulerView *view, SchedulerState *state) {
+        uint64_t doublings = view->round / ROUNDS_PER_DOUBLING;
+
+        if (doublings > DOUBLINGS_MAX)
+                return scheduler_highest(view->settings);
+        return scheduler_lowest(view->settings) << doublings;
+}
+
+/* Policy=decay-only: clip(Imax d^k, Imin, Imax), the ceiling of Nitro's formula without what it measures.
+ * A control: 1,317 actor-rounds in 50 rounds of 8 to 64 actors at d = 0.96. */
+static uint32_t decay_only_count(const SchedulerView *view, SchedulerState *state) {
+        double decayed = pow(view->settings->decay, (double) (view->round + 1));
+
+        return scheduler_clip(view->settings, scheduler_highest(view->settings) * decayed);
+}
+
+/* Policy=random: uniform between MinActors= and MaxActors=, from a stream of the job's seed that is keyed
+ * by the round. A control: a scheduler that decides by what the rounds show has to beat one that does not
+ * look. */
+static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
+        uint32_t lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
+        ActordRandom random;
+
+        scheduler_random_begin(&random, view, SCHEDULER_STREAM_RANDOM);
+        return lowest + random_below(&random, highest - lowest + 1);
+}
+
+/* Policy=nitro: Nitro's boosting by its paper (Yu et al., PVLDB 18(1), 2024, sections 3 and 4): more
+ * actors where the surrogate objective is flat. R = -lambda_max / lambda_min of the objective's Hessian
+ * (equation 2), as the learner measured it at the end of the round before; over the last n = Window=
+ * values S_k = (Rmax - R_k) / (Rmax - Rmin) d^k with d = Decay=, and I_k = clip(Imax S_k, Imin, Imax).
+ * Where the paper is silent: without a negative curvature R is infinite; a value that is not finite never
+ * enters the window, and its score is 0; so is that of a window of one value, or of equal ones. */
+static uint32_t nitro_count(const SchedulerView *view, SchedulerState *state) {
+        return window_count(view, state, view->statistics ? view->statistics->curvature_ratio : NAN);
+}
+
+/* Policy=noise: Nitro's formula with noise for its curvature, from a stream of the job's seed that is
+ * keyed by the round. A control: it spends what nitro spends, and knows nothing. */
+static uint32_t noise_count(const SchedulerView *view, SchedulerState *state) {
+        ActordRandom random;
+
+        scheduler_random_begin(&random, view, SCHEDULER_STREAM_NOISE);
+        return window_count(view, state, actord_random_normal(&random));
+}
+
+const Scheduler scheduler_FIXED = { .count = fixed_count }, scheduler_MAX = { .count = max_count },
+                scheduler_SCHEDULE = { .count = schedule_count },
+                scheduler_HYDROZOA = { .count = hydrozoa_count },
+                scheduler_DECAY_ONLY = { .count = decay_only_count },
+                scheduler_RANDOM = { .count = random_count }, scheduler_NITRO = { .count = nitro_count },
+                scheduler_NOISE = { .count = noise_count };

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Every scheduler, that is every word of [Scaling] Policy=: a row says all that programs need to know of
+ * it. How it counts is a `Scheduler` of its name in daemon/scheduler/; a new one is a row here, that, and
+ * its paragraph in job.conf(5). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Tables and layouts are aligned by hand. */
+/* clang-format off */
+
+enum {
+        TRAIT_DECIDES = 1 << 0,         /* a round follows from the one before: a lease is one round */
+        TRAIT_TAKES_JOB = 1 << 1,       /* behind a colon stands the job whose decisions it repeats */
+        TRAIT_TAKES_TRAINED = 1 << 2,   /* behind a colon stands a trained scheduler */
+        TRAIT_OBJECTIVE = 1 << 3,       /* goes by the curvature of the objective: the learner measures it */
+        TRAIT_LOSS = 1 << 4,            /* goes by the curvature of the whole loss */
+        TRAIT_NOISE = 1 << 5,           /* goes by the gradient's noise scale */
+        TRAIT_RETURNS = 1 << 6,         /* goes by returns: a round waits for the evaluation before it */
+        TRAIT_TARGET = 1 << 7,          /* needs a return to arrive at */
+};
+
+/* X(NAME, word, traits) */
+#define SCHEDULERS(X)                                                              \
+        X(FIXED, "fixed", 0)                                                       \
+        X(SCHEDULE, "schedule", TRAIT_DECIDES)                                     \
+        X(MAX, "max", 0)                                                           \
+        X(ADAPT, "adapt", TRAIT_DECIDES | TRAIT_RETURNS | TRAIT_TARGET)            \
+        X(NITRO, "nitro", TRAIT_DECIDES | TRAIT_OBJECTIVE)                         \
+        X(NITRO_CODE, "nitro-code", TRAIT_DECIDES | TRAIT_LOSS)                    \
+        X(KUNGFU, "kungfu", TRAIT_DECIDES | TRAIT_NOISE)                           \
+        X(HYDROZOA, "hydrozoa", TRAIT_DECIDES)                                     \
+        X(RANDOM, "random", TRAIT_DECIDES)                                         \
+        X(PERMUTED, "permuted", TRAIT_DECIDES | TRAIT_TAKES_JOB)                   \
+        X(DECAY_ONLY, "decay-only", TRAIT_DECIDES)                                 \
+        X(NOISE, "noise", TRAIT_DECIDES)                                           \
+        X(REPLAY, "replay", TRAIT_DECIDES | TRAIT_TAKES_JOB)                       \
+        X(MINIONS, "minions", TRAIT_DECIDES | TRAIT_TAKES_TRAINED | TRAIT_RETURNS) \
+        X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE)
+
+enum Scheduler_ {
+#define X(name, word, traits) SCHEDULER_##name,
+        SCHEDULERS(X)
+#undef X
+        _SCHEDULER_MAX,
+};
+
+/* Whether it has all of these traits. */
+static inline bool scheduler_has(uint32_t kind, uint32_t traits) {
+        static const uint32_t rows[_SCHEDULER_MAX] = {
+#define X(name, word, traits_) [SCHEDULER_##name] = traits_,
+                SCHEDULERS(X)
+#undef X
+        };
+
+        return kind < _SCHEDULER_MAX && (rows[kind] & traits) == traits;
+}
