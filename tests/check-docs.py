@@ -179,11 +179,19 @@ def readme_shows_the_cells():
     assert r.returncode == 0, r.stderr
 
 
+def reliability_names_tests_that_exist():
+    text = read("docs/RELIABILITY.md")
+    named = re.findall(r"`((?:trust|unit|integration|vm|fuzz|bench)/[\w./-]*)`", text)
+    assert len(named) > 20, named
+    missing = sorted({name for name in named if not os.path.exists(os.path.join("tests", name))})
+    assert not missing, missing
+
+
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
-              environments_are_introduced, learning_tables_are_current, readme_shows_the_cells]
+              environments_are_introduced, learning_tables_are_current, readme_shows_the_cells, reliability_names_tests_that_exist]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):
