@@ -87,6 +87,7 @@ static void fill_launch(Job *job, Launch *launch) {
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,
                 .owner = (uint32_t) getpid(),
+                .submitter = job->row.uid,
         };
 }
 

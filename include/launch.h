@@ -58,8 +58,9 @@ typedef enum LaunchManager {
 } LaunchManager;
 
 typedef struct LaunchMount {    /* a descriptor of a file or directory becomes a mount in each actor's root */
-        char at[120];           /* absolute, no "..": /plugin/mine.so */
-        uint32_t read_only, reserved;
+        char at[120];           /* PYTHON_DIRECTORY, MODEL_DIRECTORY, or PLUGIN_DIRECTORY and one name; nothing else is mounted */
+        uint32_t read_only;     /* 1 */
+        uint32_t reserved;
 } LaunchMount;
 
 typedef struct Launch {
@@ -76,7 +77,8 @@ typedef struct Launch {
         uint32_t n_mounts;
         uint32_t journal;                       /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
                                                    its own share of the journal and not the daemon's; the descriptor is for where it cannot be */
-        uint32_t owner, reserved;               /* the daemon's process: names what run mode and what no manager knows of */
+        uint32_t owner;                         /* the daemon's process: names what run mode and what no manager knows of */
+        uint32_t submitter;                     /* whose job it is: launches that hang are counted for each user */
         LaunchMount mounts[LAUNCH_MOUNTS_MAX];
 } Launch;
 static_assert(sizeof(LaunchMount) == 128, "ABI");

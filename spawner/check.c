@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include "lib/directory.h"
+#include "lib/words.h"
 
 int answer_fail(LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...) {
         va_list ap;
@@ -49,12 +51,21 @@ static bool path_is_clean(const char *path, size_t size) {
         return true;
 }
 
+static bool is_plugin(const LaunchMount *mount) {
+        return strncmp(mount->at, PLUGIN_DIRECTORY, strlen(PLUGIN_DIRECTORY)) == 0 &&
+               !strchr(mount->at + strlen(PLUGIN_DIRECTORY), '/');
+}
+
+/* The places that an actor's root has for what a job brings. All are read-only: what several actors could write, they could talk through. */
 static bool mounts_are_clean(const Launch *launch) {
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
                 const LaunchMount *mount = &launch->mounts[i];
 
-                if (!path_is_clean(mount->at, sizeof(mount->at)) || mount->read_only > 1 ||
+                if (!path_is_clean(mount->at, sizeof(mount->at)) || mount->read_only != 1 ||
                                 mount->reserved != 0)
+                        return false;
+                if (strcmp(mount->at, PYTHON_DIRECTORY) != 0 && strcmp(mount->at, MODEL_DIRECTORY) != 0 &&
+                                !is_plugin(mount))
                         return false;
                 for (uint32_t k = 0; k < i; k++)
                         if (strcmp(mount->at, launch->mounts[k].at) == 0)
@@ -63,12 +74,13 @@ static bool mounts_are_clean(const Launch *launch) {
         return true;
 }
 
-/* Root gives a job ids of the reserved range only, so no id of a person or a service, and never 0. Anybody else has only their own. */
+/* Root gives a job ids of the reserved range only, so no id of a person or a service, and never 0; and a whole part of it, so that jobs have
+ * either the same or none in common. Anybody else has only their own. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;
         return launch->n_uids >= 1 && launch->n_uids <= UIDS_MAX && launch->uid_first >= UID_RANGE_FIRST &&
-               launch->uid_first < UID_RANGE_END && launch->n_uids <= UID_RANGE_END - launch->uid_first;
+               launch->uid_first < UID_RANGE_END && (launch->uid_first - UID_RANGE_FIRST) % UIDS_MAX == 0;
 }
 
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer) {
@@ -92,10 +104,41 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
         if (launch->n_mounts > LAUNCH_MOUNTS_MAX || n_fds != _LAUNCH_FD_FIXED + launch->n_mounts)
                 return refuse(answer, "the number of descriptors does not fit");
         if (!mounts_are_clean(launch))
-                return refuse(answer, "a mount's place is not an absolute, clean path of its own");
+                return refuse(answer, "a mount is not read-only at one of the places that there are");
         if (!ids_are_ours(launch, uid))
                 return refuse(answer, "its user ids are not this spawner's to give");
         return 0;
+}
+
+int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
+        if (terms->system && (launch->manager != LAUNCH_MANAGER_SYSTEM || launch->exit_with_daemon))
+                return refuse(answer,
+                                "the system's jobs have scopes of the system's manager, and outlive the daemon");
+        if (launch->purpose == LAUNCH_SETTLE || launch->sandbox == SANDBOX_CHOICE_AUTO ||
+                        sandbox_choice_level(launch->sandbox) >= terms->least_sandbox)
+                return 0;
+        return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EPERM,
+                        "[Actor] Sandbox=%s is less than the %s that actord-spawn.service allows (--least-sandbox=)",
+                        sandbox_level_to_string(sandbox_choice_level(launch->sandbox)),
+                        sandbox_level_to_string(terms->least_sandbox));
+}
+
+static int check_mount(const LaunchMount *mount, int fd, LaunchAnswer *answer) {
+        const char *reason = NULL;
+        struct stat st;
+        int r;
+
+        if (is_plugin(mount))
+                return fstat(fd, &st) >= 0 && S_ISREG(st.st_mode)
+                                       ? 0
+                                       : refuse(answer, "a plugin is no regular file");
+        r = directory_check(fd,
+                        strcmp(mount->at, PYTHON_DIRECTORY) == 0 ? DIRECTORY_PYTHON : DIRECTORY_MODEL,
+                        &reason);
+        if (r >= 0)
+                return 0;
+        return answer_fail(answer, LAUNCH_STEP_MESSAGE, r, "what was to become %s is refused: %s", mount->at,
+                        reason ? reason : strerror(-r));
 }
 
 static bool is_sealed_memory(int fd) {
@@ -129,9 +172,11 @@ int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer
                 return refuse(answer,
                                 "the checkpoint is no regular file, or is there without being announced");
 
-        for (uint32_t i = 0; i < launch->n_mounts; i++)
-                if (fstat(fds[_LAUNCH_FD_FIXED + i], &st) < 0 ||
-                                !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-                        return refuse(answer, "a mount is neither a regular file nor a directory");
+        for (uint32_t i = 0; i < launch->n_mounts; i++) {
+                int r = check_mount(&launch->mounts[i], fds[_LAUNCH_FD_FIXED + i], answer);
+
+                if (r < 0)
+                        return r;
+        }
         return 0;
 }

@@ -105,7 +105,7 @@ static int start_child(const Request *request, const Programs *programs, Child *
         strongest = weakest = sandbox_choice_level(launch->sandbox);
         if (launch->sandbox == SANDBOX_CHOICE_AUTO) {
                 strongest = launch->n_uids > 1 ? SANDBOX_LEVEL_FULL : SANDBOX_LEVEL_USERNS;
-                weakest = SANDBOX_LEVEL_PROCESS;
+                weakest = request->least > SANDBOX_LEVEL_PROCESS ? request->least : SANDBOX_LEVEL_PROCESS;
         }
         if (strongest == SANDBOX_LEVEL_FULL && launch->n_uids == 1)
                 return answer_fail(answer, LAUNCH_STEP_NAMESPACES, -EPERM,
@@ -209,13 +209,13 @@ static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAn
 }
 
 /* In system mode anybody can reach the socket who may enter the directory it lies in; only the daemon and root are served. */
-static int check_peer(int fd, bool system, uid_t daemon_uid, uid_t *ret, LaunchAnswer *answer) {
+static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answer) {
         struct ucred peer;
         socklen_t n = sizeof(peer);
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
                 return answer_fail(answer, LAUNCH_STEP_MESSAGE, -errno, "the caller cannot be identified");
-        if (peer.uid == 0 || peer.uid == (system ? daemon_uid : getuid())) {
+        if (peer.uid == 0 || peer.uid == (terms->system ? terms->daemon_uid : getuid())) {
                 *ret = peer.uid;
                 return 0;
         }
@@ -245,8 +245,29 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
                 (void) scope_settle(launch, &nsec, &unheard);
 }
 
-int spawner_serve(int fd, bool system, uid_t daemon_uid) {
-        _cleanup_(request_done) Request request = {};
+/* From here on the launch may hang in a file system of this user's. */
+static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
+        unsigned n = 0;
+
+        if (!terms->seats)
+                return 0;
+        __atomic_store_n(&terms->seat->submitter, launch->submitter, __ATOMIC_SEQ_CST);
+        for (size_t i = 0; i < LAUNCHES_MAX; i++) {
+                const Seat *seat = terms->seats + i;
+
+                n += __atomic_load_n(&seat->pid, __ATOMIC_SEQ_CST) > 0 &&
+                     __atomic_load_n(&seat->submitter, __ATOMIC_SEQ_CST) == launch->submitter &&
+                     !__atomic_load_n(&seat->answered, __ATOMIC_SEQ_CST);
+        }
+        if (n <= LAUNCHES_USER_MAX)
+                return 0;
+        return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EAGAIN,
+                        "%u launches of user %u hang: the file systems of their directories do not answer",
+                        n - 1, (unsigned) launch->submitter);
+}
+
+int spawner_serve(int fd, const Terms *terms) {
+        _cleanup_(request_done) Request request = { .least = terms->least_sandbox };
         LaunchAnswer answer = { .abi = LAUNCH_ABI };
         Cgroup cgroup = CGROUP_NONE;
         Child child = CHILD_NONE;
@@ -261,9 +282,13 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
                 (void) answer_fail(&answer, LAUNCH_STEP_MESSAGE, r,
                                 "the daemon's launch record cannot be read: %s", strerror(-r));
         if (r >= 0)
-                r = check_peer(fd, system, daemon_uid, &request.peer, &answer);
+                r = check_peer(fd, terms, &request.peer, &answer);
         if (r >= 0)
                 r = launch_check(&request.launch, n_bytes, request.n_fds, geteuid(), &answer);
+        if (r >= 0)
+                r = launch_check_terms(&request.launch, terms, &answer);
+        if (r >= 0)
+                r = take_seat(&request.launch, terms, &answer);
         if (r >= 0 && request.launch.purpose == LAUNCH_SETTLE) {
                 r = settle(&request.launch, &answer);
                 sent = message_send(fd, &answer, sizeof(answer), NULL, 0);
@@ -283,6 +308,9 @@ int spawner_serve(int fd, bool system, uid_t daemon_uid) {
                 child_done(&child, true);
                 r = sent;
         }
+        if (terms->seat)
+                __atomic_store_n(&terms->seat->answered, 1, __ATOMIC_SEQ_CST);
+        (void) alarm(0);
         request_done(&request);
         clean_up(&request.launch, &child, &cgroup, child.pid > 0);
         (void) close_fd(cgroup.fd);

@@ -21,11 +21,33 @@
 #define LAUNCH_FDS_MAX    (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 #define STEP_TIMEOUT_MSEC 10000
 
+/* Launches that have been begun and not answered: for all, and for each user. One may hang in a file system that does not answer, where not even
+ * SIGKILL ends it: then it keeps its seat. */
+#define LAUNCHES_MAX      64u
+#define LAUNCHES_USER_MAX 8u
+#define LAUNCH_SEC        25u /* then a launch that still can be killed is */
+
+typedef struct Seat {
+        pid_t pid;          /* 0: free */
+        uint32_t submitter; /* UINT32_MAX: not known yet */
+        uint32_t answered;
+} Seat;
+
+/* What this spawner may do at most. It is compiled in or stands on its command line, and no record changes it. */
+typedef struct Terms {
+        bool system; /* a listening socket brings the callers: the daemon and root alone, for the system's manager */
+        uid_t daemon_uid;
+        uint32_t least_sandbox; /* SandboxLevel */
+        Seat *seats;            /* LAUNCHES_MAX, shared by all launches; NULL: there is one launch */
+        Seat *seat;             /* this launch's */
+} Terms;
+
 typedef struct Request {
         Launch launch;
         int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, then the mounts */
         size_t n_fds;
-        uid_t peer; /* who sent it */
+        uid_t peer;     /* who sent it */
+        uint32_t least; /* SandboxLevel: none below it */
 } Request;
 
 typedef struct Child {
@@ -50,10 +72,12 @@ __attribute__((format(printf, 4, 5))) int answer_fail(
 
 /* check. Pure but for looking at the descriptors. uid: who runs the spawner. */
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer);
+int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer);
+/* It asks the descriptors' file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
-/* spawner. Receives, launches, answers; system: a listening socket brought the peer. */
-int spawner_serve(int fd, bool system, uid_t daemon_uid);
+/* spawner. Receives, launches, answers. */
+int spawner_serve(int fd, const Terms *terms);
 
 /* identity. ids_are_mapped(): whether these ids exist where we run, which is not so for the root of many containers. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS, -ENOSPC, -EUSERS: not to be had here. */
 bool ids_are_mapped(uint32_t first, uint32_t n);

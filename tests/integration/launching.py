@@ -68,7 +68,7 @@ def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
              exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0,
-             n_mounts=len(mounts), journal=0, owner=os.getpid(), reserved=0)
+             n_mounts=len(mounts), journal=0, owner=os.getpid(), submitter=os.getuid())
     f.update(fields)
     places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]
     return LAUNCH.pack(*f.values()) + b"".join(places) + bytes(MOUNT.size * (32 - len(places)))
@@ -166,6 +166,16 @@ def namespaces():
 def need_namespaces():
     if not namespaces():
         raise Skip("this host forbids namespaces")
+
+
+def virtual_environment():
+    """What passes for one."""
+    directory = place()
+    os.makedirs(directory + "/bin")
+    os.makedirs(directory + "/lib/python3.11/site-packages")
+    open(directory + "/pyvenv.cfg", "w").close()
+    open(directory + "/bin/python3", "w").close()
+    return directory
 
 
 def place(mode=0o755):

@@ -135,10 +135,10 @@ def mounts():
     need_namespaces()
     path = plugin(directory_mode=0o700)
     directory = place()
-    places = [("/plugin/mine.so", path, 1), ("/data", directory, 1), ("/scratch", directory, 0)]
+    places = [("/plugin/mine.so", path, 1), ("/model", directory, 1), ("/python", virtual_environment(), 1)]
     with launch(mounts=places) as l:
         check_common(l)
-        assert l.words["mount"] == ["/plugin/mine.so file 1 content of a plugin", "/data dir 1", "/scratch dir 0"], \
+        assert l.words["mount"] == ["/plugin/mine.so file 1 content of a plugin", "/model dir 1", "/python dir 1"], \
             l.words["mount"]
     with launch(mounts=places, sandbox=PROCESS) as l:
         assert l.words["mount"][0] == "/plugin/mine.so plain 1"
@@ -191,7 +191,19 @@ def hostile():
         "mounts": dict(n_mounts=0xffffffff),
         "dots": dict(mounts=[("/a/../etc", "/etc/passwd", 1)]),
         "relative": dict(mounts=[("etc", "/etc/passwd", 1)]),
-        "device": dict(mounts=[("/x", "/dev/null", 1)]),
+        "device": dict(mounts=[("/plugin/x", "/dev/null", 1)]),
+        "host": dict(mounts=[("/usr", "/", 1)]),
+        "root": dict(mounts=[("/model", "/", 1)]),
+        "root of another name": dict(mounts=[("/model", "/proc/self/root/.", 1)]),
+        "kernel": dict(mounts=[("/model", "/proc", 1)]),
+        "settings of the host": dict(mounts=[("/model", "/etc", 1)]),
+        "no virtual environment": dict(mounts=[("/python", place(), 1)]),
+        "a plugin that is a directory": dict(mounts=[("/plugin/x", place(), 1)]),
+        "below a plugin": dict(mounts=[("/plugin/x/y", plugin(), 1)]),
+        "below a model": dict(mounts=[("/model/y", place(), 1)]),
+        "writable": dict(mounts=[("/model", place(), 0)]),
+        "twice": dict(mounts=[("/model", place(), 1), ("/model", place(), 1)]),
+        "part of a range": dict(uid_first=UID_FIRST + 1, n_uids=65536),
         "each": dict(scope_each=1001),
         "settings": dict(fds={0: unsealed}),
         "settings-file": dict(fds={0: null}),

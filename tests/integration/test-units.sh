@@ -42,7 +42,7 @@ if command -v systemd-analyze >/dev/null; then
     check "the units are sound" verify "$units"/actord.service "$units"/actord-spawn.service "$units"/actord-spawn.socket \
         "$units"/actord.slice
     at_most "the daemon's exposure" "$(exposure actord.service)" 5
-    at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 36
+    at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 33
     # Each of these is inherited by the jobs and breaks them.
     for word in RestrictNamespaces ProtectControlGroups PrivateUsers SystemCallFilter=@system-service ProtectKernelTunables; do
         refuse "the spawner's unit has no $word" grep -q "^$word" "$units/actord-spawn.service"

@@ -74,6 +74,7 @@ install_tree() {
 # With systemd as PID 1 nspawn asks it for a scope; elsewhere it has to stay in the cgroup where it is.
 boot() {
     local place=(--register=no) status=0 reader nspawn
+    [ -c /dev/fuse ] && place+=(--bind=/dev/fuse) # for a user's own file system
     if [ ! -d /run/systemd/system ]; then
         place+=(--keep-unit)
         trap leave_cgroup EXIT

@@ -16,7 +16,8 @@ static Launch good_launch(void) {
                 .n_mounts = 2 };
 
         strcpy(launch.mounts[0].at, "/plugin/mine.so");
-        strcpy(launch.mounts[1].at, "/data");
+        strcpy(launch.mounts[1].at, MODEL_DIRECTORY);
+        launch.mounts[0].read_only = launch.mounts[1].read_only = 1;
         return launch;
 }
 
@@ -66,6 +67,8 @@ static void test_fields(void) {
         REFUSED(launch.n_mounts = 1);
         REFUSED(launch.n_mounts = UINT32_MAX);
         REFUSED(launch.mounts[1].read_only = 2);
+        REFUSED(launch.mounts[1].read_only = 0);
+        REFUSED(launch.uid_first++);
         REFUSED(launch.mounts[1].reserved = 1);
 #undef REFUSED
         LaunchAnswer answer = {};
@@ -115,8 +118,11 @@ static void test_ids(void) {
 
 static void test_places(void) {
         static const char *const bad[] = { "", "/", "a", "a/b", "//a", "/a//b", "/a/", "/.", "/..", "/a/./b",
-                "/a/../b", "/a/..", "../a", "/a\nb", "/a\x7f" };
-        static const char *const good[] = { "/a", "/a/b", "/...", "/.a", "/a..b/c", "/plugin/mine-2.so" };
+                "/a/../b", "/a/..", "../a", "/plugin/a\nb", "/plugin/a\x7f", "/a", "/usr", "/plugin",
+                "/plugin/", "/plugin/a/b", "/plugin/..", "/plugins/a", "/model/a", "/modell", "/python/",
+                "/pythonx", "/python/bin" };
+        static const char *const good[] = { "/python", "/model", "/plugin/...", "/plugin/.a", "/plugin/a..b",
+                "/plugin/mine-2.so" };
         Launch launch = good_launch();
 
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
@@ -132,6 +138,38 @@ static void test_places(void) {
         memset(launch.mounts[1].at, 'a', sizeof(launch.mounts[1].at));
         launch.mounts[1].at[0] = '/';
         g_assert_cmpint(check(&launch, 0), ==, -EBADMSG);
+}
+
+/* What the unit allows, no record changes. */
+static void test_terms(void) {
+        static const Terms system = { .system = true, .least_sandbox = SANDBOX_LEVEL_USERNS }, own = {};
+        static const struct {
+                uint32_t sandbox, manager, exit_with_daemon, purpose;
+                int r;
+        } rows[] = {
+                { SANDBOX_CHOICE_AUTO, LAUNCH_MANAGER_SYSTEM, 0, LAUNCH_TRAIN, 0 },
+                { SANDBOX_CHOICE_FULL, LAUNCH_MANAGER_SYSTEM, 0, LAUNCH_TRAIN, 0 },
+                { SANDBOX_CHOICE_USERNS, LAUNCH_MANAGER_SYSTEM, 0, LAUNCH_TRAIN, 0 },
+                { SANDBOX_CHOICE_PROCESS, LAUNCH_MANAGER_SYSTEM, 0, LAUNCH_TRAIN, -EPERM },
+                { SANDBOX_CHOICE_NONE, LAUNCH_MANAGER_SYSTEM, 0, LAUNCH_TRAIN, -EPERM },
+                { SANDBOX_CHOICE_NONE, LAUNCH_MANAGER_SYSTEM, 0, LAUNCH_SETTLE, 0 },
+                { SANDBOX_CHOICE_FULL, LAUNCH_MANAGER_USER, 0, LAUNCH_TRAIN, -EBADMSG },
+                { SANDBOX_CHOICE_FULL, LAUNCH_MANAGER_NONE, 0, LAUNCH_TRAIN, -EBADMSG },
+                { SANDBOX_CHOICE_FULL, LAUNCH_MANAGER_NONE, 0, LAUNCH_SETTLE, -EBADMSG },
+                { SANDBOX_CHOICE_FULL, LAUNCH_MANAGER_SYSTEM, 1, LAUNCH_TRAIN, -EBADMSG },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                Launch launch = good_launch();
+                LaunchAnswer answer = {};
+
+                launch.sandbox = rows[i].sandbox;
+                launch.manager = rows[i].manager;
+                launch.exit_with_daemon = rows[i].exit_with_daemon;
+                launch.purpose = rows[i].purpose;
+                g_assert_cmpint(launch_check_terms(&launch, &system, &answer), ==, rows[i].r);
+                g_assert_cmpint(launch_check_terms(&launch, &own, &answer), ==, 0);
+        }
 }
 
 /* Whatever passes keeps what the rest of the program relies on. */
@@ -156,6 +194,7 @@ static void test_random(void) {
                         g_assert_nonnull(memchr(launch.mounts[k].at, 0, sizeof(launch.mounts[k].at)));
                         g_assert_null(strstr(launch.mounts[k].at, "/../"));
                         g_assert_cmpint(launch.mounts[k].at[0], ==, '/');
+                        g_assert_cmpuint(launch.mounts[k].read_only, ==, 1);
                 }
         }
         g_assert_cmpuint(n_good, >, 1000);
@@ -167,6 +206,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/launch-check/fields", test_fields);
         g_test_add_func("/launch-check/ids", test_ids);
         g_test_add_func("/launch-check/places", test_places);
+        g_test_add_func("/launch-check/terms", test_terms);
         g_test_add_func("/launch-check/random", test_random);
         return g_test_run();
 }
