@@ -2,15 +2,16 @@
 /* A live display is drawn at most ten times a second and never scrolls; without a terminal there is a plain line now and then, for
  * log files. */
 #include "actorctl/display.h"
+#include "actorctl/streams.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "actorctl/harmless.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/sanitise.h"
 
 #define LIVE_USEC    100000
 #define CURVE_USEC   500000
@@ -36,13 +37,17 @@ struct Display {
         bool ended, started;
 };
 
+static int terminal_fd(const FILE *to) {
+        return to == stderr ? STDERR_FILENO : STDOUT_FILENO;
+}
+
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path) {
         Display *display = g_new0(Display, 1);
 
         display->to = to;
-        display->live = isatty(fileno(to)) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
+        display->live = isatty(terminal_fd(to)) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
         display->curve = curve && display->live;
-        display->utf8 = letters_are_utf8();
+        display->utf8 = sanitise_locale_is_utf8();
         display->connection = connection;
         display->path = path;
         display->rate = NAN;
@@ -61,7 +66,7 @@ Display *display_free(Display *display) {
 static unsigned screen_columns(const Display *display) {
         struct winsize size;
 
-        if (ioctl(fileno(display->to), TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
+        if (ioctl(terminal_fd(display->to), TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
                 return 80;
         return MIN(size.ws_col, 200u);
 }
@@ -263,9 +268,13 @@ static void draw_block(Display *display, const JobStatus *status) {
 
         g_string_append_printf(block, "%s\n%s\n", title, line);
         append_curve(display, block);
-        if (display->n_lines > 0)
-                fprintf(display->to, "\033[%uA\r", display->n_lines);
-        fprintf(display->to, "\033[J%s", block->str);
+        if (display->n_lines > 0) {
+                g_autofree char *up = g_strdup_printf("\033[%uA\r", display->n_lines);
+
+                stream_write_raw(display->to, up);
+        }
+        stream_write_raw(display->to, "\033[J");
+        fputs(block->str, display->to);
         display->n_lines = 0;
         for (const char *p = block->str; *p; p++)
                 display->n_lines += *p == '\n';
@@ -278,7 +287,9 @@ static void draw(Display *display, const JobStatus *status) {
                 draw_block(display, status);
         else if (display->live) {
                 line = status_line(display, status);
-                fprintf(display->to, "\r%s\033[K", line);
+                stream_write_raw(display->to, "\r");
+                fputs(line, display->to);
+                stream_write_raw(display->to, "\033[K");
         } else {
                 line = describe(display, status);
                 fprintf(display->to, "job %" G_GUINT64_FORMAT ": %s\n", status->id, line);

@@ -48,7 +48,9 @@ static void print_state(const TrialSpec *spec, const double *numbers) {
                 print_numbers(numbers, spec->parts[0].n_numbers);
         else
                 for (uint32_t i = 0; i < spec->n_parts; i++) {
-                        printf("%s\"%s\": ", i == 0 ? "{" : ", ", spec->parts[i].name);
+                        g_autofree char *name = json_quote(spec->parts[i].name);
+
+                        printf("%s%s: ", i == 0 ? "{" : ", ", name);
                         print_numbers(numbers, spec->parts[i].n_numbers);
                         numbers += spec->parts[i].n_numbers;
                         if (i + 1 == spec->n_parts)

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "actorctl/experiment.h"
-#include "actorctl/harmless.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
+#include "lib/sanitise.h"
 #include "lib/settings-print.h"
 #include "lib/sheets.h"
 
@@ -289,7 +289,7 @@ static bool policy_repeats(const char *set) {
 static ExitStatus complain_set(
                 const Experiment *experiment, const Cell *cell, const char *set, const char *reason) {
         g_autofree char *message = g_strdup_printf("--set %s: %s", set, reason),
-                        *safe = harmless_text(message);
+                        *safe = sanitise_text(message);
         CellSource source = cell_source(experiment, cell);
 
         complain_settings(&source.source, safe);

@@ -7,9 +7,9 @@
 
 #include "actorctl/experiment.h"
 #include "actorctl/file.h"
-#include "actorctl/harmless.h"
 #include "include/environments.h"
 #include "lib/cleanup.h"
+#include "lib/sanitise.h"
 
 #define SECTION_ARM    "Arm "
 #define SECTION_FACTOR "Factor "
@@ -64,7 +64,7 @@ Experiment *experiment_free(Experiment *e) {
 
 /* Prints a line that the file's words stand in, which it takes. */
 static ExitStatus refuse(char *line) {
-        g_autofree char *safe = harmless_text(line);
+        g_autofree char *safe = sanitise_text(line);
 
         g_free(line);
         (void) fflush(stdout);

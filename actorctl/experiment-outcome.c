@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "actorctl/experiment.h"
-#include "actorctl/harmless.h"
 #include "actorctl/json.h"
 #include "actorctl/table.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "lib/sanitise.h"
 
 /* Of the file's layout: a file of another is as good as none. */
 #define OUTCOME_FORMAT 1
@@ -264,7 +264,7 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
         wrong = outcome_from_json(root, cell, &outcome);
         owner = outcome ? NULL : foreign_owner(root, base);
         if (owner) {
-                g_autofree char *safe = harmless_text(owner);
+                g_autofree char *safe = sanitise_text(owner);
 
                 complain("%s is a cell of %s, which would be lost: name another directory with --output",
                                 path, safe);

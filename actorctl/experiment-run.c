@@ -11,6 +11,7 @@
 #include "actorctl/experiment.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-status.h"
+#include "actorctl/streams.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -63,11 +64,13 @@ static void print_progress(Runner *r, bool last) {
                 return;
         (void) sd_event_now(r->event, CLOCK_MONOTONIC, &usec);
         usec -= MIN(usec, r->started_usec);
+        if (r->live)
+                stream_write_raw(stderr, "\r\033[K");
         fprintf(stderr,
-                        "%s%" G_GUINT64_FORMAT " of %u cells done, %" G_GUINT64_FORMAT
+                        "%" G_GUINT64_FORMAT " of %u cells done, %" G_GUINT64_FORMAT
                         " failed, %u running; %s",
-                        r->live ? "\r\033[K" : "", r->n_found + r->n_done, r->cells->len, r->n_failed,
-                        r->runs->len, format_seconds(usec, spent));
+                        r->n_found + r->n_done, r->cells->len, r->n_failed, r->runs->len,
+                        format_seconds(usec, spent));
         if (n_new > 0 && n_left > 0 && !last)
                 fprintf(stderr, ", about %s left", format_seconds(usec / n_new * n_left, left));
         if (!r->live || last)
@@ -79,7 +82,7 @@ static void print_progress(Runner *r, bool last) {
 static void clear_line(const Runner *r) {
         relay_flush(r->connection->relay);
         if (r->live)
-                fputs("\r\033[K", stderr);
+                stream_write_raw(stderr, "\r\033[K");
 }
 
 static void fail_cell(Runner *r, Cell *cell, const char *fault) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "actorctl/file.h"
+#include "lib/sanitise.h"
 
 #define DEPTH_MAX 64
 /* All columns of as many decisions as are repeated, each on a line of its own, are half of it and a bit. */
@@ -73,9 +74,16 @@ char *json_text(JsonNode *node, bool pretty, size_t *ret_n) {
 }
 
 void json_print(JsonNode *node, JsonMode mode) {
-        g_autofree char *text = json_text(node, mode == JSON_PRETTY, NULL);
+        g_autofree char *text = sanitise_json(json_text(node, mode == JSON_PRETTY, NULL));
 
         printf("%s\n", text);
+}
+
+char *json_quote(const char *text) {
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        g_autoptr(JsonNode) node = json_node_init_string(json_node_alloc(), valid);
+
+        return sanitise_json(json_text(node, false, NULL));
 }
 
 static bool is_unicode_escape(const char *p, const char *end) {

@@ -15,6 +15,8 @@ JsonNode *json_unsigned(uint64_t value);
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
 /* A node to standard output, with a newline. */
 void json_print(JsonNode *node, JsonMode mode);
+/* A foreign text as a string of JSON, with its quotes; g_free(). */
+char *json_quote(const char *text);
 
 /* Both: 0, and *ret is NULL where there is nothing but blanks; or a negative errno with *ret_reason, to be
  * freed with g_free(): why, without the file's name. -ENOENT: there is no such file. */

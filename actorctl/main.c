@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "actorctl/actorctl.h"
+#include "actorctl/streams.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 #include "lib/settings.h"
@@ -232,6 +233,7 @@ int main(int argc, char **argv) {
         /* A reader that went away ends the printing, not the job. */
         (void) signal(SIGPIPE, SIG_IGN);
         limits_prepare();
+        streams_sanitise();
 
         status = options_parse(argc, argv, &options, &arguments);
         if (status == STATUS_OK)

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "actorctl/actorctl.h"
-#include "actorctl/harmless.h"
+#include "actorctl/sanitise-lines.h"
+#include "lib/sanitise.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 
@@ -32,7 +33,7 @@ struct Relay {
 /* The far end. */
 typedef struct Reader {
         int words, control;
-        Harmless *harmless;
+        SanitisedLines *lines;
         GString *text;
         bool terminal, deaf; /* deaf: standard error takes nothing any more */
 } Reader;
@@ -73,13 +74,13 @@ static ssize_t read_words(Reader *r) {
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        harmless_put(r->harmless, bytes, (size_t) n, r->text);
+        sanitised_lines_put(r->lines, bytes, (size_t) n, r->text);
         write_text(r);
         return n;
 }
 
 static void flush_words(Reader *r) {
-        harmless_flush(r->harmless, r->text);
+        sanitised_lines_flush(r->lines, r->text);
         write_text(r);
 }
 
@@ -136,7 +137,8 @@ static _Noreturn void reader_main(int words, int control) {
         (void) prctl(PR_SET_NAME, "actorctl-relay");
         (void) signal(SIGPIPE, SIG_IGN);
         close_others(words, control);
-        r.harmless = harmless_new(letters_are_utf8(), fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode));
+        r.lines = sanitised_lines_new(
+                        sanitise_locale_is_utf8(), fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode));
         read_all_words(&r);
         _exit(0);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cat: the job file, byte for byte. */
+/* cat: the job file, byte for byte unless a terminal shows it. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "actorctl/bus.h"
 #include "actorctl/pager.h"
+#include "actorctl/streams.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -22,6 +24,10 @@ ExitStatus verb_cat(const Options *options, char **arguments, size_t n) {
         if (sd_bus_message_read(reply, "s", &text) < 0) {
                 complain("the daemon's answer about job %s cannot be read", arguments[0]);
                 return STATUS_FAILED;
+        }
+        if (!isatty(STDOUT_FILENO)) {
+                stream_write_raw(stdout, text);
+                return STATUS_OK;
         }
         pager_open(options);
         fputs(text, stdout);

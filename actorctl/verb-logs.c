@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "actorctl/bus.h"
-#include "actorctl/harmless.h"
 #include "actorctl/pager.h"
 #include "lib/cleanup.h"
+#include "lib/sanitise.h"
 
 /* ACTORD_JOB=N of the daemon, or the stream that the job's processes were given. */
 static int add_matches(sd_journal *journal, uint64_t id) {
@@ -31,7 +31,7 @@ static char *field(sd_journal *journal, const char *name) {
         const void *data;
 
         if (sd_journal_get_data(journal, name, &data, &n) >= 0 && n >= skip)
-                harmless_append(text, (const char *) data + skip, n - skip, letters_are_utf8());
+                sanitise_append(text, (const char *) data + skip, n - skip, sanitise_locale_is_utf8());
         return g_string_free(text, FALSE);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/boottime.h"
+#include "lib/sanitise.h"
 
 static struct {
         bool journal;
@@ -103,31 +104,32 @@ void log_field(LogEntry *entry, const char *format, ...) {
 
 /* One line, whatever the sentence contains: a stranger's line break must not begin a line of ours. */
 static void write_stderr(int priority, const char *sentence) {
-        char line[2048];
-        size_t n = 0;
+        g_autofree char *line = NULL, *safe = NULL;
 
         if (priority > log_state.max_priority)
                 return;
 
-        for (; sentence[n] && n < sizeof(line) - 1; n++)
-                line[n] = (unsigned char) sentence[n] < ' ' || sentence[n] == 127 ? ' ' : sentence[n];
-        line[n] = 0;
-        (void) fprintf(stderr, "actord: %s\n", line);
+        line = g_strdelimit(g_strdup(sentence), "\r\n\t", ' ');
+        safe = sanitise_for_journal(line);
+        (void) fprintf(stderr, "actord: %s\n", safe);
 }
 
 static void send_journal(LogEntry *entry, int priority, const char *sentence) {
+        g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *safe = sanitise_for_journal(sentence),
+                        *message = g_strconcat("MESSAGE=", safe, NULL);
         struct iovec fields[LOG_FIELDS_MAX + 2];
-        char message[2048 + 16], level[16];
+        char level[16];
         size_t n = 0;
 
-        (void) snprintf(message, sizeof(message), "MESSAGE=%s", sentence);
         (void) snprintf(level, sizeof(level), "PRIORITY=%d", priority);
         fields[n++] = (struct iovec){ message, strlen(message) };
         fields[n++] = (struct iovec){ level, strlen(level) };
         for (size_t i = 0; entry && i < entry->n_fields; i++) {
-                char *field = entry->text + entry->starts[i];
+                char *field = sanitise_for_journal(entry->text + entry->starts[i]);
 
-                fields[n++] = (struct iovec){ field, strnlen(field, LOG_TEXT_MAX - entry->starts[i]) };
+                g_ptr_array_add(values, field);
+                fields[n++] = (struct iovec){ field, strlen(field) };
         }
 
         if (sd_journal_sendv(fields, (int) n) < 0)

@@ -6,7 +6,8 @@
 
 #include "actorctl/checkpoint.h"
 #include "actorctl/display.h"
-#include "actorctl/harmless.h"
+#include "actorctl/sanitise-lines.h"
+#include "lib/sanitise.h"
 #include "actorctl/job-status.h"
 #include "include/plan.h"
 #include "lib/cleanup.h"
@@ -154,17 +155,17 @@ static void test_checkpoint(void) {
 }
 
 /* What a stream comes to, in pieces of any size; the flush at its end included. */
-static char *harmless(const char *bytes, size_t n, size_t piece, bool utf8, bool limited) {
-        g_autoptr(Harmless) harmless = harmless_new(utf8, limited);
+static char *sanitised(const char *bytes, size_t n, size_t piece, bool utf8, bool limited) {
+        g_autoptr(SanitisedLines) lines = sanitised_lines_new(utf8, limited);
         GString *text = g_string_new(NULL);
 
         for (size_t i = 0; i < n; i += piece)
-                harmless_put(harmless, bytes + i, MIN(piece, n - i), text);
-        harmless_flush(harmless, text);
+                sanitised_lines_put(lines, bytes + i, MIN(piece, n - i), text);
+        sanitised_lines_flush(lines, text);
         return g_string_free(text, FALSE);
 }
 
-static void test_harmless_letters(void) {
+static void test_sanitise_letters(void) {
         static const struct {
                 const char *bytes;
                 bool utf8;
@@ -191,17 +192,17 @@ static void test_harmless_letters(void) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
                 for (size_t piece = 1; piece < 8; piece++) {
-                        g_autofree char *got = harmless(
+                        g_autofree char *got = sanitised(
                                         cases[i].bytes, strlen(cases[i].bytes), piece, cases[i].utf8, true);
 
                         g_assert_cmpstr(got, ==, cases[i].want);
                 }
 
-        g_autofree char *zero = harmless("a\0b\n", 4, 4, true, true);
+        g_autofree char *zero = sanitised("a\0b\n", 4, 4, true, true);
         g_assert_cmpstr(zero, ==, "a\\x00b\n");
 }
 
-static void test_harmless_amount(void) {
+static void test_sanitise_amount(void) {
         g_autoptr(GString) words = g_string_new(NULL);
         g_autofree char *all = NULL, *some = NULL, *cut = NULL;
         g_auto(GStrv) lines = NULL;
@@ -209,24 +210,24 @@ static void test_harmless_amount(void) {
 
         for (unsigned i = 0; i < 5000; i++)
                 g_string_append_printf(words, i == 2500 ? "actord-learner: refused\n" : "line %u\n", i);
-        all = harmless(words->str, words->len, 1000, true, false);
+        all = sanitised(words->str, words->len, 1000, true, false);
         g_assert_cmpstr(all, ==, words->str);
 
-        some = harmless(words->str, words->len, 1000, true, true);
+        some = sanitised(words->str, words->len, 1000, true, true);
         lines = g_strsplit(some, "\n", -1);
         n = g_strv_length(lines) - 1;
         /* One sentence where it begins, ours, one with the number. */
-        g_assert_cmpuint(n, ==, HARMLESS_FIRST_LINES + HARMLESS_LAST_LINES + 3);
-        g_assert_cmpstr(lines[HARMLESS_FIRST_LINES - 1], ==, "line 399");
-        g_assert_cmpstr(lines[HARMLESS_FIRST_LINES + 1], ==, "actord-learner: refused");
-        g_assert_true(g_str_has_prefix(lines[HARMLESS_FIRST_LINES + 2], "actorctl: 4579 lines "));
+        g_assert_cmpuint(n, ==, SANITISED_FIRST_LINES + SANITISED_LAST_LINES + 3);
+        g_assert_cmpstr(lines[SANITISED_FIRST_LINES - 1], ==, "line 399");
+        g_assert_cmpstr(lines[SANITISED_FIRST_LINES + 1], ==, "actord-learner: refused");
+        g_assert_true(g_str_has_prefix(lines[SANITISED_FIRST_LINES + 2], "actorctl: 4579 lines "));
         g_assert_cmpstr(lines[n - 1], ==, "line 4999");
 
         g_string_truncate(words, 0);
         for (unsigned i = 0; i < 3000; i++)
                 g_string_append_c(words, 'x');
-        cut = harmless(words->str, words->len, 1000, true, false);
-        g_assert_cmpuint(strlen(cut), ==, HARMLESS_LINE_BYTES + strlen(" [and 1976 bytes]\n"));
+        cut = sanitised(words->str, words->len, 1000, true, false);
+        g_assert_cmpuint(strlen(cut), ==, SANITISED_LINE_BYTES + strlen(" [and 1976 bytes]\n"));
         g_assert_true(g_str_has_suffix(cut, "x [and 1976 bytes]\n"));
 }
 
@@ -237,7 +238,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/actorctl/numbers", test_numbers);
         g_test_add_func("/actorctl/exit-statuses", test_exit_statuses);
         g_test_add_func("/actorctl/checkpoint", test_checkpoint);
-        g_test_add_func("/actorctl/harmless/letters", test_harmless_letters);
-        g_test_add_func("/actorctl/harmless/amount", test_harmless_amount);
+        g_test_add_func("/actorctl/sanitise/letters", test_sanitise_letters);
+        g_test_add_func("/actorctl/sanitise/amount", test_sanitise_amount);
         return g_test_run();
 }

@@ -348,7 +348,7 @@ static void test_sizes(void) {
         for (unsigned i = 0; i <= OPTIONS_MAX; i++)
                 g_string_append_printf(options, "Key%u=1\n", i);
         refuse(options->str, NULL, "too many keys", NULL);
-        /* What is shown of a value is short and harmless. */
+        /* What is shown of a value is short and sanitised. */
         refuse(CARTPOLE, "Job.Seed=\033[2J", "Seed=?[2J", NULL);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Three things make words harmless: letters that are only letters, lines of a length, and a number of lines. The first lines tell what
- * an environment is like and the last ones why it ended, so what is left out is in the middle. */
-#include "actorctl/harmless.h"
+/* Three things sanitise a stream: characters that only show, lines of a length, and a number of lines. The first lines tell
+ * what an environment is like and the last ones why it ended, so what is left out is in the middle. */
+#include "actorctl/sanitise-lines.h"
 
-#include <langinfo.h>
 #include <stdint.h>
 #include <string.h>
 
-struct Harmless {
+#include "lib/sanitise.h"
+
+struct SanitisedLines {
         bool utf8, limited;
         GString *line;   /* raw, the one that goes on */
         uint64_t n_cut;  /* bytes that it had beyond its limit */
@@ -20,47 +21,8 @@ struct Harmless {
         GQueue last;     /* of char * */
 };
 
-bool letters_are_utf8(void) {
-        return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
-static size_t letter_bytes(const char *p, size_t n, bool utf8) {
-        gunichar letter;
-
-        if ((unsigned char) *p < 0x80)
-                return *p == '\t' || g_ascii_isprint(*p);
-        if (!utf8)
-                return 0;
-        /* Neither control characters (a terminal's second set is U+0080 to U+009F) nor format characters, which turn a line around. */
-        letter = g_utf8_get_char_validated(p, (gssize) n);
-        if (letter == (gunichar) -1 || letter == (gunichar) -2 || !g_unichar_isprint(letter))
-                return 0;
-        return (size_t) (g_utf8_next_char(p) - p);
-}
-
-void harmless_append(GString *to, const char *bytes, size_t n, bool utf8) {
-        while (n > 0) {
-                size_t k = letter_bytes(bytes, n, utf8);
-
-                if (k > 0)
-                        g_string_append_len(to, bytes, (gssize) k);
-                else
-                        g_string_append_printf(to, "\\x%02x", (unsigned char) *bytes);
-                k = MAX(k, 1);
-                bytes += k;
-                n -= k;
-        }
-}
-
-char *harmless_text(const char *text) {
-        GString *safe = g_string_new(NULL);
-
-        harmless_append(safe, text, strlen(text), letters_are_utf8());
-        return g_string_free(safe, FALSE);
-}
-
-Harmless *harmless_new(bool utf8, bool limited) {
-        Harmless *h = g_new0(Harmless, 1);
+SanitisedLines *sanitised_lines_new(bool utf8, bool limited) {
+        SanitisedLines *h = g_new0(SanitisedLines, 1);
 
         h->utf8 = utf8;
         h->limited = limited;
@@ -70,7 +32,7 @@ Harmless *harmless_new(bool utf8, bool limited) {
         return h;
 }
 
-Harmless *harmless_free(Harmless *h) {
+SanitisedLines *sanitised_lines_free(SanitisedLines *h) {
         if (!h)
                 return NULL;
         g_queue_clear_full(&h->last, g_free);
@@ -81,21 +43,21 @@ Harmless *harmless_free(Harmless *h) {
 }
 
 /* A sentence of the learner's or the invoker's must not drown; whoever forges one gets a few more lines. */
-static bool may_show(Harmless *h, const char *line) {
+static bool may_show(SanitisedLines *h, const char *line) {
         if (!h->limited)
                 return true;
         if ((g_str_has_prefix(line, "actord-") || g_str_has_prefix(line, "actord: ")) &&
-                        h->n_ours < HARMLESS_OURS_LINES) {
+                        h->n_ours < SANITISED_OURS_LINES) {
                 h->n_ours++;
                 return true;
         }
-        if (h->n_shown >= HARMLESS_FIRST_LINES)
+        if (h->n_shown >= SANITISED_FIRST_LINES)
                 return false;
         h->n_shown++;
         return true;
 }
 
-static void show(Harmless *h, const char *line, GString *to) {
+static void show(SanitisedLines *h, const char *line, GString *to) {
         if (may_show(h, line)) {
                 g_string_append_printf(to, "%s\n", line);
                 return;
@@ -103,13 +65,13 @@ static void show(Harmless *h, const char *line, GString *to) {
         if (h->n_kept++ == 0)
                 g_string_append_printf(to,
                                 "actorctl: the environment writes a lot; of what follows, the last %d lines will be shown\n",
-                                HARMLESS_LAST_LINES);
-        if (h->last.length == HARMLESS_LAST_LINES)
+                                SANITISED_LAST_LINES);
+        if (h->last.length == SANITISED_LAST_LINES)
                 g_free(g_queue_pop_head(&h->last));
         g_queue_push_tail(&h->last, g_strdup(line));
 }
 
-static void show_again(Harmless *h, GString *to) {
+static void show_again(SanitisedLines *h, GString *to) {
         g_autofree char *line = NULL;
 
         if (h->n_again > 0 && h->before->len > 0) {
@@ -120,10 +82,10 @@ static void show_again(Harmless *h, GString *to) {
         h->n_again = 0;
 }
 
-static void end_line(Harmless *h, GString *to) {
+static void end_line(SanitisedLines *h, GString *to) {
         GString *safe = g_string_new(NULL), *before = h->before;
 
-        harmless_append(safe, h->line->str, h->line->len, h->utf8);
+        sanitise_append(safe, h->line->str, h->line->len, h->utf8);
         if (h->n_cut > 0)
                 g_string_append_printf(safe, " [and %" G_GUINT64_FORMAT " bytes]", h->n_cut);
         g_string_truncate(h->line, 0);
@@ -141,7 +103,7 @@ static void end_line(Harmless *h, GString *to) {
 }
 
 /* A progress bar ends its line with a carriage return alone, and may begin with one. */
-static void put_byte(Harmless *h, char byte, GString *to) {
+static void put_byte(SanitisedLines *h, char byte, GString *to) {
         bool returned = h->returned;
 
         h->returned = byte == '\r' && h->line->len > 0;
@@ -149,18 +111,18 @@ static void put_byte(Harmless *h, char byte, GString *to) {
                 return;
         if (byte == '\n' || h->returned)
                 end_line(h, to);
-        else if (byte != '\r' && h->line->len < HARMLESS_LINE_BYTES)
+        else if (byte != '\r' && h->line->len < SANITISED_LINE_BYTES)
                 g_string_append_c(h->line, byte);
         else if (byte != '\r')
                 h->n_cut++;
 }
 
-void harmless_put(Harmless *h, const char *bytes, size_t n, GString *to) {
+void sanitised_lines_put(SanitisedLines *h, const char *bytes, size_t n, GString *to) {
         for (size_t i = 0; i < n; i++)
                 put_byte(h, bytes[i], to);
 }
 
-void harmless_flush(Harmless *h, GString *to) {
+void sanitised_lines_flush(SanitisedLines *h, GString *to) {
         uint64_t n_left_out;
 
         if (h->line->len > 0)
