@@ -21,6 +21,7 @@
 #include "daemon/reply.h"
 #include "daemon/removals.h"
 #include "daemon/submit.h"
+#include "daemon/turns.h"
 #include "include/bus.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
@@ -294,9 +295,10 @@ static uint64_t now_usec(void) {
 static int on_traffic(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 
-        if (sd_bus_message_is_method_call(m, NULL, NULL) > 0)
-                manager->traffic_usec = now_usec();
-        return 0;
+        if (sd_bus_message_is_method_call(m, NULL, NULL) <= 0)
+                return 0;
+        manager->traffic_usec = now_usec();
+        return turns_take(manager->turns, m);
 }
 
 static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -460,6 +462,7 @@ int manager_bus_start(Manager *manager) {
 
         assert(manager);
 
+        manager->turns = turns_new(manager);
         (void) sd_bus_error_add_map(error_map);
         r = sd_bus_add_filter(bus, NULL, on_traffic, manager);
         if (r >= 0)
@@ -501,7 +504,7 @@ void manager_emit_counts(Manager *manager) {
 static bool is_busy(const Manager *manager) {
         return manager->n_queued + manager->n_running > 0 || g_hash_table_size(manager->queries) > 0 ||
                g_hash_table_size(manager->copies) > 0 || !lines_are_empty(manager->lines) ||
-               manager->removals.length > 0;
+               !turns_are_empty(manager->turns) || manager->removals.length > 0;
 }
 
 static bool is_idle(const Manager *manager) {

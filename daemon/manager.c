@@ -24,6 +24,7 @@
 #include "daemon/older.h"
 #include "daemon/queue.h"
 #include "daemon/removals.h"
+#include "daemon/turns.h"
 #include "include/launch.h"
 #include "include/plan.h"
 #include "lib/cleanup.h"
@@ -254,6 +255,7 @@ Manager *manager_free(Manager *manager) {
         g_hash_table_unref(manager->copies);
         g_hash_table_unref(manager->senders);
         manager->lines = lines_free(manager->lines);
+        manager->turns = turns_free(manager->turns);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
         ended_done(manager);

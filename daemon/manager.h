@@ -26,6 +26,7 @@ typedef enum DaemonMode {
 
 typedef struct Job Job;
 typedef struct Lines Lines;
+typedef struct Turns Turns;
 
 typedef struct Manager {
         DaemonMode mode;
@@ -48,6 +49,7 @@ typedef struct Manager {
         GHashTable *copies;  /* message → Copy */
         GHashTable *senders; /* name on the bus → user */
         Lines *lines;
+        Turns *turns;
         sd_event_source *commit_timer, *schedule_source, *idle_timer;
         GQueue removals; /* of Removal */
         sd_event_source *removal_source, *files_timer, *older_source;
