@@ -14,6 +14,7 @@ typedef enum ExitStatus {
         STATUS_FAILED = 1,
         STATUS_USAGE = 2,         /* the command line, or the job file */
         STATUS_BUDGET = 3,        /* the budget was exhausted before the target was reached */
+        STATUS_ENDING = 4,        /* left before its books were written: `actorctl recover` */
         STATUS_INTERRUPTED = 130, /* as a shell says of SIGINT */
 } ExitStatus;
 
@@ -64,7 +65,8 @@ typedef enum VerbId {
         VERB_EXPERIMENT = 1 << 20,
         VERB_CALIBRATE = 1 << 21,
         VERB_REMOVE = 1 << 22,
-        VERB_ANY = (1 << 23) - 1,
+        VERB_RECOVER = 1 << 23,
+        VERB_ANY = (1 << 24) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -107,6 +109,7 @@ ExitStatus verb_rounds(const Options *options, char **arguments, size_t n);
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
 ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
+ExitStatus verb_recover(const Options *options, char **arguments, size_t n);
 ExitStatus verb_remove(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n);

@@ -130,10 +130,12 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
 
         f->n_interrupts++;
         if (f->interrupt == FOLLOW_LEAVE || f->n_interrupts > 1) {
-                end(f, STATUS_INTERRUPTED);
+                end(f, f->connection->pid > 0 && f->status->waiting[0] ? STATUS_ENDING : STATUS_INTERRUPTED);
                 return 0;
         }
-        fprintf(stderr, "\nactorctl: stopping, with checkpoint and books; Ctrl-C again leaves at once\n");
+        fprintf(stderr, f->status->waiting[0]
+                                        ? "\nactorctl: its books wait; Ctrl-C again leaves, and keeps what they lack\n"
+                                        : "\nactorctl: stopping, with checkpoint and books; Ctrl-C again leaves at once\n");
         return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
                         BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
 }

@@ -60,7 +60,8 @@ JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const
         JsonNode *node = json_node_init_object(json_node_alloc(), object);
 
         json_object_set_member(object, "job", json_unsigned(status->id));
-        json_object_set_string_member(object, "state", result_state(status->result));
+        json_object_set_string_member(object, "state",
+                        job_has_ended(status) ? result_state(status->result) : status->state);
         json_object_set_string_member(object, "result", status->result);
         json_object_set_string_member(object, "fault", status->fault);
         json_object_set_string_member(object, "environment", status->environment);

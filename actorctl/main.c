@@ -23,7 +23,8 @@ const Verb verbs[] = {
                         "and checkpoint are written. A second Ctrl-C ends it at once. With --from it goes\n"
                         "on from that checkpoint, to the policy that it would have had.\n\n"
                         "Exit status: 0 finished or target reached, 1 failed, 2 wrong usage or job file,\n"
-                        "3 budget exhausted before the target, 130 interrupted.\n" },
+                        "3 budget exhausted before the target, 4 left before its books could be written\n"
+                        "(`actorctl recover`), 130 interrupted.\n" },
         { VERB_SUBMIT, "submit", "FILE", "give a job to the daemon and print its number", 1, 1, verb_submit,
                         "The file, and a plugin that it names, are opened here and now: later changes to\n"
                         "them do not change the job. With --wait, ends with the job, as `run` does. With\n"
@@ -65,6 +66,12 @@ const Verb verbs[] = {
                         "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"
                         "What is written down of a job stays, and can be shown: bills are records. Runs\n"
                         "of `actorctl run` are no jobs of the daemon; the newest 20 are kept.\n" },
+        { VERB_RECOVER, "recover", "RUN|DIR", "complete the books of a run that was left early", 1, 1,
+                        verb_recover,
+                        "A run whose disk is full waits with its end. Left nevertheless, it keeps what its\n"
+                        "ledger lacks in a directory, and names it: this takes it in. So it does for a run\n"
+                        "whose daemon was killed: it ends, with what its ledger has. RUN is the number of\n"
+                        "its directory in ~/.local/state/actord/runs. Twice is the same as once.\n" },
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"

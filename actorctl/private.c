@@ -135,7 +135,7 @@ void run_directory_remove(const char *path) {
 }
 
 /* Beside this program as in a build tree, else where it is installed. */
-static char *daemon_path(void) {
+char *private_daemon_path(void) {
         char directory[SIBLING_DIRECTORY_MAX];
 
         if (sibling_directory(directory) >= 0) {
@@ -172,7 +172,8 @@ static int spawn(const char *path, char **argv, int fd, int stderr_fd, pid_t *re
 }
 
 int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid) {
-        g_autofree char *path = daemon_path(), *state = g_strconcat("--state=", state_directory, NULL);
+        g_autofree char *path = private_daemon_path(),
+                        *state = g_strconcat("--state=", state_directory, NULL);
         char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, NULL };
         int pair[2], r;
 

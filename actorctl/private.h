@@ -10,6 +10,9 @@
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
 
+/* The daemon's program. g_free() */
+char *private_daemon_path(void);
+
 /* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is our end of its socket. */
 int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid);
 /* Waits until it has ended, after its socket was closed; kills it when it does not. Returns the wait status. */

@@ -10,7 +10,9 @@
 #include "actorctl/follow.h"
 #include "actorctl/submission.h"
 #include "actorctl/table.h"
+#include "include/bus.h"
 #include "include/launch.h"
+#include "lib/cleanup.h"
 #include "lib/fragment.h"
 
 /* Where the policy is, since what comes next is `actorctl eval` of it. */
@@ -73,6 +75,30 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         return job_exit_status(status);
 }
 
+/* Its books wait for space and nobody else does. The object says so, and where the rest is. */
+static ExitStatus leave(
+                Connection *connection, const char *path, const Options *options, const JobStatus *status) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(JobBill) bill = NULL;
+        const char *rest = "";
+
+        if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "KeepRest", &reply, NULL) < 0 ||
+                        sd_bus_message_read(reply, "s", &rest) < 0 ||
+                        job_bill_fetch(connection, path, &bill) < 0)
+                return STATUS_FAILED;
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
+
+                json_object_set_string_member(json_node_get_object(node), "waiting", status->waiting);
+                json_object_set_string_member(json_node_get_object(node), "rest", rest);
+                json_print(node, options->json);
+        }
+        if (*rest)
+                complain("the ledger in %s is not complete: what it lacks is in %s, and `actorctl recover %s` takes it in",
+                                connection->state_directory, rest, connection->state_directory);
+        return STATUS_ENDING;
+}
+
 static ExitStatus run(const Options *options, const Submission *submission) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
@@ -85,6 +111,8 @@ static ExitStatus run(const Options *options, const Submission *submission) {
         status = submission_follow(connection, options, submission, &path, &job);
         if (status == STATUS_OK)
                 status = finish(connection, path, options, submission, &job);
+        else if (status == STATUS_ENDING)
+                status = leave(connection, path, options, &job);
         job_status_done(&job);
         return status;
 }

@@ -199,6 +199,26 @@ void job_give_up(Job *job, const char *sentence) {
         finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_FAILED, copy);
 }
 
+void job_leave(Job *job) {
+        char sentence[JOB_WAITING_MAX + 32];
+
+        assert(job);
+
+        if (job->state == JOB_ENDED || job->end.noted)
+                return;
+        if (job->link && !job->life_error)
+                (void) job_read(job);
+        if (job->end.noted || (job->progress.ended && job->progress.life == job->row.life &&
+                                              job_end_by_records(job)))
+                return;
+        if (job->waits_checkpoint > 0)
+                (void) snprintf(sentence, sizeof(sentence),
+                                "it was left when its last checkpoint could not be written (%s)",
+                                strerror(job->waits_checkpoint));
+        finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_INTERRUPTED,
+                        job->waits_checkpoint > 0 ? sentence : "its daemon was gone before it had ended");
+}
+
 void job_take_up_end(Job *job) {
         assert(job);
         assert(job->state == JOB_ENDED);

@@ -124,7 +124,7 @@ void job_take_up_end(Job *job);
 /* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)"; empty: it waits for nothing. Into ret, returns ret. */
 #define JOB_WAITING_MAX 512u
 const char *job_waiting(const Job *job, char ret[JOB_WAITING_MAX]);
-/* It leaves without its last checkpoint, which waits for space: what it has is all that there is. */
+/* Nothing more is waited for: what there is of the job by now is all of it. */
 void job_leave(Job *job);
 void job_life_check(Job *job);
 void job_life_failed(Job *job, const char *sentence);

@@ -145,3 +145,10 @@ typedef struct LedgerEnd {
 int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
+
+/* A row with the number that it has elsewhere. */
+int ledger_job_put(Ledger *ledger, const LedgerJob *job);
+/* All that waits in one ledger for a commit, into another one, of which the jobs have rows; it goes on waiting. */
+int ledger_rest_write(Ledger *from, Ledger *to);
+/* What such a ledger has, in one transaction; *ret: how many of its records were not there yet. */
+int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);

@@ -14,12 +14,14 @@
 #include "daemon/failure.h"
 #include "daemon/log.h"
 #include "daemon/manager.h"
+#include "daemon/rest.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 
 static DaemonMode arg_mode = DAEMON_SYSTEM;
 static const char *arg_state = NULL;
 static int arg_run_fd = -EBADF;
+static bool arg_recover = false;
 
 DEFINE_CLEANUP(Manager *, manager_free)
 
@@ -32,6 +34,7 @@ static int help(void) {
              "  --user          Serve the bus of this user's session\n"
              "  --run-fd=FD     Serve one caller on an inherited socket, for one job\n"
              "  --state=DIR     Where ledger and jobs lie\n"
+             "  --recover       Complete the ledger of a run that was left, and end\n"
              "  --version       Print the version\n"
              "  -h, --help      Print this text\n"
              "\n"
@@ -62,12 +65,20 @@ static int parse_run_fd(const char *text) {
 
 /* 1: go on; 0: everything is done. */
 static int parse_options(int argc, char **argv) {
-        enum { OPTION_SYSTEM = 256, OPTION_USER, OPTION_RUN_FD, OPTION_STATE, OPTION_VERSION };
+        enum {
+                OPTION_SYSTEM = 256,
+                OPTION_USER,
+                OPTION_RUN_FD,
+                OPTION_STATE,
+                OPTION_RECOVER,
+                OPTION_VERSION
+        };
         static const struct option options[] = {
                 { "system", no_argument, NULL, OPTION_SYSTEM },
                 { "user", no_argument, NULL, OPTION_USER },
                 { "run-fd", required_argument, NULL, OPTION_RUN_FD },
                 { "state", required_argument, NULL, OPTION_STATE },
+                { "recover", no_argument, NULL, OPTION_RECOVER },
                 { "version", no_argument, NULL, OPTION_VERSION },
                 { "help", no_argument, NULL, 'h' },
                 {},
@@ -84,6 +95,7 @@ static int parse_options(int argc, char **argv) {
                                 return r;
                         break;
                 case OPTION_STATE: arg_state = optarg; break;
+                case OPTION_RECOVER: arg_recover = true; break;
                 case OPTION_VERSION: puts("actord " ACTORD_VERSION); return 0;
                 case 'h': return help();
                 default: return -EINVAL;
@@ -91,6 +103,8 @@ static int parse_options(int argc, char **argv) {
 
         if (optind < argc)
                 return wrong_usage("there are no arguments but options: ", argv[optind]);
+        if (arg_recover && !arg_state)
+                return wrong_usage("--recover needs --state=DIR", "");
         if (arg_mode == DAEMON_RUN && !arg_state)
                 return wrong_usage("--run-fd= needs --state=DIR", "");
         return 1;
@@ -132,6 +146,8 @@ int main(int argc, char **argv) {
         limits_prepare();
         /* Run mode speaks through its caller, who reads it on the bus. */
         log_open(arg_mode == DAEMON_RUN ? LOG_ERR : LOG_INFO);
+        if (arg_recover)
+                return rest_recover(arg_state) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         r = run();
         if (r >= 0)
                 return r;

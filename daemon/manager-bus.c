@@ -19,6 +19,7 @@
 #include "daemon/listing.h"
 #include "daemon/price.h"
 #include "daemon/reply.h"
+#include "daemon/rest.h"
 #include "daemon/removals.h"
 #include "daemon/submit.h"
 #include "daemon/turns.h"
@@ -165,6 +166,22 @@ static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_err
         return sd_bus_reply_method_return(m, NULL);
 }
 
+static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        g_autofree char *path = NULL;
+        int r;
+
+        if (manager->mode != DAEMON_RUN)
+                return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
+                                "Only a run's daemon leaves; this one keeps what waits until it can be written.");
+        r = rest_keep(manager, &path);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r,
+                                "What the ledger in %s lacks could be kept nowhere: %s. TMPDIR= may name a place.",
+                                manager->state_directory, g_strerror(-r));
+        return sd_bus_reply_method_return(m, "s", path ? path : "");
+}
+
 static int method_get_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job;
         int r;
@@ -235,6 +252,8 @@ static const sd_bus_vtable manager_vtable[] = {
                         method_submit_job, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("SubmitJobFile", SUBMIT_ARGS("h"), SD_BUS_RESULT("t", id, "o", job),
                         method_submit_job_file, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("KeepRest", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", directory), method_keep_rest,
+                        ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("StopJob", SD_BUS_ARGS("t", id), SD_BUS_NO_RESULT, method_stop_job, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("RemoveJobFiles", SD_BUS_ARGS("t", id), SD_BUS_NO_RESULT,
                         method_remove_job_files, ANYBODY),

@@ -24,6 +24,7 @@
 #include "daemon/older.h"
 #include "daemon/queue.h"
 #include "daemon/removals.h"
+#include "daemon/rest.h"
 #include "daemon/turns.h"
 #include "include/launch.h"
 #include "include/plan.h"
@@ -365,12 +366,17 @@ int manager_start(Manager *manager) {
 /* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again. A launch in flight is not waited for: scopes are
  * ordered after our unit, so that systemd starts none of them before we are gone. */
 static bool may_exit(const Manager *manager) {
-        return manager->mode != DAEMON_RUN || manager->n_queued + manager->n_running == 0;
+        return manager->mode != DAEMON_RUN || manager->rest_kept ||
+               manager->n_queued + manager->n_running == 0;
 }
 
 static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
+        g_autofree char *rest = NULL;
 
+        if (manager->mode == DAEMON_RUN && rest_keep(manager, &rest) >= 0 && rest)
+                log_line(LOG_ERR, "What the ledger in %s lacks is in %s: `actorctl recover` takes it in.",
+                                manager->state_directory, rest);
         log_line(LOG_ERR, "actord could not end in order (its ledger in %s may be gone) and ends now.",
                         manager->state_directory);
         return sd_event_exit(manager->event, EXIT_FAILURE);

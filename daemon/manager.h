@@ -58,6 +58,7 @@ typedef struct Manager {
         /* The errno of what keeps it from being written; 0: nothing does. */
         int ledger_blocked;
         bool stopping, name_released;
+        bool rest_kept; /* what the ledger lacks is elsewhere: nothing is waited for */
 } Manager;
 
 const char *daemon_mode_to_string(DaemonMode mode);

@@ -142,5 +142,82 @@ def killed_while_it_waits():
             tempfile.tempdir = None
 
 
+def leave(disk, p):
+    """Ctrl-C until it goes; what it printed."""
+    for _ in range(2):
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    out, _ = p.communicate(timeout=60)
+    return json.loads(out) if out else None
+
+
+def recover(disk):
+    return ctl("recover", disk.run_directory(), env=dict(environment(), XDG_STATE_HOME=disk.dir))
+
+
+def consistent(directory):
+    """Whatever the job came to, its rounds are there without gaps, it has ended, and it counts once."""
+    state, result, rounds, ends, policy, jobs = books(directory)
+    equal((state, jobs), ("ended", 1), "state, and jobs in the totals")
+    db = sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)
+    summary = dict(line.split("=", 1) for line in db.execute("SELECT summary FROM jobs").fetchone()[0].splitlines())
+    equal(db.execute("SELECT coalesce(max(round), 0) FROM rounds").fetchone()[0], rounds, "rounds without gaps")
+    equal(int(summary.get("round", 0)), rounds, "the summary's rounds")
+    db.close()
+    if result == "finished":
+        complete(directory)
+    return result, rounds
+
+
+@story("a run that is left while it waits: status 4, state ending, and what its ledger lacks is kept; recover takes it in, twice as well as once")
+def left_while_it_waits():
+    with Disk() as disk:
+        p = disk.start()
+        wait_for("it is launched", lambda: os.path.exists(disk.run_directory() + "/run/jobs/1.launch") or p.poll() is not None)
+        disk.fill()
+        wait_for("it says that it waits", lambda: re.search("waits? for space in", disk.words()) or p.poll() is not None, 60)
+        said = leave(disk, p)
+        equal((p.returncode, said["state"]), (4, "ending"), "status and state")
+        assert os.path.isdir(said["rest"]) and said["rest"] in disk.words(), disk.words()
+        assert books(disk.run_directory())[0] != "ended"
+        disk.free()
+        r = recover(disk)
+        equal(r.status, 0, "recover's status: " + r.err)
+        assert not os.path.exists(said["rest"]), "what was taken in is still there"
+        result, rounds = consistent(disk.run_directory())
+        equal(rounds, said["rounds"], "rounds in the ledger and in what was printed")
+        before = books(disk.run_directory())
+        equal((recover(disk).status, books(disk.run_directory())), (0, before), "the second time")
+
+
+# The points at which a disk gets full, in bytes that are left for the run; ACTORD_DURABLE_STEP= makes the steps smaller.
+STEP = int(os.environ.get("ACTORD_DURABLE_STEP", 96 << 10))
+
+
+@story("wherever the disk gets full, and its daemon is killed there: books agree, or recover completes them")
+def every_point():
+    reference()
+    for n, left in enumerate(range(64 << 10, 640 << 10, STEP)):
+        with Disk() as disk:
+            disk.fill(left)
+            p = disk.start()
+            wait_for("it waits or ends", lambda: re.search("waits? for space in", disk.words()) or p.poll() is not None, 60)
+            if p.poll() is None and n % 2 == 0:
+                for pid in descendants(p.pid, "actord"):
+                    os.kill(pid, signal.SIGKILL)
+            disk.free()
+            out, _ = p.communicate(timeout=60)
+            if not os.path.exists(disk.run_directory() + "/jobs/1"):
+                assert p.returncode == 1 and not out, "a run that could not begin printed a result"
+                continue
+            if p.returncode == 0:
+                complete(disk.run_directory(), json.loads(out))
+                continue
+            assert not out or json.loads(out)["state"] == "failed", out
+            r = recover(disk)
+            equal(r.status, 0, f"recover's status, {left} bytes left: {r.err}")
+            consistent(disk.run_directory())
+
+
 if __name__ == "__main__":
     tell()

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A rest is a directory with a small ledger, and a file that names the state directory that it belongs to. It lies in that directory, or, where that has no space,
+ * wherever there is some. */
+#include "daemon/rest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "daemon/job.h"
+#include "lib/cleanup.h"
+#include "lib/tree.h"
+#include "lib/words.h"
+
+#define REST_PREFIX "actord-rest-"
+#define ORIGIN_NAME "origin"
+#define LEDGER_NAME "ledger.sqlite"
+
+/* In the order in which they are tried; NULL: there is none. */
+static void places(const char *state_directory, const char *ret[5]) {
+        const char *const all[] = { state_directory, g_get_tmp_dir(), "/var/tmp", "/dev/shm",
+                g_get_user_runtime_dir() };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(all); i++)
+                ret[i] = all[i];
+}
+
+static int write_origin(const char *directory, const char *state_directory) {
+        g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
+
+        return g_file_set_contents_full(path, state_directory, -1, G_FILE_SET_CONTENTS_DURABLE, 0600, NULL)
+                               ? 0
+                               : -EIO;
+}
+
+static int fill(Manager *manager, const char *directory) {
+        g_autofree char *path = g_build_filename(directory, LEDGER_NAME, NULL);
+        Ledger *ledger = NULL;
+        int r;
+
+        r = ledger_open(path, &ledger);
+        if (r < 0)
+                return r;
+        for (guint i = 0; r >= 0 && i < manager->jobs->len; i++) {
+                const Job *job = manager->jobs->pdata[i];
+
+                r = ledger_job_put(ledger, &job->row);
+        }
+        if (r >= 0)
+                r = ledger_rest_write(manager->ledger, ledger);
+        (void) ledger_close(ledger);
+        return r < 0 ? r : write_origin(directory, manager->state_directory);
+}
+
+static int keep_at(Manager *manager, const char *place, char **ret) {
+        g_autofree char *directory = g_build_filename(place, REST_PREFIX "XXXXXX", NULL);
+        int r;
+
+        if (!g_mkdtemp_full(directory, 0700))
+                return -errno;
+        r = fill(manager, directory);
+        if (r < 0) {
+                (void) tree_remove(AT_FDCWD, directory, UINT_MAX);
+                return r;
+        }
+        *ret = g_steal_pointer(&directory);
+        return 0;
+}
+
+int rest_keep(Manager *manager, char **ret) {
+        const char *all[5];
+        int r = -ENOSPC;
+
+        for (guint i = 0; i < manager->jobs->len; i++)
+                job_leave(manager->jobs->pdata[i]);
+        if (manager_commit(manager) >= 0) {
+                *ret = NULL;
+                return 0;
+        }
+        places(manager->state_directory, all);
+        for (size_t i = 0; i < G_N_ELEMENTS(all) && r < 0; i++)
+                r = keep_at(manager, all[i], ret);
+        manager->rest_kept = r >= 0;
+        return r;
+}
+
+/* One of ours, and of nobody who could have put it there for us. */
+static bool belongs(const char *directory, const char *state_directory) {
+        g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL), *origin = NULL;
+        struct stat st;
+
+        return lstat(directory, &st) >= 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+               g_file_get_contents(path, &origin, NULL, NULL) &&
+               (!state_directory || g_str_equal(origin, state_directory));
+}
+
+static int take(Ledger *ledger, const char *directory) {
+        g_autofree char *path = g_build_filename(directory, LEDGER_NAME, NULL);
+        Ledger *rest = NULL;
+        uint64_t n;
+        int r;
+
+        /* A later program may find an older schema. */
+        r = ledger_open(path, &rest);
+        if (r < 0)
+                return r;
+        (void) ledger_close(rest);
+        r = ledger_rest_take(ledger, path, &n);
+        if (r < 0)
+                return r;
+        (void) printf("%" PRIu64 " record%s taken in from %s.\n", n, n == 1 ? " was" : "s were", directory);
+        r = tree_remove(AT_FDCWD, directory, UINT_MAX);
+        if (r != 0)
+                (void) fprintf(stderr, "actord: %s is not needed any more, and cannot be removed: %s.\n",
+                                directory, g_strerror(r < 0 ? -r : EBUSY));
+        return 0;
+}
+
+static int take_all(Ledger *ledger, const char *state_directory) {
+        const char *all[5];
+        int r = 0;
+
+        places(state_directory, all);
+        for (size_t i = 0; i < G_N_ELEMENTS(all) && r >= 0; i++) {
+                g_autoptr(GDir) directory = g_dir_open(all[i], 0, NULL);
+                const char *name;
+
+                while (r >= 0 && directory && (name = g_dir_read_name(directory))) {
+                        g_autofree char *path = g_build_filename(all[i], name, NULL);
+
+                        if (g_str_has_prefix(name, REST_PREFIX) && belongs(path, state_directory))
+                                r = take(ledger, path);
+                }
+        }
+        return r;
+}
+
+static int collect(const LedgerJob *row, void *userdata) {
+        g_array_append_val((GArray *) userdata, row->id);
+        return 0;
+}
+
+/* Its daemon was killed: what the ledger has is all that there is. */
+static int end_job(Manager *manager, uint64_t id) {
+        LedgerJob row = {};
+        Job *job;
+        int r;
+
+        r = ledger_job_get(manager->ledger, id, &row);
+        if (r < 0)
+                return r;
+        r = job_new(manager, &row, &job);
+        if (r < 0) {
+                ledger_job_done(&row);
+                return r;
+        }
+        r = job_load_progress(job, true);
+        if (r >= 0) {
+                job_leave(job);
+                r = ledger_n_pending(manager->ledger) == 0 ? 0 : -manager->ledger_blocked;
+        }
+        if (r >= 0)
+                (void) printf("Job %" PRIu64 " has ended: %s after %" PRIu64 " rounds.\n", id,
+                                plan_end_to_string(job->end.end), job->progress.round);
+        (void) job_free(job);
+        return r;
+}
+
+static int end_jobs(const char *state_directory, Ledger *ledger) {
+        g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        g_autoptr(GPtrArray) none = g_ptr_array_new();
+        Manager manager = {
+                .mode = DAEMON_RUN,
+                .ledger = ledger,
+                .jobs = none,
+                .jobs_fd = -EBADF,
+                .sockets_fd = -EBADF,
+                .state_directory = (char *) state_directory,
+        };
+        int r;
+
+        r = ledger_jobs_foreach(ledger, collect, ids);
+        for (guint i = 0; r >= 0 && i < ids->len; i++)
+                r = end_job(&manager, g_array_index(ids, uint64_t, i));
+        manager.commit_timer = sd_event_source_disable_unref(manager.commit_timer);
+        return r;
+}
+
+int rest_recover(const char *directory) {
+        g_autofree char *origin_path = g_build_filename(directory, ORIGIN_NAME, NULL), *state = NULL,
+                        *path = NULL;
+        Ledger *ledger = NULL;
+        int r;
+
+        if (!g_file_get_contents(origin_path, &state, NULL, NULL))
+                state = g_canonicalize_filename(directory, NULL);
+        path = g_build_filename(state, LEDGER_NAME, NULL);
+        r = access(path, R_OK) < 0 ? -errno : ledger_open(path, &ledger);
+        if (r >= 0)
+                r = take_all(ledger, state);
+        if (r >= 0)
+                r = end_jobs(state, ledger);
+        (void) ledger_close(ledger);
+        if (r == -EBUSY)
+                (void) fprintf(stderr, "actord: The run in %s still goes on.\n", state);
+        else if (r < 0)
+                (void) fprintf(stderr, "actord: The ledger %s could not take in what it lacks: %s.\n", path,
+                                g_strerror(-r));
+        return r;
+}
