@@ -36,6 +36,15 @@ static int parse_usec(const char *value, uint64_t *member, double lowest, double
         return 0;
 }
 
+static int parse_bool(const char *value, bool *member, double lowest, double highest) {
+        bool yes = g_str_equal(value, "yes") || g_str_equal(value, "true") || g_str_equal(value, "1");
+
+        if (!yes && !g_str_equal(value, "no") && !g_str_equal(value, "false") && !g_str_equal(value, "0"))
+                return -EINVAL;
+        *member = yes;
+        return 0;
+}
+
 static int parse_string(
                 const char *value, char member[sizeof(config_string)], double lowest, double highest) {
         if (g_strlcpy(member, value, sizeof(config_string)) >= sizeof(config_string))
@@ -46,6 +55,7 @@ static int parse_string(
 static int config_set(Config *config, const char *key, const char *value) {
 #define POINTER_u32(member)    &config->member
 #define POINTER_usec(member)   &config->member
+#define POINTER_bool(member)   &config->member
 #define POINTER_string(member) config->member
 #define X(name, type, member, fallback, lowest, highest) \
         if (strcmp(key, #name) == 0)                     \

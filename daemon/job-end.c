@@ -37,6 +37,7 @@ void job_life_clear(Job *job) {
         job->life_hopeless = false;
         job->settling = job->settled = false;
         job->plan = (Plan){};
+        job->back_reason = NULL;
         job->acknowledged = 0;
 }
 
@@ -322,7 +323,10 @@ void job_life_failed(Job *job, const char *sentence) {
 
         say_resumed(job, copy);
         job_set_fault(job, copy);
-        begin_next_life(job, wait);
+        if (job->back_reason)
+                job_requeue(job);
+        else
+                begin_next_life(job, wait);
 }
 
 /* A learner that was killed, or ran out of time or memory, may do better in its next life; what it computes will be the same. */
@@ -341,7 +345,7 @@ static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
         const Progress *p = &job->progress;
 
         ret_sentence[0] = '\0';
-        if (p->end == PLAN_END_REDISTRIBUTED) {
+        if (p->end == PLAN_END_REDISTRIBUTED || p->end == PLAN_END_PREEMPTED) {
                 *ret_end = job->end_wanted;
                 return job->end_wanted != PLAN_END_NOT;
         }
@@ -374,6 +378,8 @@ static void ended(Job *job) {
         (void) is_last(job, &end, sentence);
         if (job->progress.end == PLAN_END_REDISTRIBUTED)
                 begin_next_life(job, BACKOFF_FIRST_USEC);
+        else if (job->progress.end == PLAN_END_PREEMPTED)
+                job_requeue(job);
         else
                 job_life_failed(job, sentence);
 }
@@ -386,8 +392,12 @@ void job_life_check(Job *job) {
                 return;
         }
         if (job->state == JOB_QUEUED || job->backoff) {
-                if (job->end_wanted != PLAN_END_NOT)
-                        finish(job, job->end_wanted, NULL);
+                if (job->end_wanted == PLAN_END_NOT)
+                        return;
+                /* One that is back in the queue has a bill, and a daemon that was restarted has not read its records yet. */
+                (void) job_load_progress(job, false);
+                job->progress.ended = false;
+                finish(job, job->end_wanted, NULL);
                 return;
         }
         if (!job->link_over || !job->exited) {

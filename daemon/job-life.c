@@ -365,9 +365,9 @@ static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Counted from the job's first start, so that lives and restarts do not prolong it. */
+/* Counted from the job's first start, so that lives and restarts do not prolong it, without the time that it was back in the queue. */
 static void arm_runtime(Job *job) {
-        uint64_t gone = (uint64_t) g_get_real_time() - job->row.started_usec;
+        uint64_t gone = (uint64_t) g_get_real_time() - job->row.started_usec - job->row.paused_usec;
         uint64_t most = job->settings.runtime_max_usec;
 
         if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer)
@@ -457,6 +457,7 @@ void job_start(Job *job) {
         assert(job);
         assert(!job->launch && !job->link);
 
+        job_turn_begin(job);
         job->row.life++;
         if (job->row.started_usec == 0)
                 job->row.started_usec = (uint64_t) g_get_real_time();
@@ -496,6 +497,7 @@ void job_adopt(Job *job) {
 
         assert(job);
 
+        job_turn_begin(job);
         (void) job_load_progress(job, false);
         find_answer(job);
         job->resume_round = 0;
@@ -511,7 +513,8 @@ void job_adopt(Job *job) {
                 return;
         }
         arm_runtime(job);
-        if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job))
+        if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job) &&
+                        job->progress.end != PLAN_END_PREEMPTED)
                 job_set_state(job, JOB_ENDING);
         job_arm_deadline(job, START_TIMEOUT_USEC, "it did not greet the daemon that came back within 60 s");
 }

@@ -13,6 +13,7 @@
 #include "daemon/files.h"
 #include "daemon/lease.h"
 #include "include/sandbox.h"
+#include "lib/boottime.h"
 #include "lib/words.h"
 
 /* A part of the spool's length: a commit comes before the invoker has to wait for one. */
@@ -150,6 +151,7 @@ static void take(Job *job, const Record *record) {
         case RECORD_STARTED:
                 if (job->state == JOB_STARTING)
                         job_set_state(job, JOB_RUNNING);
+                job->turn_usec = clock_boottime() / 1000;
                 job->deadline = sd_event_source_disable_unref(job->deadline);
                 job_changed(job, JOB_CHANGE_STATE);
                 say_started(job);
@@ -239,6 +241,14 @@ void job_committed(Job *job) {
         job_end_committed(job);
 }
 
+static uint32_t end_of_plan(const Job *job) {
+        if (job->end_wanted != PLAN_END_NOT)
+                return job->end_wanted;
+        if (job->back_reason)
+                return PLAN_END_PREEMPTED;
+        return job_moves(job) ? PLAN_END_REDISTRIBUTED : PLAN_END_NOT;
+}
+
 void job_send_plan(Job *job) {
         uint64_t round;
         LeaseInput input;
@@ -262,8 +272,7 @@ void job_send_plan(Job *job) {
                 .step = job_measures(job),
                 .round = round,
                 .acknowledged = job->acknowledged,
-                .end = job->end_wanted == PLAN_END_NOT && job_moves(job) ? PLAN_END_REDISTRIBUTED
-                                                                         : job->end_wanted,
+                .end = end_of_plan(job),
                 .stop_deadline_nsec = job->stop_deadline_nsec,
         };
         lease_make(&input, &plan);

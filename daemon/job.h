@@ -66,7 +66,9 @@ struct Job {
         Plan plan;           /* as sent */
         uint32_t end_wanted; /* PlanEnd */
         uint64_t stop_deadline_nsec;
-        int stderr_fd; /* run mode: the caller's */
+        uint64_t turn_usec;      /* CLOCK_BOOTTIME: when it last left the queue, or was adopted */
+        const char *back_reason; /* why it is to go back to the queue; NULL: it is not */
+        int stderr_fd;           /* run mode: the caller's */
         int directory_fd; /* of Python= or of a model, as its submitter opened it; -EBADF: nobody kept it over a restart */
 
         /* How the job is over, from when that is known on; nothing of it is said before it is durable. */
@@ -113,6 +115,15 @@ void job_adopt(Job *job);
 int job_stop(Job *job, uint32_t end, const char *reason);
 /* After it the invoker is killed. what: a sentence that lasts, or NULL. */
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);
+
+/* job-turn.c */
+void job_turn_begin(Job *job); /* it leaves the queue, or a daemon that was restarted finds it running */
+/* Whether it can go back to the queue and lose nothing. */
+bool job_may_go_back(const Job *job);
+/* After the round in flight. reason: a sentence that lasts. */
+void job_go_back(Job *job, const char *reason);
+/* Its life has ended for that: it waits for its next turn. */
+void job_requeue(Job *job);
 
 /* job-end.c */
 /* If the last record of a life was the job's last, the job is over, and this is queued behind it. */

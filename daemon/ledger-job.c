@@ -10,7 +10,7 @@
 #define JOB_COLUMNS                                                                                                  \
         "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
         "file_name, overrides, sheet, files, policy_sha256, scheduler_data, distribution, distribution_reason, "     \
-        "distribution_life, learners, tag, summary, trimmed_usec"
+        "distribution_life, learners, tag, summary, trimmed_usec, preempted, back_usec, paused_usec"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -84,6 +84,9 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
                 .distribution_life = (uint64_t) sqlite3_column_int64(statement, 20),
                 .n_learners = (uint64_t) sqlite3_column_int64(statement, 21),
                 .trimmed_usec = (uint64_t) sqlite3_column_int64(statement, 24),
+                .n_preempted = (uint64_t) sqlite3_column_int64(statement, 25),
+                .back_usec = (uint64_t) sqlite3_column_int64(statement, 26),
+                .paused_usec = (uint64_t) sqlite3_column_int64(statement, 27),
         };
         const struct {
                 char **to;
@@ -121,7 +124,7 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
 
         r = ledger_prepare(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
-                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, NULL, 0, ?, ?, ?)",
+                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
                         &statement);
         if (r < 0)
                 return r;
@@ -163,7 +166,8 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
 
         r = ledger_prepare(ledger,
                         "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, result = ?, fault = ?, "
-                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, distribution_life = ?, learners = ? "
+                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, distribution_life = ?, learners = ?, "
+                        "preempted = ?, back_usec = ?, paused_usec = ? "
                         "WHERE id = ?",
                         &statement);
         if (r < 0)
@@ -179,7 +183,10 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         (void) sqlite3_bind_text(statement, 9, job->distribution_reason, -1, SQLITE_STATIC);
         bind_u64(statement, 10, job->distribution_life);
         bind_u64(statement, 11, job->n_learners);
-        bind_u64(statement, 12, job->id);
+        bind_u64(statement, 12, job->n_preempted);
+        bind_u64(statement, 13, job->back_usec);
+        bind_u64(statement, 14, job->paused_usec);
+        bind_u64(statement, 15, job->id);
 
         r = ledger_step_done(ledger, statement);
         if (r < 0)

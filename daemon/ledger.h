@@ -36,6 +36,9 @@ typedef struct LedgerJob {     /* strings are owned by the struct: ledger_job_do
         char *tag;             /* [Job] Tag=; written when it is submitted and when it ends */
         char *summary;         /* of all its records, as of its end; NULL: it has none yet */
         uint64_t trimmed_usec; /* when its records began to be removed; 0: all are there */
+        uint64_t n_preempted,
+                        back_usec; /* times back to the queue; when the last one began, 0: it is not there */
+        uint64_t paused_usec;      /* there, of the times that are over */
 } LedgerJob;
 void ledger_job_done(LedgerJob *job);
 

@@ -22,7 +22,7 @@
 #include "daemon/line.h"
 #include "daemon/ends.h"
 #include "daemon/older.h"
-#include "daemon/queue.h"
+#include "daemon/places.h"
 #include "daemon/removals.h"
 #include "daemon/rest.h"
 #include "daemon/turns.h"
@@ -246,6 +246,7 @@ Manager *manager_free(Manager *manager) {
         (void) sd_event_source_disable_unref(manager->commit_timer);
         (void) sd_event_source_disable_unref(manager->schedule_source);
         (void) sd_event_source_disable_unref(manager->older_source);
+        (void) sd_event_source_disable_unref(manager->places_timer);
         (void) sd_event_source_disable_unref(manager->idle_timer);
         (void) sd_event_source_disable_unref(manager->sigchld_source);
         (void) sd_event_source_disable_unref(manager->sigterm_source);
@@ -447,32 +448,12 @@ static void let_ended_go(Manager *manager) {
         }
 }
 
-static Job *pick(const Manager *manager) {
-        g_autoptr(GArray) entries = g_array_sized_new(FALSE, FALSE, sizeof(QueueEntry), manager->jobs->len);
-        ssize_t i;
-
-        for (guint j = 0; j < manager->jobs->len; j++) {
-                const Job *job = manager->jobs->pdata[j];
-
-                g_array_append_val(entries, ((QueueEntry){
-                                                            .id = job->row.id,
-                                                            .uid = job->row.uid,
-                                                            .queued = job->state == JOB_QUEUED,
-                                                            .running = job_active(job),
-                                            }));
-        }
-        i = queue_pick((const QueueEntry *) (void *) entries->data, entries->len, manager->config.max_jobs);
-        return i < 0 ? NULL : manager->jobs->pdata[i];
-}
-
 static int on_schedule(sd_event_source *source, void *userdata) {
         Manager *manager = userdata;
-        Job *job;
 
         manager->schedule_source = sd_event_source_disable_unref(manager->schedule_source);
         let_ended_go(manager);
-        while (!manager->stopping && (job = pick(manager)))
-                job_start(job);
+        places_fill(manager);
 
         (void) sd_notifyf(
                         false, "STATUS=%u jobs run, %u are queued.", manager->n_running, manager->n_queued);

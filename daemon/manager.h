@@ -50,7 +50,7 @@ typedef struct Manager {
         GHashTable *senders; /* name on the bus → user */
         Lines *lines;
         Turns *turns;
-        sd_event_source *commit_timer, *schedule_source, *idle_timer;
+        sd_event_source *commit_timer, *schedule_source, *places_timer, *idle_timer;
         GQueue removals; /* of Removal */
         sd_event_source *removal_source, *files_timer, *older_source;
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;

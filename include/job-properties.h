@@ -32,6 +32,7 @@
         X(t, StartedUSec, started_usec, STATE)                     \
         X(t, EndedUSec, ended_usec, STATE)                         \
         X(t, Life, life, STATE)                                    \
+        X(t, Preempted, n_preempted, STATE)                        \
         X(s, Unit, unit, STATE)                                    \
         X(s, ControlGroup, control_group, STATE)                   \
         X(s, SandboxLevel, sandbox_level, STATE)                   \

@@ -18,7 +18,8 @@
 #define PLAN_ENDS(X)                                                                               \
         X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                      \
         X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted") \
-        X(FAILED, "failed") X(REDISTRIBUTED, "redistributed") /* the job goes on in its next life, elsewhere */
+        X(FAILED, "failed") X(REDISTRIBUTED, "redistributed") /* the job goes on in its next life, elsewhere */ \
+        X(PREEMPTED, "preempted") /* the job goes back to the queue, and on from its checkpoint later */
 
 typedef enum PlanEnd {
 #define X(name, word) PLAN_END_##name,

@@ -78,7 +78,7 @@ def daemon_settings_are_described():
     table = re.search(r"#define DAEMON_SETTINGS\(X\)(.*?)\n\n", read("daemon/config.h"), re.S)[1]
     rows = re.findall(r'X\((\w+), \w+, \w+, ([^,]+),', table)
     for key, default in rows:
-        default = default.strip('"') or "unset"
+        default = re.sub(r"ull \* 1000000$", "", {"false": "no", "true": "yes"}.get(default, default.strip('"'))) or "unset"
         entry = re.search(rf"(?ms)^\.I {key}=$(.*?)(?=^\.TP|^\.SH)", text)
         assert entry and f"Default: {default}." in entry[1], f"{key}= with its default {default} is missing"
     assert len(re.findall(r"(?m)^\.I \w+=$", text)) == len(rows)

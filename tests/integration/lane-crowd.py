@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Many submissions of several users at once on a real system bus with a real polkit. Runs as root inside the lane."""
-import os, pwd, subprocess, time
+"""Several users on a real system bus with a real polkit: many submissions at once, shares of the places, quotas. Runs as root inside the lane."""
+import json, os, pwd, random, subprocess, time
 
 from bus import ENDLESS, JOB_TEXT, MANAGER
 from story import *
@@ -24,21 +24,36 @@ def jobs(wire):
     return {row[0]: row for row in call(wire, "ListJobs")[0]}
 
 
-class Place:
-    """The daemon with one place, which root's own job has; what is left of it is stopped."""
+def prop(job, name):
+    r = subprocess.run(["busctl", "--system", "--json=short", "get-property", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", name],
+                       capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout)["data"]
+
+
+class Daemon:
+    """The daemon with settings of ours; what is left of it is stopped."""
+
+    def __init__(self, config):
+        self.config = config
 
     def __enter__(self):
         os.makedirs(os.path.dirname(DROP_IN), exist_ok=True)
         with open(DROP_IN, "w") as f:
-            f.write("[Daemon]\nMaxJobs=1\nMaxJobsPerUser=1000\n")
+            f.write("[Daemon]\n" + self.config)
         for user in USERS:
             subprocess.run(["useradd", user], stderr=subprocess.DEVNULL)
         sh("systemctl", "restart", "actord.service")
         self.uids = [pwd.getpwnam(user).pw_uid for user in USERS]
         self.root = Wire(ADDRESS)
-        self.first = self.root.answer(self.root.submit(JOB_TEXT, ENDLESS))[0]
-        wait_for("the place is taken", lambda: jobs(self.root)[self.first][2] == "running")
         return self
+
+    def state(self, job):
+        return prop(job, "State")
+
+    def ended(self, job, seconds=90):
+        wait_for(f"the end of job {job}", lambda: self.state(job) == "ended", seconds)
+        return prop(job, "Result")
 
     def __exit__(self, *_):
         live = sorted((i for i, row in jobs(self.root).items() if row[2] != "ended"), reverse=True)
@@ -50,6 +65,19 @@ class Place:
         self.root.close()
         os.unlink(DROP_IN)
         sh("systemctl", "restart", "actord.service")
+
+
+class Place(Daemon):
+    """One place, which root's own job has."""
+
+    def __init__(self):
+        super().__init__("MaxJobs=1\nMaxJobsPerUser=1000\n")
+
+    def __enter__(self):
+        super().__enter__()
+        self.first = self.root.answer(self.root.submit(JOB_TEXT, ENDLESS))[0]
+        wait_for("the place is taken", lambda: self.state(self.first) == "running")
+        return self
 
 
 @story("50 clients of five users with 20 jobs each at once: none is refused, none is lost, each client's are in order")
@@ -89,6 +117,57 @@ def flood():
         print(f"# {before} of 200 were before it")
         for wire in (*many, one):
             wire.close()
+
+
+HOPPER = open(os.path.join(EXAMPLES, "hopper.conf")).read()
+SOME = [("Job.StopReturn", ""), ("Job.StopSteps", "40000"), ("Actor.RolloutSteps", "512"), ("Job.Seed", "5")]
+
+
+def submit(wire, text, overrides):
+    return wire.answer(wire.submit(text, overrides))[0]
+
+
+def make_room(kill):
+    with Daemon("MaxJobs=2\nPreempt=yes\nPreemptAfterSec=0\n") as daemon:
+        calm = submit(daemon.root, HOPPER, SOME)
+        equal(daemon.ended(calm), "finished", "results")
+        one, other = Wire(ADDRESS, daemon.uids[0]), Wire(ADDRESS, daemon.uids[1])
+        long, young = submit(one, JOB_TEXT, ENDLESS), submit(one, HOPPER, SOME)
+        wait_for("both run", lambda: daemon.state(young) == "running" and prop(young, "Round") > 2)
+        guest = submit(other, JOB_TEXT, [("Job.StopReturn", ""), ("Job.StopSteps", "60000")])
+        if kill:
+            # Anywhere between the word to the job and its new place in the queue.
+            time.sleep(random.uniform(0, 0.5))
+            subprocess.run(["systemctl", "kill", "-s", "KILL", "actord.service"], check=True)
+            wait_for("the daemon is back", lambda: subprocess.run(["busctl", "--system", "status", "org.actord1"], capture_output=True).returncode == 0)
+        wait_for("the guest runs", lambda: daemon.state(guest) in ("running", "ending", "ended"), 60)
+        equal(daemon.state(long), "running", "the older job")
+        equal(daemon.ended(guest), "finished", "the guest's result")
+        equal(daemon.ended(young), "finished", f"results ({prop(young, 'Fault')})")
+        assert prop(young, "Preempted") == 1 and prop(young, "Life") == 2, (prop(young, "Preempted"), prop(young, "Life"))
+        for name in ("PolicySHA256", "EnvSteps", "Episodes", "Round"):
+            equal(prop(young, name), prop(calm, name), name)
+        equal((prop(young, "InvocationsRetried"), prop(long, "Preempted")), (0, 0), "what it cost others")
+        lines = {row[0]: row[3] for row in young_bill(young)}
+        assert not lines.get("retries"), lines
+        for wire in (one, other):
+            wire.close()
+
+
+def young_bill(job):
+    r = subprocess.run(["busctl", "--system", "--json=short", "call", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", "GetBill"],
+                       capture_output=True, text=True, timeout=60)
+    return json.loads(r.stdout)["data"][4]
+
+
+@story("a user with two long jobs makes room for another's: the younger one goes back to the queue and ends with the same policy, and nothing is wasted")
+def preemption():
+    make_room(False)
+
+
+@story("the same when the daemon is killed in the middle of it")
+def preemption_killed():
+    make_room(True)
 
 
 tell()

@@ -84,6 +84,7 @@ static void test_exit_statuses(void) {
                 [PLAN_END_RUNTIME] = STATUS_OK,
                 [PLAN_END_INTERRUPTED] = STATUS_INTERRUPTED,
                 [PLAN_END_FAILED] = STATUS_FAILED,
+                [PLAN_END_PREEMPTED] = STATUS_FAILED,     /* of a life, never of a job */
                 [PLAN_END_REDISTRIBUTED] = STATUS_FAILED, /* of a life, never of a job */
         };
 

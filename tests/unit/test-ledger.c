@@ -88,11 +88,10 @@ static void test_job(void) {
         job.ended_usec = UINT64_C(1) << 60;
         job.distribution = g_strdup("multi-learner");
         job.distribution_reason = g_strdup("learner-bound");
-        job.distribution_life = 3, job.n_learners = 4;
+        job.distribution_life = 3, job.n_learners = 4, job.n_preempted = 2, job.paused_usec = 5;
         assert_ok(ledger_job_update(ledger, &job));
         ledger_job_done(&job);
         ledger = ledger_close(ledger);
-
         assert_ok(ledger_open(path, &ledger));
         assert_ok(ledger_job_get(ledger, id, &job));
         g_assert_cmpstr(job.state, ==, "ended");
@@ -102,7 +101,8 @@ static void test_job(void) {
         g_assert_cmpuint(job.ended_usec, ==, UINT64_C(1) << 60);
         g_assert_cmpstr(job.distribution, ==, "multi-learner");
         g_assert_cmpstr(job.distribution_reason, ==, "learner-bound");
-        g_assert_true(job.distribution_life == 3 && job.n_learners == 4);
+        g_assert_true(job.distribution_life == 3 && job.n_learners == 4 && job.n_preempted == 2);
+        g_assert_cmpuint(job.paused_usec, ==, 5);
         ledger_job_done(&job);
         ledger_close(ledger);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/queue.h"
 #include "daemon/scheduler/scheduler.h"
 
 static JobSettings settings_of(uint32_t actors, uint32_t lowest, uint32_t highest) {
@@ -547,28 +546,6 @@ static void test_permuted(void) {
         g_assert_cmpfloat(fabs((double) first / SEEDS - 250.5), <, 36);
 }
 
-static void test_queue(void) {
-        QueueEntry entries[] = {
-                { .id = 1, .uid = 1000, .running = true },
-                { .id = 2, .uid = 1000, .queued = true },
-                { .id = 3, .uid = 1000, .queued = true },
-                { .id = 4, .uid = 1001, .queued = true },
-        };
-
-        g_assert_cmpint(queue_pick(entries, 0, 4), ==, -1);
-        g_assert_cmpint(queue_pick(entries, 4, 1), ==, -1); /* no place */
-        g_assert_cmpint(queue_pick(entries, 4, 2), ==, 3);  /* who has nothing running goes first */
-        entries[3].queued = false;
-        entries[3].running = true;
-        g_assert_cmpint(queue_pick(entries, 4, 3), ==, 1); /* of one user's, the oldest */
-        entries[0].running = false;
-        entries[1].queued = false;
-        entries[1].running = true;
-        g_assert_cmpint(queue_pick(entries, 4, 3), ==, 2);
-        entries[2].queued = false;
-        g_assert_cmpint(queue_pick(entries, 4, 9), ==, -1); /* nothing waits */
-}
-
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/scheduler/limits", test_limits);
@@ -591,6 +568,5 @@ int main(int argc, char **argv) {
         g_test_add_func("/scheduler/replay", test_replay);
         g_test_add_func("/scheduler/replay-taken", test_replay_taken);
         g_test_add_func("/scheduler/permuted", test_permuted);
-        g_test_add_func("/scheduler/queue", test_queue);
         return g_test_run();
 }
