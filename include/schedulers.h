@@ -49,7 +49,7 @@ enum Scheduler_ {
 /* Whether it has all of these traits. */
 static inline bool scheduler_has(uint32_t kind, uint32_t traits) {
         static const uint32_t rows[_SCHEDULER_MAX] = {
-#define X(name, word, traits_) [SCHEDULER_##name] = traits_,
+#define X(name, word, traits_) traits_,
                 SCHEDULERS(X)
 #undef X
         };
