@@ -28,8 +28,9 @@ class Want:
     def __init__(self, bus, job):
         self.bus, self.job, self.state, self.stopped = bus, job, bus.dir + "/state", []
 
-    def log(self):
-        return open(self.bus.dir + "/log").read()
+    def said(self):
+        """What the user is told: the daemon's journal, and what the job says that it waits for."""
+        return open(self.bus.dir + "/log").read() + self.bus.get(self.job, "Waiting")
 
     def on_small_disk(self):
         if not os.environ.get("TRUST_MOUNTS"):
@@ -98,13 +99,14 @@ class Want:
 class Row:
     what: str
     begin: typing.Callable
-    sentence: str          # in the daemon's journal; "": none, nobody has to notice
+    sentence: str          # in the daemon's journal or the job's property Waiting; "": none, nobody has to notice
     end: typing.Callable = lambda w: None
     sets: tuple = ()
 
 
 ROWS = [
     Row("a full disk", Want.fill_disk, r"cannot be written", Want.free_disk),
+    Row("a full disk when the job ends", Want.fill_disk, r"(wait|waits) for space in ", Want.free_disk),
     Row("no inodes", Want.fill_inodes, r"could not write checkpoint-\d+\.safetensors .*: No space left", Want.free_inodes),
     Row("an actor that stops", lambda w: w.stop("actord-actor"), r"did not answer within its TimeoutSec=", Want.go_on, (("Actor.TimeoutSec", "2"),)),
     Row("a daemon that stops for a while", lambda w: w.stop("actord"), "", Want.go_on),
@@ -143,7 +145,7 @@ def starve(row):
             try:
                 row.begin(w)
                 if row.sentence:
-                    wait_for(f"“{row.sentence}”", lambda: re.search(row.sentence, w.log()))
+                    wait_for(f"“{row.sentence}”", lambda: re.search(row.sentence, w.said()))
                 else:
                     time.sleep(1)
             finally:
