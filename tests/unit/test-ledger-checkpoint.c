@@ -41,7 +41,7 @@ static void add_life(Ledger *ledger, uint64_t job, uint64_t life, uint64_t first
                 (void) g_snprintf(checkpoint.name, sizeof(checkpoint.name), "%" G_GUINT64_FORMAT,
                                 checkpoint.round);
                 if (i % 2 == 0)
-                        assert_ok(ledger_checkpoint_add(ledger, &checkpoint));
+                        assert_ok(ledger_checkpoint_append(ledger, &checkpoint));
         }
 }
 
@@ -85,6 +85,7 @@ static void test_forget(void) {
         add_life(ledger, job, 1, 1);
         add_life(ledger, job, 2, 5);
         add_life(ledger, other, 1, 1);
+        assert_ok(ledger_commit(ledger));
         check(ledger, job, "8 6 4 2 ", 0);
 
         assert_ok(ledger_checkpoints_forget(ledger, job, &(LedgerPosition){ 2, 2 }));
