@@ -7,16 +7,20 @@
 
 #define JOBS_QUEUED_MAX 1000u
 
+/* InvokerTimeoutSec=, unset: as the invoker has answered so far. */
+#define TIMEOUT_AS_SEEN UINT64_MAX
+
 /* X(key, type, member, default, lowest, highest) of [Daemon]. */
-#define DAEMON_SETTINGS(X)                                                  \
-        X(MaxJobs, u32, max_jobs, 0, 0, 1000)                               \
-        X(MaxJobsPerUser, u32, max_jobs_user, 100, 1, 1000)                 \
-        X(MaxRunningPerUser, u32, max_running_user, 0, 0, 1000)             \
-        X(Preempt, bool, preempt, false, 0, 0)                              \
-        X(PreemptAfterSec, usec, preempt_after_usec, 60ull * 1000000, 0, 0) \
-        X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365)              \
-        X(KeepJobs, u32, keep_jobs, 200, 1, 10000)                          \
-        X(KeepFilesSec, usec, keep_files_usec, 0, 0, 0)                     \
+#define DAEMON_SETTINGS(X)                                                      \
+        X(MaxJobs, u32, max_jobs, 0, 0, 1000)                                   \
+        X(MaxJobsPerUser, u32, max_jobs_user, 100, 1, 1000)                     \
+        X(MaxRunningPerUser, u32, max_running_user, 0, 0, 1000)                 \
+        X(Preempt, bool, preempt, false, 0, 0)                                  \
+        X(PreemptAfterSec, usec, preempt_after_usec, 60ull * 1000000, 0, 0)     \
+        X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365)                  \
+        X(KeepJobs, u32, keep_jobs, 200, 1, 10000)                              \
+        X(KeepFilesSec, usec, keep_files_usec, 0, 0, 0)                         \
+        X(InvokerTimeoutSec, usec, invoker_timeout_usec, TIMEOUT_AS_SEEN, 0, 0) \
         X(DefaultPriceSheet, string, default_price_sheet, "", 0, 0)
 
 typedef uint32_t config_u32;

@@ -29,6 +29,8 @@ void job_life_clear(Job *job) {
         job->pid_source = sd_event_source_disable_unref(job->pid_source);
         job->deadline = sd_event_source_disable_unref(job->deadline);
         job->runtime_timer = sd_event_source_disable_unref(job->runtime_timer);
+        job->watch = sd_event_source_disable_unref(job->watch);
+        job->watch_asked_usec = job->watch_slowest_usec = 0;
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job->pid_fd = close_fd(job->pid_fd);
         g_clear_pointer(&job->life_error, g_free);

@@ -226,6 +226,8 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
         plan_link_seek(job->link, seq);
         job->acknowledged = seq;
 
+        if (job->progress.started && job->progress.life == job->row.life)
+                job_watch_start(job);
         if (job->adopting) {
                 LogEntry entry;
 
@@ -255,6 +257,7 @@ static int on_failed(const Failed *failed, const struct ucred *peer, void *userd
 }
 
 static int on_written(void *userdata) {
+        job_watch_heard(userdata);
         return job_read(userdata);
 }
 

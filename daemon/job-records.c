@@ -152,6 +152,7 @@ static void take(Job *job, const Record *record) {
                 if (job->state == JOB_STARTING)
                         job_set_state(job, JOB_RUNNING);
                 job->turn_usec = clock_boottime() / 1000;
+                job_watch_start(job);
                 job->deadline = sd_event_source_disable_unref(job->deadline);
                 job_changed(job, JOB_CHANGE_STATE);
                 say_started(job);

@@ -53,7 +53,9 @@ struct Job {
         LaunchAnswer answer;
         PlanLink *link;
         int pid_fd;
-        sd_event_source *pid_source, *deadline, *runtime_timer, *backoff;
+        sd_event_source *pid_source, *deadline, *runtime_timer, *backoff, *watch;
+        uint64_t watch_asked_usec,
+                        watch_slowest_usec; /* when its invoker was asked for a word (0: it has answered), and its slowest answer */
         bool link_over, exited, adopting, kill_tried;
         bool settling, settled; /* its books: the spawner is asked what its cgroup counted, and has answered */
         bool life_hopeless;     /* another life would fail the same */
@@ -142,6 +144,10 @@ void job_life_failed(Job *job, const char *sentence);
 void job_give_up(Job *job, const char *sentence);
 void job_life_clear(Job *job);
 void job_say_leftover(const Job *job, const char *reason);
+
+/* job-watch.c. The invoker has started, or was found again; it has said something. */
+void job_watch_start(Job *job);
+void job_watch_heard(Job *job);
 
 /* job-settle.c. Whether the books of the life that is over are closed, but for a record that the ledger may not take yet; if not, job_life_check() is called when
  * they are. */

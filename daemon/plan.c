@@ -272,13 +272,17 @@ PlanLink *plan_link_free(PlanLink *link) {
 }
 
 int plan_link_send(PlanLink *link, const Plan *plan) {
+        uint32_t waits;
+
         assert(link);
         assert(plan);
 
         if (link->fd < 0)
                 return 0;
 
+        waits = link->plan_waits && link->plan.ask;
         link->plan = *plan;
+        link->plan.ask |= waits; /* as what was asked and could not be sent */
         link->plan_waits = true;
         return flush_plan(link);
 }

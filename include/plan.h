@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "include/record.h"
 
-#define PLAN_ABI 2u
+#define PLAN_ABI 3u
 
 /* X(name, word): why no further round may start. */
 #define PLAN_ENDS(X)                                                                               \
@@ -53,6 +53,7 @@ typedef struct Plan {                           /* daemon -> invoker; each repla
         uint32_t end;                           /* PlanEnd: end after the round in flight */
         uint32_t checkpoint;                    /* write one at the end of the round in flight */
         uint64_t stop_deadline_nsec;            /* CLOCK_BOOTTIME, with end: then the round in flight becomes waste; 0: none */
+        uint32_t ask, reserved;                 /* ask: answer with Written, whether there is anything new or not; who does not is hung */
 } Plan;
 
 typedef struct Hello {                          /* invoker -> daemon at each connection, with the spool's descriptor and no other */

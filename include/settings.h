@@ -17,7 +17,7 @@
 #include "include/actord/env.h"
 #include "include/schedulers.h"
 
-#define SETTINGS_ABI 2u
+#define SETTINGS_ABI 3u
 #define HIDDEN_LAYERS_MAX 8u
 #define CONVOLUTIONS_MAX 6u
 #define CONVOLUTION_CHANNELS_MAX 1024u
@@ -218,6 +218,7 @@ enum KernelClass_ {
         X(Learner, NoiseActors, u32, n_noise_actors, "32", 2, 1000, "actors whose shares of a round it is measured on, at most") \
         X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
+        X(Learner, TimeoutSec, usec, learner_timeout_usec, "", 0, 1e15, "a learner that takes longer is killed, and the job's next life begins; 0: never") \
         X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "of OpenBLAS; equal classes, equal bits")   \
         X(Evaluation, Episodes, u32, evaluation_episodes, "0", 0, 10000, "whole episodes played after a round, to measure its policy") \
         X(Evaluation, EveryRounds, u32, evaluation_every, "1", 1, 1e9, "after every so many rounds, and after the last")     \

@@ -130,6 +130,7 @@ int invoker_new(Invoker **ret) {
                 *learner_at(i, k) = (Worker) WORKER_EMPTY;
         i->end_actor = ACTOR_NONE;
         i->started_nsec = clock_boottime();
+        i->suspended_nsec = clock_suspended();
 
         r = start(i, &step);
         if (r < 0) {
@@ -240,7 +241,11 @@ static void check_container(Invoker *i, Container *c, uint64_t now) {
         }
 }
 
-static void check_learner(Invoker *i, Worker *learner, uint64_t now) {
+static void check_learner(Invoker *i, uint32_t k, uint64_t now) {
+        Worker *learner = learner_at(i, k);
+
+        if (learner->busy && now >= learner->deadline_nsec)
+                learner_event(i, k, false);
         if (!learner->busy)
                 return;
         if (now < learner->deadline_nsec) {
@@ -285,15 +290,30 @@ static void check_end(Invoker *i, uint64_t now) {
                 finish_begin(i, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 
+/* A deadline is for who had its time. If we were stopped, or the host slept, nobody had: all begin anew. */
+static void forgive_absence(Invoker *i, uint64_t now) {
+        uint64_t suspended_nsec = clock_suspended();
+        bool slept = suspended_nsec - i->suspended_nsec >= ABSENT_NSEC;
+
+        i->suspended_nsec = suspended_nsec;
+        if (!slept && now - i->timer_nsec < ABSENT_NSEC)
+                return;
+        for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
+                worker_forgive(&i->containers[k].worker, now);
+        for (uint32_t k = 0; k < i->n_learners; k++)
+                worker_forgive(learner_at(i, k), now);
+}
+
 static void timer_event(Invoker *i) {
         uint64_t rings, now = clock_boottime();
 
         (void) !read(i->timer_fd, &rings, sizeof(rings));
+        forgive_absence(i, now);
         i->timer_nsec = UINT64_MAX;
         for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
                 check_container(i, &i->containers[k], now);
         for (uint32_t k = 0; k < i->n_learners; k++)
-                check_learner(i, learner_at(i, k), now);
+                check_learner(i, k, now);
 }
 
 static void dispatch(Invoker *i, uint64_t data) {

@@ -30,12 +30,15 @@
 
 typedef struct Sandbox Sandbox;
 
-#define ACTOR_LEARNER         UINT32_MAX
-#define LEARNERS_MAX          GRADIENT_PARTS
-#define ACTOR_SPIN_NSEC       20000u /* for the learner's actions, where each process has a CPU to itself */
-#define LEARNER_UID           65533u /* and downwards: tasks are counted by user */
-#define LEARNER_TIMEOUT_NSEC  (3600ull * 1000000000u) /* an update, a checkpoint: long, but not for ever */
-#define END_MISSED_NSEC       (5ull * 1000000000u)    /* in run mode, for a daemon that has not come yet */
+#define ACTOR_LEARNER   UINT32_MAX
+#define LEARNERS_MAX    GRADIENT_PARTS
+#define ACTOR_SPIN_NSEC 20000u /* for the learner's actions, where each process has a CPU to itself */
+#define LEARNER_UID     65533u /* and downwards: tasks are counted by user */
+#define LEARNER_PATIENCE_NSEC \
+        (300ull * 1000000000u) /* at least: an update may be much longer than those before */
+#define NEVER_NSEC            (UINT64_MAX / 2)
+#define ABSENT_NSEC           (2ull * 1000000000u) /* who hears its timer so late was stopped */
+#define END_MISSED_NSEC       (5ull * 1000000000u) /* in run mode, for a daemon that has not come yet */
 #define END_ALONE_NSEC        (24ull * 3600u * 1000000000u) /* for a daemon that is down to come back for it */
 #define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)          /* the last one: there may be space again */
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)         /* in run mode */
@@ -102,7 +105,8 @@ typedef struct Invoker {
         uint32_t level, missing; /* SandboxLevel; bits of Limit */
 
         int epoll_fd, signal_fd, timer_fd, proc_fd;
-        uint64_t timer_nsec; /* when it rings; UINT64_MAX: never */
+        uint64_t timer_nsec;     /* when it rings; UINT64_MAX: never */
+        uint64_t suspended_nsec; /* as of the last look: how long the host has slept */
         Cgroup cgroup;
         Meter control;
         Spool spool;
@@ -148,7 +152,9 @@ typedef struct Invoker {
         uint64_t learner_credit_nsec
                         [LEARNERS_MAX]; /* what its updates were seen to use, and have not claimed */
         uint64_t learner_slowest_nsec[LEARNERS_MAX]; /* what it claims for its last order */
-        bool was_restored;                           /* the learner has a state worth keeping */
+        uint64_t learner_longest_nsec
+                        [_ORDER_KIND_MAX]; /* that an order took on this host; of LEARN: for each rollout */
+        bool was_restored;                 /* the learner has a state worth keeping */
         bool has_checkpoint;
         bool no_last_checkpoint;        /* there is nothing that could be kept, or nobody who could */
         uint64_t checkpoint_retry_nsec; /* a last one that failed is tried again from then on */

@@ -17,6 +17,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
+#include "lib/patience.h"
 #include "lib/limits.h"
 #include "lib/reduce.h"
 
@@ -209,6 +210,31 @@ int learner_watch_bell(Invoker *i, Container *c) {
         return epoll_ctl(i->asks_fd, EPOLL_CTL_ADD, c->ask_fd, &event) < 0 ? -errno : 0;
 }
 
+/* What the job says, or else what follows from what its learner has taken so far. */
+static uint64_t learner_timeout_nsec(const Invoker *i, uint64_t longest_nsec) {
+        uint64_t nsec;
+
+        if (!settings_present(i->settings, SETTING_Learner_TimeoutSec))
+                return patience_nsec(longest_nsec, LEARNER_PATIENCE_NSEC);
+        if (i->settings->learner_timeout_usec == 0 ||
+                        __builtin_mul_overflow(i->settings->learner_timeout_usec, 1000u, &nsec))
+                return NEVER_NSEC;
+        return nsec;
+}
+
+static uint64_t n_parts(const Invoker *i, uint32_t kind) {
+        return kind == ORDER_LEARN && i->round->n_rollouts > 0 ? i->round->n_rollouts : 1;
+}
+
+/* An update of more rollouts takes longer. */
+static void see_duration(Invoker *i, const Worker *learner) {
+        uint64_t *longest_nsec = &i->learner_longest_nsec[learner->order.kind];
+        uint64_t nsec = (clock_boottime() - learner->ordered_nsec) / n_parts(i, learner->order.kind);
+
+        if (nsec > *longest_nsec)
+                *longest_nsec = nsec;
+}
+
 /* Serving has no end of its own: while it lasts the deadlines are the actors', from here on it is the learner's. */
 void learner_stop_serving(Invoker *i) {
         static const uint64_t one = 1;
@@ -218,7 +244,8 @@ void learner_stop_serving(Invoker *i) {
                 return;
         atomic_store_explicit(&i->learner.page->serve_stop, 1, memory_order_seq_cst);
         (void) !write(i->stop_fd, &one, sizeof(one));
-        i->learner.deadline_nsec = clock_boottime() + LEARNER_TIMEOUT_NSEC;
+        i->learner.timeout_nsec = learner_timeout_nsec(i, LEARNER_PATIENCE_NSEC / PATIENCE_FACTOR);
+        worker_forgive(&i->learner, clock_boottime());
         invoker_want_timer(i, i->learner.deadline_nsec);
 }
 
@@ -235,9 +262,15 @@ static void name_clients(Invoker *i) {
 }
 
 static uint64_t order_timeout_nsec(const Invoker *i, uint32_t kind) {
+        uint64_t longest_nsec;
+
         if (kind == ORDER_SERVE)
                 return UINT64_MAX;
-        return kind == ORDER_ROLLOUT ? fused_timeout_nsec(i) : LEARNER_TIMEOUT_NSEC;
+        if (kind == ORDER_ROLLOUT)
+                return fused_timeout_nsec(i);
+        longest_nsec = i->learner_longest_nsec[kind];
+        return learner_timeout_nsec(
+                        i, longest_nsec > 0 ? longest_nsec * n_parts(i, kind) : PATIENCE_MAX_NSEC);
 }
 
 void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
@@ -289,6 +322,7 @@ void learner_answered(Invoker *i, uint32_t k, const Answer *answer) {
         int32_t detail = all->fault != FAULT_NONE ? all->detail : answer->detail;
 
         learner_at(i, k)->busy = false;
+        see_duration(i, learner_at(i, k));
         i->learner_slowest_nsec[k] = answer->slowest_thread_nsec;
         if (k == 0 || i->n_learners_answered == 0)
                 *all = *answer;

@@ -86,6 +86,7 @@ int link_receive(Link *link, Spool *spool) {
 
                 /* A wish for a checkpoint is not taken back by the plan that follows. */
                 plan.checkpoint |= link->has_plan && link->plan.checkpoint;
+                link->asked = link->asked || plan.ask;
                 link->plan = plan;
                 link->has_plan = true;
                 changed = 1;
@@ -96,8 +97,9 @@ int link_receive(Link *link, Spool *spool) {
 void link_tell(Link *link, const Spool *spool) {
         Written written = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_WRITTEN, .seq = spool->written };
 
-        if (link->fd < 0 || link->told == spool->written)
+        if (link->fd < 0 || (link->told == spool->written && !link->asked))
                 return;
+        link->asked = false;
         /* A full socket: the daemon has not read what it was told before, and will look as far as the spool goes when it does. */
         if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
                 link->told = spool->written;

@@ -12,6 +12,7 @@ typedef struct Link {
         uint32_t n_actors_max;
         uint64_t told; /* the last record that the daemon was told of */
         bool was_connected;
+        bool asked; /* it waits for a word, whatever that is */
         bool has_plan;
         Plan plan; /* the last one that made sense */
 } Link;

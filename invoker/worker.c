@@ -154,6 +154,11 @@ int worker_leaf_to_enter(const Worker *worker) {
         return clone3_is_absent ? worker->leaf.fd : -EBADF;
 }
 
+void worker_forgive(Worker *worker, uint64_t now) {
+        if (__builtin_add_overflow(now, worker->timeout_nsec, &worker->deadline_nsec))
+                worker->deadline_nsec = UINT64_MAX;
+}
+
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec) {
         assert(worker->pid > 0);
         assert(!worker->busy);
@@ -161,8 +166,8 @@ void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec) {
         worker->busy = true;
         worker->order = *order;
         worker->ordered_nsec = clock_boottime();
-        if (__builtin_add_overflow(worker->ordered_nsec, timeout_nsec, &worker->deadline_nsec))
-                worker->deadline_nsec = UINT64_MAX;
+        worker->timeout_nsec = timeout_nsec;
+        worker_forgive(worker, worker->ordered_nsec);
         turn_order(&worker->page->turn, order, false);
 }
 
@@ -243,7 +248,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
                         leaf_oom_kills(&worker->leaf) - worker->oom_kills, &ended.fault, &ended.detail);
         if (worker->late) {
                 ended.fault = FAULT_TIMEOUT;
-                ended.detail = (int32_t) ((worker->deadline_nsec - worker->ordered_nsec) / 1000000000u);
+                ended.detail = (int32_t) (worker->timeout_nsec / 1000000000u);
         }
         ended.cpu_nsec = meter_unwatch(&worker->meter,
                         ((uint64_t) usage.ru_utime.tv_sec + (uint64_t) usage.ru_stime.tv_sec) * 1000000000u +

@@ -23,7 +23,7 @@ typedef struct Worker {
 
         bool busy;   /* an order is out */
         Order order; /* the last one */
-        uint64_t ordered_nsec, deadline_nsec;
+        uint64_t ordered_nsec, timeout_nsec, deadline_nsec;
         bool late; /* killed for that */
 } Worker;
 
@@ -48,6 +48,8 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
+/* Its time begins anew: we, or the whole host, were not there to hear it. */
+void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);

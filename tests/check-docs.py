@@ -79,6 +79,7 @@ def daemon_settings_are_described():
     rows = re.findall(r'X\((\w+), \w+, \w+, ([^,]+),', table)
     for key, default in rows:
         default = re.sub(r"ull \* 1000000$", "", {"false": "no", "true": "yes"}.get(default, default.strip('"'))) or "unset"
+        default = "unset" if default.isupper() else default  # a constant's name: as the page says
         entry = re.search(rf"(?ms)^\.I {key}=$(.*?)(?=^\.TP|^\.SH)", text)
         assert entry and f"Default: {default}." in entry[1], f"{key}= with its default {default} is missing"
     assert len(re.findall(r"(?m)^\.I \w+=$", text)) == len(rows)

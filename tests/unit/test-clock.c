@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "lib/clock.h"
+#include "lib/patience.h"
 
 #define MIB (1ull << 20)
 
@@ -91,10 +92,22 @@ static void test_saturates(void) {
         g_assert_cmpuint(clock_invocation_nsec(&settings, 0, 5, true), ==, 0);
 }
 
+/* Who was quick is given the floor, who was slow a multiple, and nobody more than an hour. */
+static void test_patience(void) {
+        const uint64_t sec = 1000000000u;
+
+        g_assert_cmpuint(patience_nsec(0, 30 * sec), ==, 30 * sec);
+        g_assert_cmpuint(patience_nsec(sec, 30 * sec), ==, 30 * sec);
+        g_assert_cmpuint(patience_nsec(10 * sec, 30 * sec), ==, 200 * sec);
+        g_assert_cmpuint(patience_nsec(3600 * sec, 30 * sec), ==, 3600 * sec);
+        g_assert_cmpuint(patience_nsec(UINT64_MAX, 30 * sec), ==, 3600 * sec);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
         g_test_add_func("/clock/share", test_share);
+        g_test_add_func("/clock/patience", test_patience);
         g_test_add_func("/clock/invocation", test_invocation);
         g_test_add_func("/clock/model", test_model);
         g_test_add_func("/clock/round", test_round);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How long somebody may be silent before it counts as hung. Pure. */
+#pragma once
+
+#include <stdint.h>
+
+#define PATIENCE_FACTOR   20u
+#define PATIENCE_MAX_NSEC (3600ull * 1000000000u)
+
+/* A multiple of the longest silence that was seen, but no less than the floor and no more than an hour. longest_nsec 0: none was seen. */
+static inline uint64_t patience_nsec(uint64_t longest_nsec, uint64_t floor_nsec) {
+        uint64_t nsec;
+
+        if (__builtin_mul_overflow(longest_nsec, (uint64_t) PATIENCE_FACTOR, &nsec) ||
+                        nsec > PATIENCE_MAX_NSEC)
+                nsec = PATIENCE_MAX_NSEC;
+        return nsec > floor_nsec ? nsec : floor_nsec;
+}

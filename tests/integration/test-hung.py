@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Programs that hang: each has its deadline and the job its next life, to the same policy; and who only waits, or was stopped with its watcher, is left alone."""
+from bus import *
+
+# Some seconds of rounds, of which a second is repeated at most.
+JOB_SETS = [("Job.Environment", "Hopper-v4"), ("Job.StopReturn", ""), ("Job.StopSteps", "40000"), ("Actor.RolloutSteps", "512"),
+            ("Learner.MinibatchSize", "64"), ("Checkpoint.IntervalSec", "0.3")]
+
+
+def begun(bus, job, rounds=5):
+    wait_for("some rounds", lambda: bus.get(job, "Round") >= rounds or bus.state(job) == "ended", 60)
+    assert bus.state(job) != "ended", "the job was too short"
+
+
+def stopped(watched, watcher, sec):
+    """Stops one that is waited for, then its watcher, as a debugger or a host that sleeps does; the watcher comes back first."""
+    os.kill(watched, signal.SIGSTOP)
+    time.sleep(1)  # by now something is asked of it
+    os.kill(watcher, signal.SIGSTOP)
+    time.sleep(sec)
+    os.kill(watcher, signal.SIGCONT)
+    time.sleep(0.3)
+    os.kill(watched, signal.SIGCONT)
+
+
+def calm(bus):
+    job = bus.submit(overrides=JOB_SETS)
+    equal(bus.ended(job, 120), "finished", "results")
+    equal(bus.get(job, "Life"), 1, "lives of a job that nothing happened to")
+    return bus.get(job, "PolicySHA256")
+
+
+@story("an invoker that hangs is noticed; the job goes on in its next life, to the same policy")
+def invoker():
+    with Bus(config="InvokerTimeoutSec=2\n") as bus:
+        want = calm(bus)
+        job = bus.submit(overrides=JOB_SETS)
+        begun(bus, job)
+        os.kill(bus.processes("actord-invoker")[0], signal.SIGSTOP)
+        wait_for("the next life", lambda: bus.get(job, "Life") == 2, 30)
+        assert re.search(r"did not answer for \d+ s", bus.get(job, "Fault")), bus.get(job, "Fault")
+        equal(bus.ended(job, 120), "finished", "results")
+        equal(bus.get(job, "PolicySHA256"), want, "policies")
+
+
+@story("a learner that hangs is noticed within its TimeoutSec=; the job goes on in its next life, to the same policy")
+def learner():
+    with Bus() as bus:
+        want = calm(bus)
+        job = bus.submit(overrides=JOB_SETS + [("Learner.TimeoutSec", "3")])
+        begun(bus, job)
+        os.kill(bus.processes("actord-learner")[0], signal.SIGSTOP)
+        wait_for("the next life", lambda: bus.get(job, "Life") == 2, 30)
+        assert "the learner did not answer within its TimeoutSec= (3 s)" in bus.get(job, "Fault"), bus.get(job, "Fault")
+        equal(bus.ended(job, 120), "finished", "results")
+        equal(bus.get(job, "PolicySHA256"), want, "policies")
+
+
+@story("a daemon that was stopped for longer than an invoker may be silent kills nothing")
+def daemon():
+    with Bus(config="InvokerTimeoutSec=4\n") as bus:
+        job = bus.submit(overrides=ENDLESS)
+        begun(bus, job)
+        for _ in range(2):
+            stopped(bus.processes("actord-invoker")[0], bus.daemon.pid, 6)
+            before = bus.get(job, "Round")
+            wait_for("more rounds", lambda: bus.get(job, "Round") > before, 30)
+        equal(bus.get(job, "Life"), 1, "lives")
+
+
+@story("an invoker that was stopped for longer than its learner and actors may take kills neither")
+def absent():
+    with Bus(config="InvokerTimeoutSec=infinity\n") as bus:
+        job = bus.submit(overrides=ENDLESS + [("Learner.TimeoutSec", "4"), ("Actor.TimeoutSec", "4")])
+        begun(bus, job)
+        for comm in "actord-learner", "actord-actor":
+            stopped(bus.processes(comm)[0], bus.processes("actord-invoker")[0], 6)
+            before = bus.get(job, "Round")
+            wait_for("more rounds", lambda: bus.get(job, "Round") > before, 30)
+        equal(bus.get(job, "Life"), 1, "lives")
+        equal(bus.get(job, "InvocationsRetried"), 0, "retries")
+
+
+@story("an invoker that waits for a slow environment answers, and is left alone")
+def slow():
+    path = os.path.join(STATE, "slow.conf")
+    shared_library(HOSTILE, name="hostile.so")
+    with open(path, "w") as f:
+        f.write("[Job]\nEnvironment=./hostile.so\nStopSteps=512\n[Environment]\nHow=slow\n[Actor]\nRolloutSteps=64\nEnvsPerActor=4\n")
+    with Bus(config="InvokerTimeoutSec=1\n") as bus:
+        bus.ctl("submit", path)
+        job = bus.jobs()[0][0]
+        wait_for("a round of some seconds", lambda: bus.get(job, "Round") >= 1, 60)
+        equal(bus.get(job, "Life"), 1, "lives")
+
+
+tell()
