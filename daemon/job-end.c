@@ -245,10 +245,10 @@ static bool is_of_space(int error) {
 static void say_wait(char ret[JOB_WAITING_MAX], const char *who, int error, const char *where) {
         if (is_of_space(error))
                 (void) snprintf(ret, JOB_WAITING_MAX, "%s for space in %s (%s)", who, where,
-                                strerror(error));
+                                ledger_error_words(-error));
         else
                 (void) snprintf(ret, JOB_WAITING_MAX, "%s until %s can be written (%s)", who, where,
-                                strerror(error));
+                                ledger_error_words(-error));
 }
 
 const char *job_waiting(const Job *job, char ret[JOB_WAITING_MAX]) {

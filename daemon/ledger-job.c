@@ -122,6 +122,9 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         assert(ledger);
         assert(job);
 
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
         r = ledger_prepare(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
                         "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
@@ -164,6 +167,9 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         assert(ledger);
         assert(job);
 
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
         r = ledger_prepare(ledger,
                         "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, result = ?, fault = ?, "
                         "policy_sha256 = ?, distribution = ?, distribution_reason = ?, distribution_life = ?, learners = ?, "

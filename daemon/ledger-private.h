@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include "daemon/ledger.h"
 
 #define LEDGER_APPLICATION_ID \
@@ -53,6 +54,11 @@
 
 struct Ledger {
         sqlite3 *db;
+        char *path; /* NULL: in memory */
+        dev_t device;
+        ino_t inode;
+        off_t bytes; /* as last seen: it only grows */
+        bool full;   /* as of its opening: it can be read */
         int lock_fd; /* a second daemon is refused by it; readers are not */
         sqlite3_stmt *insert_record, *insert_statistics, *complete_round, *insert_decision;
         struct Pending {
@@ -73,6 +79,8 @@ struct Ledger {
 
 /* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
 int ledger_error(Ledger *ledger, int rc);
+/* Before each write. -ESTALE: another file has its name, or none; -EUCLEAN: it was cut short. */
+int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
 int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement); /* runs, resets; 0 or -errno */

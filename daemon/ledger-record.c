@@ -150,6 +150,9 @@ int ledger_commit(Ledger *ledger) {
 
         if (ledger_n_pending(ledger) == 0)
                 return 0;
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;

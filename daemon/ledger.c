@@ -10,7 +10,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "lib/cleanup.h"
+
+#define LOCK_MARK "in use\n" /* as long as it is there, nobody has closed the ledger */
 
 enum { BUSY_TIMEOUT_MSEC = 2000 }; /* of a person's own write transaction; readers never block us */
 
@@ -96,11 +99,14 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
-/* A WAL that was left behind means that the last daemon did not end by itself; only then is reading the whole file worth its time. */
-static bool left_behind(const char *path) {
+/* A WAL or a mark that was left behind means that the last daemon did not end by itself; only then is reading the whole file worth its time. The mark lies in the
+ * file of the lock, and on a full disk there may be none. */
+static bool left_behind(const char *path, int lock_fd) {
         _cleanup_free_ char *name = NULL;
         struct stat st;
 
+        if (fstat(lock_fd, &st) >= 0 && st.st_size > 0)
+                return true;
         return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
 }
 
@@ -120,8 +126,10 @@ static int integrity_check(Ledger *ledger) {
 }
 
 static int configure(Ledger *ledger) {
-        static const char *const pragmas[] = {
+        const char *const pragmas[] = {
+                ledger->full ? "PRAGMA locking_mode = EXCLUSIVE" : "PRAGMA locking_mode = NORMAL",
                 "PRAGMA journal_mode = WAL",
+                "PRAGMA wal_autocheckpoint = 1000",
                 "PRAGMA synchronous = FULL",
                 "PRAGMA cache_size = -1024",           /* 1 MiB: an idle daemon is small */
                 "PRAGMA journal_size_limit = 8388608", /* a WAL that once grew gives its space back */
@@ -141,17 +149,13 @@ static int configure(Ledger *ledger) {
         return 0;
 }
 
-static int ledger_setup(Ledger *ledger, const char *path) {
-        bool in_memory = strcmp(path, ":memory:") == 0, check;
+static bool is_of_space(int r) {
+        return r == -ENOSPC || r == -EDQUOT;
+}
+
+static int ledger_read(Ledger *ledger, const char *path, bool check) {
         int r;
 
-        if (!in_memory) {
-                r = lock_acquire(path, &ledger->lock_fd);
-                if (r < 0)
-                        return r;
-        }
-
-        check = !in_memory && left_behind(path);
         r = ledger_error(ledger,
                         sqlite3_open_v2(path, &ledger->db,
                                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -167,6 +171,78 @@ static int ledger_setup(Ledger *ledger, const char *path) {
                         return r;
         }
         return ledger_schema_apply(ledger);
+}
+
+bool ledger_is_full(const Ledger *ledger) {
+        assert(ledger);
+
+        return ledger->full;
+}
+
+static off_t pages_bytes(Ledger *ledger) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+                        &statement);
+        return r < 0 || sqlite3_step(statement) != SQLITE_ROW ? INT64_MAX
+                                                              : (off_t) sqlite3_column_int64(statement, 0);
+}
+
+int ledger_look(Ledger *ledger) {
+        struct stat st;
+
+        if (!ledger->path)
+                return 0;
+        if (stat(ledger->path, &st) < 0)
+                return errno == ENOENT ? -ESTALE : -errno;
+        if (ledger->inode == 0) {
+                ledger->device = st.st_dev;
+                ledger->inode = st.st_ino;
+        }
+        if (st.st_dev != ledger->device || st.st_ino != ledger->inode)
+                return -ESTALE;
+        /* Shorter, but long enough for its pages: somebody has had it packed. */
+        if (st.st_size < ledger->bytes && st.st_size < pages_bytes(ledger))
+                return -EUCLEAN;
+        ledger->bytes = st.st_size;
+        return 0;
+}
+
+const char *ledger_error_words(int error) {
+        switch (error) {
+        case -ESTALE:
+                return "its file was removed or replaced while it was in use: put it back, or restart actord with another one";
+        case -EUCLEAN:
+                return "its file is damaged or was cut short: restore a copy of it, or move it away and restart actord";
+        default: return strerror(-error);
+        }
+}
+
+static int ledger_setup(Ledger *ledger, const char *path) {
+        bool in_memory = strcmp(path, ":memory:") == 0, check;
+        int r;
+
+        if (!in_memory) {
+                r = lock_acquire(path, &ledger->lock_fd);
+                if (r < 0)
+                        return r;
+        }
+
+        check = !in_memory && left_behind(path, ledger->lock_fd);
+        r = ledger_read(ledger, path, check);
+        if (is_of_space(r) && !in_memory) {
+                /* The index of the WAL lies in a file beside it, unless nobody else may look: then it needs no space. */
+                ledger->full = true;
+                (void) sqlite3_close(ledger->db);
+                ledger->db = NULL;
+                r = ledger_read(ledger, path, check);
+        }
+        if (r < 0 || in_memory)
+                return r;
+        (void) !pwrite(ledger->lock_fd, LOCK_MARK, strlen(LOCK_MARK), 0);
+        ledger->path = strdup(path);
+        return ledger->path ? ledger_look(ledger) : -ENOMEM;
 }
 
 /* Placeholders are numbered, so the text must name as many as there are columns. */
@@ -230,7 +306,9 @@ Ledger *ledger_close(Ledger *ledger) {
         (void) sqlite3_finalize(ledger->complete_round);
         (void) sqlite3_finalize(ledger->insert_statistics);
         (void) sqlite3_finalize(ledger->insert_record);
-        (void) sqlite3_close(ledger->db);
+        if (sqlite3_close(ledger->db) == SQLITE_OK && ledger->path)
+                (void) !ftruncate(ledger->lock_fd, 0);
+        free(ledger->path);
         close_fd(ledger->lock_fd);
         ledger_ends_clear(ledger);
         free(ledger->checkpoints);

@@ -57,6 +57,10 @@ typedef struct LedgerCheckpoint {
 /* path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: not a ledger, or of a newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
+/* It was opened where there was no space: it can be read, and not written before it is opened again where there is. */
+bool ledger_is_full(const Ledger *ledger);
+/* What a negative errno of the functions below means, as the part of a sentence. */
+const char *ledger_error_words(int error);
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable on return */
 int ledger_job_update(Ledger *ledger,

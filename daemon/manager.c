@@ -163,11 +163,14 @@ static int open_ledger(Manager *manager) {
                 return say_second(manager);
         if (r == -EUCLEAN)
                 log_line(LOG_ERR,
-                                "%s is no ledger, or one of a newer actord. Move it away, or install that version.",
+                                "%s is damaged, no ledger, or one of a newer actord: install that version, or restore a copy of it, or move it "
+                                "away (`sqlite3 FILE .recover` reads what is left of a damaged one).",
                                 path);
         else if (r < 0)
                 log_line(LOG_ERR, "The ledger %s cannot be opened: %s%s.", path, g_strerror(-r),
                                 limit_advice(r));
+        if (r >= 0 && ledger_is_full(manager->ledger))
+                manager_ledger_blocked(manager, -ENOSPC);
         return r;
 }
 
@@ -498,10 +501,10 @@ void manager_ledger_blocked(Manager *manager, int error) {
 
         log_begin(&entry, MESSAGE_LEDGER_BLOCKED);
         log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
-        log_field(&entry, "ACTORD_REASON=%s", g_strerror(-error));
+        log_field(&entry, "ACTORD_REASON=%s", ledger_error_words(error));
         log_send(&entry, LOG_CRIT,
                         "The ledger in %s cannot be written (%s); jobs pause when their spools are full.",
-                        manager->state_directory, g_strerror(-error));
+                        manager->state_directory, ledger_error_words(error));
 }
 
 static void ledger_recovered(Manager *manager) {

@@ -219,5 +219,51 @@ def every_point():
             consistent(disk.run_directory())
 
 
+@story("a daemon that starts on a full disk answers: list, status and bill work, submit says why it does not, and it waits for space")
+def start_on_a_full_disk():
+    with Disk() as disk:
+        tempfile.tempdir = disk.dir
+        try:
+            with Bus() as b:
+                job = b.submit(overrides=[["Job.StopReturn", ""], ["Job.StopSteps", "2000"]])
+                equal(b.ended(job), "finished", "result")
+                bill = b.ctl("bill", job, "--json").out
+                b.stop(signal.SIGKILL)
+                disk.fill()
+                b.start()
+                equal(b.ctl("bill", job, "--json").out, bill, "the bill")
+                assert "CartPole" in b.ctl("list").out
+                assert "finished" in b.ctl("status", job).out
+                try:
+                    b.submit()
+                    assert False, "a job was taken that cannot be written down"
+                except BusError as e:
+                    assert "No space left on device" in e.text, e.text
+                b.stop()
+                disk.free()
+                b.start()
+                job = b.submit(overrides=[["Job.StopReturn", ""], ["Job.StopSteps", "2000"]])
+                equal(b.ended(job), "finished", "the next job")
+        finally:
+            tempfile.tempdir = None
+
+
+@story("a ledger that is removed or replaced while it is in use: that is said, and a job waits until it is back")
+def ledger_taken_away():
+    with Bus() as b:
+        path = b.dir + "/state/actord/ledger.sqlite"
+        job = b.submit(overrides=LONG)
+        wait_for("it runs", lambda: b.state(job) == "running")
+        os.rename(path, path + ".away")
+        wait_for("it waits", lambda: "removed or replaced" in b.get(job, "Waiting"))
+        open(path, "w").close()
+        assert "removed or replaced" in b.get(job, "Waiting"), b.get(job, "Waiting")
+        os.rename(path + ".away", path)
+        wait_for("it goes on", lambda: b.get(job, "Waiting") == "")
+        b.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        equal(b.ended(job), "interrupted", "result")
+        assert "removed or replaced" in open(b.dir + "/log").read()
+
+
 if __name__ == "__main__":
     tell()

@@ -4,6 +4,8 @@
 #include <glib/gstdio.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "daemon/ledger-private.h"
 
@@ -127,9 +129,33 @@ static void test_schema_3(void) {
         remove_ledger(path, directory);
 }
 
+/* A file that was cut short while it is open is noticed before the next write, and what was to be written is kept. */
+static void test_cut_short(void) {
+        g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
+                        *path = older_file(directory, "ledger-3.sql"), *whole = NULL;
+        Record record = { .life = 1, .seq = 100, .round = 3, .kind = RECORD_ROUND, .actor = UINT32_MAX };
+        Ledger *ledger = NULL;
+        gsize n;
+
+        for (int i = 0; i < 2; i++) {
+                ledger = ledger_close(ledger);
+                assert_ok(ledger_open(path, &ledger));
+        }
+        g_assert_true(g_file_get_contents(path, &whole, &n, NULL));
+        g_assert_cmpint(truncate(path, (off_t) n / 2), ==, 0);
+        assert_ok(ledger_append(ledger, 1, &record));
+        g_assert_cmpint(ledger_commit(ledger), ==, -EUCLEAN);
+        g_assert_cmpuint(ledger_n_pending(ledger), ==, 1);
+        g_assert_nonnull(strstr(ledger_error_words(-EUCLEAN), "cut short"));
+        ledger_close(ledger);
+
+        remove_ledger(path, directory);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger/schema/older-file", test_older_file);
         g_test_add_func("/ledger/schema/3", test_schema_3);
+        g_test_add_func("/ledger/schema/cut-short", test_cut_short);
         return g_test_run();
 }
