@@ -56,6 +56,9 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
+        r = job_load_records(job);
+        if (r < 0)
+                return r;
         r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(suddds)");

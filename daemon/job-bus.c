@@ -75,8 +75,10 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
                 return r;
         if (ledger_n_pending(job->manager->ledger) > 0)
                 (void) manager_commit(job->manager);
-        r = ledger_rounds(job->manager->ledger, job->row.id, after, most < ROUNDS_MOST ? most : ROUNDS_MOST,
-                        ret, ret_n);
+        r = job_load_records(job);
+        if (r >= 0)
+                r = ledger_rounds(job->manager->ledger, job->row.id, after,
+                                most < ROUNDS_MOST ? most : ROUNDS_MOST, ret, ret_n);
         if (r < 0)
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
@@ -155,6 +157,9 @@ static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *er
         int r;
 
         r = sd_bus_message_read(m, "u", &most);
+        if (r < 0)
+                return r;
+        r = job_load_records(job);
         if (r < 0)
                 return r;
         n = MIN(MIN(p->n_faults, PROGRESS_FAULTS_KEPT), most);

@@ -135,8 +135,14 @@ static void queue_end(Job *job) {
                 .full_nano = bill_full_nano(&job->progress.usage, job->sheet, &job->settings),
                 .paper_nano = bill_paper_nano(&job->progress.usage, job->sheet, &job->settings),
                 .n_env_steps = job->progress.statistics.n_env_steps,
+                .round = job->progress.round,
+                .return_mean = job->progress.statistics.return_mean,
         };
+        Bill bill;
         int r;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        end.cost_full = bill.full;
 
         for (CpuUse use = CPU_USE_ACTORS; use <= CPU_USE_STARTUP; use++)
                 end.cpu_nsec += usage_cpu_nsec(&job->progress.usage, use);

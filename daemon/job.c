@@ -8,6 +8,7 @@
 #include <string.h>
 #include "daemon/descriptors.h"
 #include "daemon/submission.h"
+#include "daemon/summary.h"
 #include "include/bus.h"
 #include "include/launch.h"
 #include "include/sandbox.h"
@@ -197,7 +198,7 @@ int job_load_progress(Job *job, bool anew) {
 
         if (job->progress_loaded && !anew)
                 return 0;
-        job->progress_loaded = true;
+        job->progress_loaded = job->records_loaded = true;
         if (job->row.life == 0)
                 return 0;
 
@@ -214,6 +215,28 @@ int job_load_progress(Job *job, bool anew) {
                 log_line(LOG_ERR, "The records of job %" PRIu64 " could not be read from the ledger: %s",
                                 job->row.id, g_strerror(-r));
         return r;
+}
+
+int job_load_summary(Job *job) {
+        assert(job);
+
+        if (job->progress_loaded || job->state != JOB_ENDED || !job->row.summary)
+                return job_load_progress(job, false);
+        if (summary_read(job->row.summary, &job->progress) >= 0) {
+                job->progress_loaded = true;
+                return 0;
+        }
+        log_line(LOG_WARNING,
+                        "The summary of job %" PRIu64 " cannot be read; its records are added up anew.",
+                        job->row.id);
+        progress_done(&job->progress);
+        return job_load_progress(job, false);
+}
+
+int job_load_records(Job *job) {
+        assert(job);
+
+        return job_load_progress(job, !job->records_loaded);
 }
 
 void job_log_begin(LogEntry *entry, const Job *job, Message message) {

@@ -42,7 +42,8 @@ struct Job {
         PriceSheet *sheet;
 
         Progress progress;
-        bool progress_loaded;
+        bool progress_loaded; /* what the properties say */
+        bool records_loaded;  /* and the rest: curve, estimates, faults */
         SchedulerState scheduler;
         LedgerDecision decision; /* the newest one */
         bool decision_unsaved;   /* not in the ledger's hands yet */
@@ -104,6 +105,10 @@ void job_set_state(Job *job, JobState state);
 void job_set_fault(Job *job, const char *sentence);
 /* Records of the ledger → progress; only once, unless asked to do it anew (when a life ended, its tail became waste). */
 int job_load_progress(Job *job, bool anew);
+/* The properties and the bill of an ended job, out of its row if it can be: a long job has a million records. */
+int job_load_summary(Job *job);
+/* Also what is in records alone: what had accrued at each round, estimates, faults. */
+int job_load_records(Job *job);
 /* Writes the row; a failure is said and tried again at the next change. */
 int job_save(Job *job);
 void job_log_begin(LogEntry *entry, const Job *job, Message message);

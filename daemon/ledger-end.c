@@ -167,16 +167,25 @@ static int total_add(Ledger *ledger, const LedgerEnd *end) {
         return ledger_step_done(ledger, statement);
 }
 
-static int summary_write(Ledger *ledger, const LedgerJob *row) {
+/* With what lists show of an ended job. */
+static int summary_write(Ledger *ledger, const LedgerEnd *end) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;
 
-        r = ledger_prepare(ledger, "UPDATE jobs SET summary = ?, tag = ? WHERE id = ?", &statement);
+        r = ledger_prepare(ledger,
+                        "UPDATE jobs SET summary = ?, tag = ?, rounds = ?, env_steps = ?, return_mean = ?, cost_full = ? "
+                        "WHERE id = ?",
+                        &statement);
         if (r < 0)
                 return r;
-        bind_text(statement, 1, row->summary);
-        bind_text(statement, 2, row->tag);
-        bind_u64(statement, 3, row->id);
+        bind_text(statement, 1, end->row.summary);
+        bind_text(statement, 2, end->row.tag);
+        bind_u64(statement, 3, end->round);
+        bind_u64(statement, 4, end->n_env_steps);
+        /* NaN becomes NULL: not measured. */
+        (void) sqlite3_bind_double(statement, 5, end->return_mean);
+        (void) sqlite3_bind_double(statement, 6, end->cost_full);
+        bind_u64(statement, 7, end->row.id);
         return ledger_step_done(ledger, statement);
 }
 
@@ -190,7 +199,7 @@ static int end_insert(Ledger *ledger, const LedgerEnd *end) {
         r = ledger_job_update(ledger, &end->row);
         if (r < 0)
                 return r;
-        r = summary_write(ledger, &end->row);
+        r = summary_write(ledger, end);
         if (r < 0)
                 return r;
         return counted ? 0 : total_add(ledger, end);

@@ -145,6 +145,9 @@ typedef struct LedgerEnd {
         LedgerJob row;
         char *currency, *sheet_name;
         uint64_t full_nano, paper_nano, n_env_steps, cpu_nsec;
+        /* for lists */
+        uint64_t round;
+        double return_mean, cost_full;
 } LedgerEnd;
 
 /* Queued like a record, and committed in one transaction with the records that were queued before it. What is needed of the row is copied. Twice is the same

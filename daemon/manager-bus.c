@@ -286,7 +286,7 @@ static int find_object(sd_bus *bus, const char *path, const char *interface, voi
         job = ended_find(userdata, id);
         if (!job)
                 return 0;
-        (void) job_load_progress(job, false);
+        (void) job_load_summary(job);
         *ret_found = job;
         return 1;
 }

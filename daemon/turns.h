@@ -6,9 +6,9 @@
 
 #include "daemon/manager.h"
 
-#define CALLS_MAX 8192u
-#define CALLS_USER_MAX \
-        1024u /* a bus allows a user 256 connections: who waits for each answer never meets it */
+#define CALLS_MAX 4096u
+/* A bus allows a user 256 connections: who waits for each answer never meets it. */
+#define CALLS_USER_MAX 1024u
 #define CALLS_READ_MAX 64u /* off the bus before one is served */
 
 Turns *turns_new(Manager *manager);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs that have ended are rows of the ledger: no longer enumerated, but everything can be asked of them, and lists tell of them."""
 from bus import *
+from rows import fill
 
 MANAGER_PATH, SHORT = "/org/actord1", [("Job.StopReturn", ""), ("Job.StopSteps", "2000")]
 
@@ -16,8 +17,6 @@ def everything(bus, job):
     asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetEstimates"], ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100],
              ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetFaults", "u", 10], ["GetSchedulerBill"])
     answers = [bus.call(path(job), JOB, *words) for words in asked]
-    # What the job's cgroup counted is in no record.
-    properties.pop("CPUScopeNSec")
     return {**properties, **{method[0]: answer for method, answer in zip(asked, answers)}}
 
 
@@ -50,6 +49,26 @@ def rows():
         equal(differences(everything(bus, first), before), {}, "after a restart")
         equal(bus.jobs()[0], listed[0], "the list after a restart")
         equal(objects(bus), [second], "objects after a restart")
+        row = page(bus, second, 1)[0][0]
+        equal(row[:6], [first, before["UserId"], "ended", "finished", "CartPole-v1", before["Description"]], "its row")
+        equal(row[7:15], [before[k] for k in ("SubmittedUSec", "StartedUSec", "EndedUSec", "Round", "EnvSteps", "ReturnMean", "CostFull", "Currency")],
+              "numbers of its row")
+
+
+@story("properties and bill of an ended job come out of its row, without a look at its records")
+def summary():
+    with Bus() as bus:
+        job = bus.submit(overrides=SHORT)
+        bus.ended(job)
+        asked = lambda: [bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB), bus.call(path(job), JOB, "GetBill")]
+        before = asked()
+        bus.stop()
+        db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
+        assert db.execute("DELETE FROM statistics").rowcount > 0 and db.execute("DELETE FROM records").rowcount > 0
+        db.commit()
+        db.close()
+        bus.start()
+        equal(asked(), before, "without records")
 
 
 @story("an ended job that KeepJobs= has forgotten is not listed, and its path still answers")
@@ -59,16 +78,6 @@ def forgotten():
         wait_for("both end", lambda: [(row[0], row[2]) for row in bus.jobs()] == [(jobs[1], "ended")])
         equal(bus.get(jobs[0], "Result"), "finished", "the forgotten one")
         equal(bus.get(jobs[0], "Unit"), "", "its unit, which is gone")
-
-
-def fill(bus, job, n):
-    """Copies of an ended job's row, as if it had been submitted n times more; the daemon is not there."""
-    db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
-    columns = [row[1] for row in db.execute("PRAGMA table_info(jobs)") if row[1] not in ("id", "uid")]
-    db.execute(f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO jobs (uid, {', '.join(columns)}) "
-               f"SELECT i % 3, {', '.join(columns)} FROM n, jobs WHERE id = ? ORDER BY i", (n, job))
-    db.commit()
-    db.close()
 
 
 def page(bus, after, most, **wishes):
