@@ -362,7 +362,7 @@ static G_GNUC_UNUSED const Record *job_finish(Job *job) {
         return &job->records[job->n_records - 1];
 }
 
-static G_GNUC_UNUSED bool leaf_is_frozen(const Job *job, unsigned container) {
+static G_GNUC_UNUSED bool container_is_frozen(const Job *job, unsigned container) {
         g_autofree char *path = g_strdup_printf("%s/actor-%u/cgroup.events", job->cgroup, container),
                         *text = NULL;
 
@@ -370,9 +370,9 @@ static G_GNUC_UNUSED bool leaf_is_frozen(const Job *job, unsigned container) {
 }
 
 /* To freeze takes its time; a leaf that is not to be frozen has been thawed, or never was, when its round is over. */
-static G_GNUC_UNUSED bool leaf_becomes_frozen(const Job *job, unsigned container) {
+static G_GNUC_UNUSED bool container_becomes_frozen(const Job *job, unsigned container) {
         for (unsigned i = 0; i < WAIT_MSEC; i++) {
-                if (leaf_is_frozen(job, container))
+                if (container_is_frozen(job, container))
                         return true;
                 g_usleep(1000);
         }

@@ -366,9 +366,9 @@ static void test_pool(gconstpointer data) {
                 job_round(&job, 2, 1);
                 for (unsigned c = 1; job.cgroup && c < 4; c++)
                         if (c <= cases[i].n_parked)
-                                g_assert_true(leaf_becomes_frozen(&job, c));
+                                g_assert_true(container_becomes_frozen(&job, c));
                         else
-                                g_assert_false(leaf_is_frozen(&job, c));
+                                g_assert_false(container_is_frozen(&job, c));
                 job_round(&job, 3, 3);
                 job_round(&job, 4, 4);
                 job.plan.end = PLAN_END_INTERRUPTED;
