@@ -5,11 +5,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "daemon/job.h"
+#include "daemon/audience.h"
+#include "daemon/job.h"
 #include "daemon/line.h"
 #include "include/bus.h"
+#include "lib/cleanup.h"
 
 #define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
 #define SENDERS_MAX        1024u
@@ -75,12 +80,45 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
         return 0;
 }
 
-static int refuse(const AccessQuery *query, sd_bus_error *error) {
-        if (query->challenge)
-                return sd_bus_error_set(error, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED,
-                                "This needs an authorization that has to be asked for on a terminal.");
-        return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
-                        "You may not do this: it takes the job's owner, root, or an authorization by polkit.");
+/* The name of /etc/passwd: other places may have to be asked over a network, for which the daemon does not wait. */
+static char *name_of(uint32_t uid) {
+        _cleanup_fclose_ FILE *f = fopen("/etc/passwd", "re");
+        const struct passwd *row;
+
+        while (f && (row = fgetpwent(f)))
+                if (row->pw_uid == uid)
+                        return g_strdup(row->pw_name);
+        return g_strdup_printf("user %" PRIu32, uid);
+}
+
+/* 0: the call is about no job, but makes one. */
+static uint64_t job_of(sd_bus_message *message) {
+        const char *path = sd_bus_message_get_path(message);
+        uint64_t id = 0;
+
+        if (path && sscanf(path, BUS_PATH_JOB_PREFIX "/%" SCNu64, &id) == 1)
+                return id;
+        if (sd_bus_message_has_signature(message, "t") > 0 && sd_bus_message_rewind(message, true) >= 0 &&
+                        sd_bus_message_read(message, "t", &id) >= 0)
+                return id;
+        return 0;
+}
+
+static int refuse(sd_bus_message *message, uint32_t owner, bool challenge, sd_bus_error *error) {
+        const char *name = challenge ? SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED
+                                     : SD_BUS_ERROR_ACCESS_DENIED;
+        g_autofree char *whose = NULL;
+        uint64_t job = job_of(message);
+
+        if (job == 0)
+                return sd_bus_error_setf(error, name,
+                                "You may not submit jobs here: ask an administrator for an authorization "
+                                "(polkit action " ACTION_SUBMIT ").");
+        whose = name_of(owner);
+        return sd_bus_error_setf(error, name,
+                        "Job %" PRIu64 " belongs to %s: ask them, or an administrator for an authorization "
+                        "(polkit action " ACTION_MANAGE ").",
+                        job, whose);
 }
 
 static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error) {
@@ -152,7 +190,7 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
 
         query = g_hash_table_lookup(manager->queries, message);
         if (query && query->answered)
-                return query->allowed ? 1 : refuse(query, error);
+                return query->allowed ? 1 : refuse(message, owner, query->challenge, error);
 
         r = access_uid(manager, message, &uid, error);
         if (r < 0)
@@ -160,7 +198,7 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
         if (manager->mode == DAEMON_RUN || uid == 0)
                 return 1;
         if (manager->mode == DAEMON_USER)
-                return uid == getuid() ? 1 : refuse(&(AccessQuery){}, error);
+                return uid == getuid() ? 1 : refuse(message, owner, false, error);
         if (g_str_equal(action, ACTION_MANAGE) && uid == owner)
                 return 1;
         r = line_enter(manager->lines, LINE_QUERIES, message, uid, handler, error);
@@ -170,4 +208,24 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
         if (r < 0)
                 line_leave(manager->lines, LINE_QUERIES, message);
         return r;
+}
+
+int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error) {
+        assert(job);
+
+        if (audience_of_method(sd_bus_message_get_member(message)) != AUDIENCE_OWN)
+                return 1;
+        return access_check(job->manager, message, ACTION_MANAGE, job->row.uid, handler, error);
+}
+
+int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error) {
+        uint32_t uid;
+        int r;
+
+        assert(job);
+
+        if (job->manager->mode != DAEMON_SYSTEM)
+                return 1;
+        r = access_uid(job->manager, message, &uid, error);
+        return r < 0 ? r : uid == 0 || uid == job->row.uid;
 }

@@ -16,4 +16,10 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
 int access_check(Manager *manager, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 
+/* The same for a method of a job, by daemon/audience.h. */
+int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error);
+
+/* Whether the sender may see all of the job without polkit's being asked: its owner, root, and each caller where there is one user. */
+int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error);
+
 void access_queries_init(Manager *manager);

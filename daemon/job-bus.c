@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "daemon/access.h"
+#include "daemon/audience.h"
 #include "daemon/files.h"
 #include "daemon/job-properties.h"
 #include "daemon/reply.h"
@@ -22,7 +23,7 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         int r;
 
-        r = access_check(job->manager, m, ACTION_MANAGE, job->row.uid, method_stop, error);
+        r = access_job(job, m, method_stop, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
         r = job_stop(job, PLAN_END_INTERRUPTED, "somebody asked for it");
@@ -35,19 +36,25 @@ static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *
         Job *job = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const SettingRow *row;
-        int r;
+        int r, owns;
 
+        owns = r = access_owns(job, m, error);
+        if (r < 0)
+                return r;
         r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(sssb)");
         for (Setting i = 0; r >= 0 && (row = setting_row(i)); i++) {
                 char value[SETTING_TEXT_MAX];
 
-                (void) setting_print(&job->settings, i, value);
+                if (owns)
+                        (void) setting_print(&job->settings, i, value);
+                else
+                        audience_print(&job->settings, i, value);
                 r = sd_bus_message_append(reply, "(sssb)", row->section, row->key, value,
                                 (int) settings_present(&job->settings, i));
         }
-        for (uint32_t i = 0; r >= 0 && i < job->settings.n_options && i < OPTIONS_MAX; i++)
+        for (uint32_t i = 0; r >= 0 && owns && i < job->settings.n_options && i < OPTIONS_MAX; i++)
                 r = sd_bus_message_append(reply, "(sssb)", "Environment", job->settings.options[i].key,
                                 job->settings.options[i].value, 1);
         return reply_rows(reply, r);
@@ -58,7 +65,7 @@ static int method_get_text(sd_bus_message *m, void *userdata, sd_bus_error *erro
         Job *job = userdata;
         int r;
 
-        r = access_check(job->manager, m, ACTION_MANAGE, job->row.uid, method_get_text, error);
+        r = access_job(job, m, method_get_text, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
         return sd_bus_reply_method_return(m, "s", job->row.text);
@@ -185,7 +192,7 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         LedgerCheckpoint checkpoint = {};
         int r;
 
-        r = access_check(job->manager, m, ACTION_MANAGE, job->row.uid, method_open_checkpoint, error);
+        r = access_job(job, m, method_open_checkpoint, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
 

@@ -446,10 +446,10 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
                                 "%s could not be had: %s%s", what, g_strerror(-error), limit_advice(error));
         /* Only its submitter can open it again. */
         return g_strdup_printf(
-                        "the directory of %s%s was not kept while the daemon was away (systemd keeps it over "
+                        "the directory of %s was not kept while the daemon was away (systemd keeps it over "
                         "a restart of the daemon, but not when the daemon is stopped or the machine "
                         "restarts): submit the job again",
-                        model ? "Environment=" : "Python=", model ? s->environment : s->python);
+                        model ? "Environment=" : "Python=");
 }
 
 void job_start(Job *job) {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include "daemon/audience.h"
 #include "daemon/job.h"
 #include "include/sandbox.h"
 #include "lib/settings-print.h"
@@ -36,7 +37,6 @@ JOB_PROPERTIES(X)
 VALUE_IS(Id, job->row.id)
 VALUE_IS(UserId, job->row.uid)
 VALUE_IS(Description, job->settings.description)
-VALUE_IS(Environment, job->settings.environment)
 VALUE_IS(Algorithm, choice_algorithm_to_string(job->settings.algorithm))
 VALUE_IS(Distribution, choice_distribution_to_string(job_distribution(job, NULL, NULL)))
 VALUE_IS(Seed, job->settings.seed)
@@ -91,8 +91,13 @@ VALUE(Waiting) {
         return job_waiting(job, scratch->text);
 }
 
+VALUE(Environment) {
+        audience_print(&job->settings, SETTING_Job_Environment, scratch->text);
+        return scratch->text;
+}
+
 VALUE(ScalingPolicy) {
-        (void) setting_print(&job->settings, SETTING_Scaling_Policy, scratch->text);
+        audience_print(&job->settings, SETTING_Scaling_Policy, scratch->text);
         return scratch->text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include "daemon/audience.h"
 #include "daemon/job.h"
 #include "daemon/reply.h"
 #include "include/bus.h"
@@ -94,11 +95,11 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                 r = sd_bus_message_open_container(reply, 'a', "(tusssso)");
         for (guint i = rows->len; r >= 0 && i-- > 0;) {
                 const Listed *row = &g_array_index(rows, Listed, i);
-                char path[64];
+                char path[64], environment[SETTING_TEXT_MAX];
 
                 (void) snprintf(path, sizeof(path), BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
                 r = sd_bus_message_append(reply, "(tusssso)", row->id, row->uid, row->state, row->result,
-                                row->environment, row->description, path);
+                                audience_name(row->environment, environment), row->description, path);
         }
         return reply_rows(reply, r);
 }
@@ -190,11 +191,14 @@ static int filter_read(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
 }
 
 static bool wants(const Filter *filter, const LedgerListed *row) {
+        char wanted[SETTING_TEXT_MAX], has[SETTING_TEXT_MAX];
+
         if (filter->states && !g_strv_contains((const char *const *) filter->states, row->state))
                 return false;
         if (filter->has_uid && filter->uid != row->uid)
                 return false;
-        if (filter->environment && g_strcmp0(filter->environment, row->environment) != 0)
+        if (filter->environment && !g_str_equal(audience_name(filter->environment, wanted),
+                                                   audience_name(row->environment ?: "", has)))
                 return false;
         if (filter->tag && g_strcmp0(filter->tag, row->tag) != 0)
                 return false;
@@ -211,13 +215,13 @@ typedef struct Page {
 } Page;
 
 static int append_row(sd_bus_message *reply, const LedgerListed *row) {
-        char path[64];
+        char path[64], environment[SETTING_TEXT_MAX];
 
         (void) snprintf(path, sizeof(path), BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
         return sd_bus_message_append(reply, "(tussssstttttddso)", row->id, row->uid, row->state, row->result,
-                        row->environment ?: "", row->description ?: "", row->tag ?: "", row->submitted_usec,
-                        row->started_usec, row->ended_usec, row->round, row->n_env_steps, row->return_mean,
-                        row->cost_full, row->currency ?: "", path);
+                        audience_name(row->environment ?: "", environment), row->description ?: "",
+                        row->tag ?: "", row->submitted_usec, row->started_usec, row->ended_usec, row->round,
+                        row->n_env_steps, row->return_mean, row->cost_full, row->currency ?: "", path);
 }
 
 /* 1: the page is full, or enough was looked at for one call. */

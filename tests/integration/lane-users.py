@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Two ordinary users on the system bus: what one may see of the other's job, and do to it."""
+import json, os, pwd, re, shutil, subprocess, sys, tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from story import EXAMPLES, ROOT, equal, story, tell, wait_for
+
+OWNER, OTHER = "tester", "another"
+SECRET = "s3cret-of-tester"
+
+
+def call_as(user, *words, check=True):
+    r = subprocess.run(["runuser", "-u", user, "--", *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert not check or r.returncode == 0, (words, r.stdout, r.stderr)
+    return r
+
+
+def bus(user, job, method, check=True):
+    r = call_as(user, "busctl", "--system", "--json=short", "call", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", method, check=check)
+    return json.loads(r.stdout)["data"] if r.returncode == 0 else r.stderr
+
+
+def settings(user, job):
+    return {f"{section}.{key}": value for section, key, value, _ in bus(user, job, "GetSettings")[0]}
+
+
+def everything(user, job):
+    """All that the bus tells without a method of the job's own."""
+    out = call_as(user, "busctl", "--system", "call", "org.actord1", f"/org/actord1/job/{job}", "org.freedesktop.DBus.Properties", "GetAll", "s",
+                  "org.actord1.Job").stdout
+    out += call_as(user, "busctl", "--system", "call", "org.actord1", "/org/actord1", "org.actord1.Manager", "ListJobs").stdout
+    return out + call_as(user, "busctl", "--system", "call", "org.actord1", "/org/actord1", "org.freedesktop.DBus.ObjectManager",
+                         "GetManagedObjects").stdout
+
+
+@story("another user sees a job, and neither its options nor its paths; the owner and root see all")
+def sight():
+    try:
+        pwd.getpwnam(OTHER)
+    except KeyError:
+        subprocess.run(["useradd", "--create-home", OTHER], check=True)
+    folder = "/opt/" + SECRET
+    os.makedirs(folder, exist_ok=True)
+    model = folder + "/balance.xml"
+    subprocess.run(["cp", os.path.join(ROOT, "examples/balance.xml"), model], check=True)
+    heard = tempfile.TemporaryFile("w+")
+    monitor = subprocess.Popen(["runuser", "-u", OTHER, "--", "gdbus", "monitor", "--system", "--dest", "org.actord1"], stdout=heard,
+                               stderr=subprocess.DEVNULL)
+    try:
+        r = call_as(OWNER, "actorctl", "--system", "submit", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.Environment=mujoco:" + model,
+                    "--set", "Environment.Reward=alive 1", "--set", f"Environment.Terminate=z cart < 0.{len(SECRET)}", "--set", "Scaling.Actors=1")
+        job = re.search(r"\d+", r.stdout).group()
+        whole, part = settings(OWNER, job), settings(OTHER, job)
+        equal(whole, settings("root", job), "what root sees")
+        equal((whole["Job.Environment"], part["Job.Environment"]), ("mujoco:" + model, "mujoco:balance.xml"), "environments")
+        assert whole["Environment.Reward"] == "alive 1" and not [key for key in part if key.startswith("Environment.")], part
+        assert {key: value for key, value in part.items() if key != "Job.Environment"}.items() <= whole.items(), part
+        assert SECRET in bus(OWNER, job, "GetText")[0] or SECRET in json.dumps(whole)
+        for who in OWNER, OTHER:
+            assert SECRET not in everything(who, job), "a path"
+        wait_for("the end of the job", lambda: "ended" in call_as(OTHER, "busctl", "--system", "get-property", "org.actord1", f"/org/actord1/job/{job}",
+                                                               "org.actord1.Job", "State").stdout or stop(job), 60)
+        assert SECRET not in everything(OTHER, job), "a path"
+    finally:
+        monitor.kill()
+        monitor.wait()
+    heard.seek(0)
+    said = heard.read()
+    assert SECRET not in said, "a path in a signal"
+    assert "JobNew" in said or not shutil.which("gdbus"), said[:500]
+
+
+def stop(job):
+    call_as(OWNER, "actorctl", "--system", "stop", job, check=False)
+
+
+@story("what is another's is refused, with the name of whom to ask")
+def refused():
+    r = call_as(OWNER, "actorctl", "--system", "submit", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=", "--set",
+                "Job.StopSteps=100000000")
+    job = re.search(r"\d+", r.stdout).group()
+    for said in (call_as(OTHER, "actorctl", "--system", "stop", job, check=False).stderr, bus(OTHER, job, "Stop", check=False),
+                 bus(OTHER, job, "GetText", check=False), bus(OTHER, job, "OpenCheckpoint", check=False)):
+        assert f"Job {job} belongs to {OWNER}" in said and "org.actord1.manage-jobs" in said, said
+    for method in "GetBill", "GetEstimates", "GetSettings":
+        bus(OTHER, job, method)
+    call_as(OWNER, "actorctl", "--system", "stop", job)
+
+
+@story("each method of a job has its row in the manual's table")
+def documented():
+    r = call_as(OTHER, "busctl", "--system", "--json=short", "introspect", "org.actord1", "/org/actord1/job/1", "org.actord1.Job", check=False)
+    text = open(os.path.join(ROOT, "daemon/audience.h")).read()
+    rows = dict(re.findall(r"X\((\w+), (OWN|PART|ALL)\)", text))
+    methods = re.findall(r'"name":"(\w+)","type":"method"', r.stdout) or re.findall(r'<method name="(\w+)"', open(os.path.join(
+        ROOT, "units/org.actord1.xml")).read().split('org.actord1.Job"')[1])
+    equal(set(methods) - set(rows), set(), "methods without a row")
+    manual = open(os.path.join(ROOT, "docs/org.actord1.5")).read().split(".SH WHO MAY SEE WHAT")[1]
+    equal([m for m in rows if m not in manual], [], "rows that the manual does not have")
+
+
+tell()
