@@ -66,7 +66,8 @@ typedef enum VerbId {
         VERB_CALIBRATE = 1 << 21,
         VERB_REMOVE = 1 << 22,
         VERB_RECOVER = 1 << 23,
-        VERB_ANY = (1 << 24) - 1,
+        VERB_QUOTA = 1 << 24,
+        VERB_ANY = (1 << 25) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -97,6 +98,7 @@ void options_print_help(unsigned verb);
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);
 ExitStatus verb_submit(const Options *options, char **arguments, size_t n);
+ExitStatus verb_quota(const Options *options, char **arguments, size_t n);
 ExitStatus verb_list(const Options *options, char **arguments, size_t n);
 ExitStatus verb_status(const Options *options, char **arguments, size_t n);
 ExitStatus verb_show(const Options *options, char **arguments, size_t n);

@@ -103,6 +103,9 @@ const Verb verbs[] = {
                         "  rollout NAME   what it does, as JSON lines with every digit\n\n"
                         "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
+        { VERB_QUOTA, "quota", "[USER]", "what a user's jobs have, and may have", 0, 1, verb_quota,
+                        "Your own, or with the right to manage jobs another user's. Administrators set\n"
+                        "limits in actord.conf(5).\n" },
         { VERB_SCHEDULER, "scheduler", "WORD [NAME]", "trained ones: list, show, train, export, remove", 0,
                         3, verb_scheduler,
                         "list              those of your own, and those that came with actord\n"

@@ -22,10 +22,11 @@ typedef struct OptionRow {
 
 #define LISTING                                                                                          \
         (VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | \
-                        VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_GRAPH)
+                        VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_QUOTA |  \
+                        VERB_GRAPH)
 #define TABLES                                                                                             \
         (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | \
-                        VERB_ENV | VERB_PRICE | VERB_GRAPH)
+                        VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
 
 #define FLAG(member)                                                     \
         static bool take_##member(Options *options, const char *value) { \

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A key file of one section. An unknown key is an error: a limit that was misspelt must not be believed to hold. */
+/* A key file. An unknown key is an error: a limit that was misspelt must not be believed to hold. */
 #include "daemon/config.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 #include "lib/settings.h"
@@ -36,6 +39,10 @@ static int parse_usec(const char *value, uint64_t *member, double lowest, double
         return 0;
 }
 
+static int parse_bytes(const char *value, uint64_t *member, double lowest, double highest) {
+        return settings_parse_bytes(value, member);
+}
+
 static int parse_bool(const char *value, bool *member, double lowest, double highest) {
         bool yes = g_str_equal(value, "yes") || g_str_equal(value, "true") || g_str_equal(value, "1");
 
@@ -55,6 +62,7 @@ static int parse_string(
 static int config_set(Config *config, const char *key, const char *value) {
 #define POINTER_u32(member)    &config->member
 #define POINTER_usec(member)   &config->member
+#define POINTER_bytes(member)  &config->member
 #define POINTER_bool(member)   &config->member
 #define POINTER_string(member) config->member
 #define X(name, type, member, fallback, lowest, highest) \
@@ -65,10 +73,150 @@ static int config_set(Config *config, const char *key, const char *value) {
         return -ENOENT;
 }
 
+typedef struct ConfigReader {
+        Config *config;
+        GKeyFile *file;
+        const char *text, *file_name;
+} ConfigReader;
+
+/* 0: it is not there. key NULL: of the section itself. */
+static unsigned line_of(const char *text, const char *section, const char *key) {
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        g_autofree char *head = g_strdup_printf("[%s]", section);
+        bool inside = false;
+
+        for (unsigned i = 0; lines[i]; i++) {
+                const char *line = g_strstrip(lines[i]);
+
+                if (*line == '[') {
+                        inside = g_str_equal(line, head);
+                        if (inside && !key)
+                                return i + 1;
+                } else if (inside && key && g_str_has_prefix(line, key) && strchr("= \t", line[strlen(key)]))
+                        return i + 1;
+        }
+        return 0;
+}
+
+static int complain(const ConfigReader *reader, const char *section, const char *key, char **ret_message,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int complain(const ConfigReader *reader, const char *section, const char *key, char **ret_message,
+                const char *format, ...) {
+        g_autofree char *sentence = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        sentence = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        *ret_message = g_strdup_printf("%s:%u: [%s] %s", reader->file_name,
+                        line_of(reader->text, section, key), section, sentence);
+        return -EINVAL;
+}
+
+/* "User alice", "Group students"; numbers are taken as well. 0: neither of the two. */
+static int parse_owner(const char *section, ConfigRule *ret, const char **ret_name) {
+        const struct passwd *user;
+        const struct group *group;
+        guint64 id;
+
+        ret->group = g_str_has_prefix(section, "Group ");
+        if (!ret->group && !g_str_has_prefix(section, "User "))
+                return 0;
+        *ret_name = strchr(section, ' ') + 1;
+        if (g_ascii_string_to_unsigned(*ret_name, 10, 0, UINT32_MAX - 1, &id, NULL)) {
+                ret->id = (uint32_t) id;
+                return 1;
+        }
+        user = ret->group ? NULL : getpwnam(*ret_name);
+        group = ret->group ? getgrnam(*ret_name) : NULL;
+        if (!user && !group)
+                return -ENOENT;
+        ret->id = user ? user->pw_uid : group->gr_gid;
+        return 1;
+}
+
+static int set_key(const ConfigReader *reader, const char *section, const char *key, const ConfigRule *owner,
+                char **ret_message) {
+        g_autofree char *value = g_key_file_get_string(reader->file, section, key, NULL);
+        Config *config = reader->config;
+        g_autofree Config *tried = NULL;
+        int r;
+
+        if (owner && !g_str_has_suffix(key, "PerUser"))
+                return complain(reader, section, key, ret_message,
+                                "has no key %s=; the keys of users and groups end in PerUser=.", key);
+        if (owner)
+                tried = g_new0(Config, 1);
+        r = config_set(tried ?: config, key, value ? value : "");
+        if (r == -ENOENT)
+                return complain(reader, section, key, ret_message, "has no key %s=.", key);
+        if (r < 0 || (owner && strlen(value) >= sizeof(owner->value)))
+                return complain(reader, section, key, ret_message, "%s=%s is out of range or no such value.",
+                                key, value ? value : "");
+        if (!owner)
+                return 0;
+        if (config->n_rules >= CONFIG_RULES_MAX)
+                return complain(reader, section, key, ret_message,
+                                "%s= is beyond the %u settings of users and groups that there may be.", key,
+                                CONFIG_RULES_MAX);
+        config->rules[config->n_rules] = *owner;
+        (void) g_strlcpy(config->rules[config->n_rules].key, key, sizeof(owner->key));
+        (void) g_strlcpy(config->rules[config->n_rules].value, value, sizeof(owner->value));
+        config->n_rules++;
+        return 0;
+}
+
+static int parse_section(const ConfigReader *reader, const char *section, char **ret_message) {
+        g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);
+        ConfigRule owner = {};
+        const char *name = NULL;
+        int r;
+
+        r = parse_owner(section, &owner, &name);
+        if (r < 0)
+                return complain(reader, section, NULL, ret_message, "names no %s of this host: %s.",
+                                owner.group ? "group" : "user", name);
+        if (r == 0 && !g_str_equal(section, "Daemon"))
+                return complain(reader, section, NULL, ret_message,
+                                "is no section; there are [Daemon], [User NAME] and [Group NAME].");
+        for (char **k = keys; k && *k; k++) {
+                int q = set_key(reader, section, *k, r > 0 ? &owner : NULL, ret_message);
+
+                if (q < 0)
+                        return q;
+        }
+        return 0;
+}
+
+static bool is_member(uint32_t id, const gid_t *groups, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (groups[i] == id)
+                        return true;
+        return false;
+}
+
+void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, size_t n_groups, Config *ret) {
+        assert(config);
+        assert(groups || n_groups == 0);
+        assert(ret);
+
+        *ret = *config;
+        for (int own = 0; own <= 1; own++)
+                for (size_t i = 0; i < config->n_rules; i++) {
+                        const ConfigRule *rule = &config->rules[i];
+
+                        if (rule->group == (own == 1))
+                                continue;
+                        if (rule->group ? is_member(rule->id, groups, n_groups) : rule->id == uid)
+                                (void) config_set(ret, rule->key, rule->value);
+                }
+}
+
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autoptr(GError) error = NULL;
-        g_auto(GStrv) groups = NULL, keys = NULL;
+        g_auto(GStrv) groups = NULL;
+        int r;
 
         assert(config);
         assert(text);
@@ -87,27 +235,10 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
         }
 
         groups = g_key_file_get_groups(file, NULL);
-        for (char **g = groups; *g; g++)
-                if (strcmp(*g, "Daemon") != 0) {
-                        *ret_message = g_strdup_printf(
-                                        "%s: there is no section [%s]; the only one is [Daemon].", file_name,
-                                        *g);
-                        return -EINVAL;
-                }
-
-        keys = g_key_file_get_keys(file, "Daemon", NULL, NULL);
-        for (char **k = keys; k && *k; k++) {
-                g_autofree char *value = g_key_file_get_string(file, "Daemon", *k, NULL);
-                int r = config_set(config, *k, value ? value : "");
-
-                if (r == -ENOENT)
-                        *ret_message = g_strdup_printf("%s: [Daemon] has no key %s=.", file_name, *k);
-                else if (r < 0)
-                        *ret_message = g_strdup_printf(
-                                        "%s: [Daemon] %s=%s is out of range or no such value.", file_name,
-                                        *k, value ? value : "");
+        for (char **g = groups; *g; g++) {
+                r = parse_section(&(ConfigReader){ config, file, text, file_name }, *g, ret_message);
                 if (r < 0)
-                        return -EINVAL;
+                        return r;
         }
         return 0;
 }

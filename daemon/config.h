@@ -3,7 +3,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define JOBS_QUEUED_MAX 1000u
 
@@ -15,6 +17,8 @@
         X(MaxJobs, u32, max_jobs, 0, 0, 1000)                                   \
         X(MaxJobsPerUser, u32, max_jobs_user, 100, 1, 1000)                     \
         X(MaxRunningPerUser, u32, max_running_user, 0, 0, 1000)                 \
+        X(MaxActorsPerUser, u32, max_actors_user, 0, 0, 1000000)                \
+        X(MaxMemoryPerUser, bytes, max_memory_user, 0, 0, 0)                    \
         X(Preempt, bool, preempt, false, 0, 0)                                  \
         X(PreemptAfterSec, usec, preempt_after_usec, 60ull * 1000000, 0, 0)     \
         X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365)                  \
@@ -25,20 +29,34 @@
 
 typedef uint32_t config_u32;
 typedef uint64_t config_usec;
+typedef uint64_t config_bytes;
 typedef bool config_bool;
 typedef char config_string[64];
+
+/* What [User NAME] and [Group NAME] say: keys of [Daemon] that end in PerUser=. */
+#define CONFIG_RULES_MAX 128u
+typedef struct ConfigRule {
+        bool group;
+        uint32_t id;
+        char key[32], value[32];
+} ConfigRule;
 
 typedef struct Config {
 #define X(key, type, member, ...) config_##type member;
         DAEMON_SETTINGS(X)
 #undef X
+        ConfigRule rules[CONFIG_RULES_MAX];
+        size_t n_rules;
 } Config;
 
 /* MaxJobs=0 becomes the number of CPUs. */
 void config_init(Config *config);
 
-/* Adds what a text says. -EINVAL with *ret_message, a sentence with file and key, to be freed with g_free(). */
+/* Adds what a text says. -EINVAL with *ret_message, a sentence with file, line and key, to be freed with g_free(). */
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message);
 
 /* Adds DIRECTORY/actord.conf and then DIRECTORY/the .conf files of DIRECTORY/actord.conf.d by name; what does not exist is skipped. */
 int config_read(Config *config, const char *directory, char **ret_message);
+
+/* The settings as they are for a user: rules of groups first, in their order, then the user's own. */
+void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, size_t n_groups, Config *ret);

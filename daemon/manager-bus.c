@@ -18,6 +18,7 @@
 #include "daemon/line.h"
 #include "daemon/listing.h"
 #include "daemon/price.h"
+#include "daemon/quota.h"
 #include "daemon/reply.h"
 #include "daemon/rest.h"
 #include "daemon/removals.h"
@@ -264,6 +265,8 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("ListJobsFiltered", SD_BUS_ARGS("a{sv}", filter, "t", after, "u", most),
                         SD_BUS_RESULT("a(tussssstttttddso)", jobs, "t", next), method_list_jobs_filtered,
                         ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetQuota", SD_BUS_ARGS("u", uid), SD_BUS_RESULT("a(sstt)", quotas),
+                        method_get_quota, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("ListPriceSheets", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssss)", sheets),
                         method_list_price_sheets, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetPriceSheet", SD_BUS_ARGS("s", name), SD_BUS_RESULT("s", text),

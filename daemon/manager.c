@@ -221,6 +221,7 @@ int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manage
         access_queries_init(manager);
         copies_init(manager);
         manager->lines = lines_new(manager);
+        manager->configs = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
 
         r = sd_event_default(&manager->event);
         if (r < 0)
@@ -261,6 +262,7 @@ Manager *manager_free(Manager *manager) {
         g_hash_table_unref(manager->senders);
         manager->lines = lines_free(manager->lines);
         manager->turns = turns_free(manager->turns);
+        g_hash_table_unref(manager->configs);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
         ended_done(manager);

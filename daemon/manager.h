@@ -50,6 +50,7 @@ typedef struct Manager {
         GHashTable *senders; /* name on the bus → user */
         Lines *lines;
         Turns *turns;
+        GHashTable *configs; /* user → Config, where rules are for some users only */
         sd_event_source *commit_timer, *schedule_source, *places_timer, *idle_timer;
         GQueue removals; /* of Removal */
         sd_event_source *removal_source, *files_timer, *older_source;

@@ -12,6 +12,7 @@
 #include "daemon/copies.h"
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
+#include "daemon/quota.h"
 #include "daemon/reply.h"
 #include "daemon/submission.h"
 #include "include/bus.h"
@@ -145,18 +146,12 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
         return 0;
 }
 
-static int check_limits(Manager *manager, uint32_t uid, sd_bus_error *error) {
-        unsigned n = 0;
+static int check_limits(Manager *manager, uint32_t uid, const JobSettings *settings, sd_bus_error *error) {
+        int r;
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
-
-                n += job->row.uid == uid && job->state != JOB_ENDED;
-        }
-        if (n >= manager->config.max_jobs_user)
-                return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "You have %u jobs that have not ended, which is the limit (MaxJobsPerUser=).",
-                                n);
+        r = quota_check(manager, uid, settings, error);
+        if (r < 0)
+                return r;
         if (manager->n_queued >= JOBS_QUEUED_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
                                 "%u jobs are queued, which is the limit.", manager->n_queued);
@@ -285,7 +280,7 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         if (r >= 0)
                 r = check_files(manager, &s, uid, error);
         if (r >= 0)
-                r = check_limits(manager, uid, error);
+                r = check_limits(manager, uid, &s.settings, error);
         if (r >= 0)
                 r = write_down(manager, message, &s, uid, handler, ret, error);
         if (r <= 0)

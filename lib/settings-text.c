@@ -221,6 +221,10 @@ static int parse_usec(
                         highest, ret, ret_reason);
 }
 
+int settings_parse_bytes(const char *text, uint64_t *ret_bytes) {
+        return quantity_parse(text, units_bytes, ret_bytes);
+}
+
 int settings_parse_time(const char *text, uint64_t *ret_usec) {
         return quantity_parse(text, units_usec, ret_usec);
 }

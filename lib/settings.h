@@ -32,6 +32,7 @@ char *settings_print_inner(const JobSettings *settings);
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
 /* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
+int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
 /* "90", "-1.5e-3". -EINVAL: no number; -ERANGE. */
 int settings_parse_real(const char *text, double lowest, double highest, double *ret);

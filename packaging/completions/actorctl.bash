@@ -77,7 +77,7 @@ _actorctl() {
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
                 bill) words='--fleet --json --no-pager --no-legend' ;;
                 '' | list) words='--all --state --owner --since --lines --json --no-pager --no-legend' ;;
-                status | show | price) words='--json --no-pager --no-legend' ;;
+                status | show | price | quota) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac
             mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")
@@ -85,7 +85,7 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove recover eval experiment calibrate env price scheduler help' ;;
+        '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
         status | cat | stop | watch | bill | rounds | decisions | logs | export | remove) words=$(_actorctl_jobs) ;;
         run | submit | verify | graph | calibrate)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
@@ -96,7 +96,7 @@ _actorctl() {
         eval | show)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove recover eval experiment calibrate env price scheduler' ;;
+        help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
         scheduler)
             case $before in
                 show | export | remove) words=$(_actorctl_schedulers) ;;

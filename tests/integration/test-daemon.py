@@ -151,6 +151,27 @@ def queue():
         wait_for("the third one runs", lambda: bus.state(third) == "running")
 
 
+@story("what a user's jobs may have together: a job that could never run is refused with figures, one that does not fit beside others waits")
+def quotas():
+    four = ENDLESS + [("Scaling.Actors", "4")]
+    with Bus(f"MaxJobs=4\nMaxJobsPerUser=50\n[User {os.getuid()}]\nMaxActorsPerUser=6\nMaxJobsPerUser=3\n") as bus:
+        e = refused(bus, overrides=ENDLESS + [("Scaling.Actors", "8")])
+        assert "8 actors" in e and "have 6" in e and "MaxActorsPerUser=" in e, e
+        first, second = bus.submit(overrides=four), bus.submit(overrides=four)
+        wait_for("the first one runs", lambda: bus.state(first) == "running")
+        # It would fit, but it came later.
+        third = bus.submit(overrides=ENDLESS + [("Scaling.Actors", "2")])
+        equal([bus.state(j) for j in (second, third)], ["queued", "queued"], "states")
+        e = refused(bus)
+        assert "3 jobs" in e and "MaxJobsPerUser=3" in e, e
+        rows = {r["quota"]: (r["used"], r["limit"]) for r in bus.ctl("quota", "--json").json}
+        equal({k: rows[k] for k in ("jobs", "running", "actors")}, {"jobs": (3, 3), "running": (1, None), "actors": (4, 6)}, "quotas")
+        text = bus.ctl("quota").out
+        assert re.search(r"memory\s+\S+\s[KMGT]?i?B\s+none", text), text
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", first)
+        wait_for("both others run", lambda: [bus.state(j) for j in (second, third)] == ["running", "running"])
+
+
 @story("a stopped job leaves a checkpoint that can be had, and gone on from")
 def stopping():
     constant = [("Learner.LearningRateSchedule", "constant"), ("Learner.ClipSchedule", "constant")]

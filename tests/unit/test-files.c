@@ -274,7 +274,7 @@ static int parse(Config *config, const char *text) {
 
         g_assert_true((r < 0) == (message != NULL));
         if (message)
-                g_assert_true(g_str_has_prefix(message, "actord.conf: "));
+                g_assert_true(g_str_has_prefix(message, "actord.conf:"));
         return r;
 }
 
@@ -305,6 +305,34 @@ static void test_config(void) {
         g_assert_cmpint(parse(&config, "[Demon]\nMaxJobs=3\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "MaxJobs=3\n"), ==, -EINVAL);
         g_assert_cmpuint(config.max_jobs, ==, 3);
+}
+
+/* A user's own section before a group's, whatever their order; names of this host, or numbers. */
+static void test_config_of_users(void) {
+        const gid_t groups[] = { 7, 9 };
+        g_autofree char *message = NULL;
+        Config config, own;
+
+        config_init(&config);
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobsPerUser=50\nMaxMemoryPerUser=2G\n[User root]\nMaxJobsPerUser=5\n"
+                                       "[Group 9]\nMaxJobsPerUser=6\nMaxActorsPerUser=4\n[Group 8]\nMaxActorsPerUser=3\n"),
+                        ==, 0);
+        config_for_user(&config, 0, groups, 2, &own);
+        g_assert_cmpuint(own.max_jobs_user, ==, 5);
+        g_assert_cmpuint(own.max_actors_user, ==, 4);
+        g_assert_cmpuint(own.max_memory_user, ==, 2ull << 30);
+        config_for_user(&config, 1000, groups, 1, &own);
+        g_assert_cmpuint(own.max_jobs_user, ==, 50);
+        g_assert_cmpuint(own.max_actors_user, ==, 0);
+        g_assert_cmpuint(config.max_jobs_user, ==, 50);
+
+        g_assert_cmpint(config_parse(&config, "[Daemon]\n\n[User root]\n MaxJobs = 3\n", "a.conf", &message),
+                        ==, -EINVAL);
+        g_assert_true(g_str_has_prefix(message, "a.conf:4: [User root] has no key MaxJobs="));
+        g_assert_cmpint(parse(&config, "[User root]\nMaxJobsPerUser=0\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[User no-such-user]\nMaxJobsPerUser=3\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Group no-such-group]\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[Users root]\n"), ==, -EINVAL);
 }
 
 static void test_drop_ins(Fixture *f, const void *userdata) {
@@ -350,6 +378,7 @@ int main(int argc, char **argv) {
         g_test_add("/files/tree-strange", Fixture, NULL, set_up, test_tree_strange, tear_down);
         g_test_add_func("/files/over", test_over);
         g_test_add_func("/files/config", test_config);
+        g_test_add_func("/files/config-of-users", test_config_of_users);
         g_test_add("/files/drop-ins", Fixture, NULL, set_up, test_drop_ins, tear_down);
         g_test_add_func("/files/sheet-names", test_sheet_names);
         return g_test_run();
