@@ -67,7 +67,8 @@ typedef enum VerbId {
         VERB_REMOVE = 1 << 22,
         VERB_RECOVER = 1 << 23,
         VERB_QUOTA = 1 << 24,
-        VERB_ANY = (1 << 25) - 1,
+        VERB_TOTALS = 1 << 25,
+        VERB_ANY = (1 << 26) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -111,6 +112,7 @@ ExitStatus verb_rounds(const Options *options, char **arguments, size_t n);
 ExitStatus verb_logs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_verify(const Options *options, char **arguments, size_t n);
 ExitStatus verb_graph(const Options *options, char **arguments, size_t n);
+ExitStatus verb_totals(const Options *options, char **arguments, size_t n);
 ExitStatus verb_recover(const Options *options, char **arguments, size_t n);
 ExitStatus verb_remove(const Options *options, char **arguments, size_t n);
 ExitStatus verb_export(const Options *options, char **arguments, size_t n);

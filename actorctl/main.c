@@ -45,6 +45,9 @@ const Verb verbs[] = {
                         "fleets of servers that price sheets name in the same currency. A fleet is paid\n"
                         "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
                         "functions are cheaper.\n" },
+        { VERB_TOTALS, "totals", "", "what ended jobs came to, by user and month", 0, 0, verb_totals,
+                        "One line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
+                        "money, environment steps and CPU time. root sees everybody's, others see theirs.\n" },
         { VERB_ROUNDS, "rounds", "JOB", "everything known of a job's rounds", 1, 1, verb_rounds,
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"

@@ -20,13 +20,13 @@ typedef struct OptionRow {
         bool (*take)(Options *options, const char *value);
 } OptionRow;
 
-#define LISTING                                                                                          \
-        (VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | VERB_BILL | \
-                        VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV | VERB_PRICE | VERB_QUOTA |  \
-                        VERB_GRAPH)
-#define TABLES                                                                                             \
-        (VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | \
-                        VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
+#define LISTING                                                                                            \
+        (VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | \
+                        VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV | VERB_PRICE |     \
+                        VERB_QUOTA | VERB_GRAPH)
+#define TABLES                                                                                          \
+        (VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | \
+                        VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
 
 #define FLAG(member)                                                     \
         static bool take_##member(Options *options, const char *value) { \

@@ -228,3 +228,39 @@ void ledger_ends_clear(Ledger *ledger) {
                 end_done(&ledger->ends[i]);
         ledger->n_checkpoints = ledger->n_ends = 0;
 }
+
+int ledger_totals_foreach(Ledger *ledger, uint32_t uid,
+                int (*each)(const LedgerTotal *total, void *userdata), void *userdata) {
+        _cleanup_statement_ sqlite3_stmt *s = NULL;
+        int r, rc;
+
+        assert(ledger);
+        assert(each);
+
+        r = ledger_prepare(ledger,
+                        "SELECT uid, month, tag, currency, sheet, n_jobs, full_nano, paper_nano, n_env_steps, cpu_nsec "
+                        "FROM totals WHERE ?1 = 4294967295 OR uid = ?1 ORDER BY month, uid, tag, currency, sheet",
+                        &s);
+        if (r < 0)
+                return r;
+        bind_u64(s, 1, uid);
+        while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+                LedgerTotal total = {
+                        .uid = (uint32_t) sqlite3_column_int64(s, 0),
+                        .month = (const char *) sqlite3_column_text(s, 1),
+                        .tag = (const char *) sqlite3_column_text(s, 2),
+                        .currency = (const char *) sqlite3_column_text(s, 3),
+                        .sheet_name = (const char *) sqlite3_column_text(s, 4),
+                        .n_jobs = (uint64_t) sqlite3_column_int64(s, 5),
+                        .full_nano = (uint64_t) sqlite3_column_int64(s, 6),
+                        .paper_nano = (uint64_t) sqlite3_column_int64(s, 7),
+                        .n_env_steps = (uint64_t) sqlite3_column_int64(s, 8),
+                        .cpu_nsec = (uint64_t) sqlite3_column_int64(s, 9),
+                };
+
+                r = each(&total, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return ledger_error(ledger, rc);
+}

@@ -162,3 +162,13 @@ int ledger_job_put(Ledger *ledger, const LedgerJob *job);
 int ledger_rest_write(Ledger *from, Ledger *to);
 /* What such a ledger has, in one transaction; *ret: how many of its records were not there yet. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);
+
+/* What ended jobs came to: of each user, month of the end (YYYY-MM, UTC), tag, currency and price sheet. */
+typedef struct LedgerTotal {
+        uint32_t uid;
+        const char *month, *tag, *currency, *sheet_name; /* as long as `each` runs */
+        uint64_t n_jobs, full_nano, paper_nano, n_env_steps, cpu_nsec;
+} LedgerTotal;
+/* In the order of months, then users; each returns 0 to go on. uid UINT32_MAX: everybody's. */
+int ledger_totals_foreach(Ledger *ledger, uint32_t uid,
+                int (*each)(const LedgerTotal *total, void *userdata), void *userdata);

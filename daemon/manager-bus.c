@@ -253,6 +253,8 @@ static const sd_bus_vtable manager_vtable[] = {
                         method_submit_job, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("SubmitJobFile", SUBMIT_ARGS("h"), SD_BUS_RESULT("t", id, "o", job),
                         method_submit_job_file, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetTotals", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ussssddttt)", totals),
+                        method_get_totals, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("KeepRest", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", directory), method_keep_rest,
                         ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("StopJob", SD_BUS_ARGS("t", id), SD_BUS_NO_RESULT, method_stop_job, ANYBODY),

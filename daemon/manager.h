@@ -98,3 +98,6 @@ int manager_bus_start(Manager *manager);
 void manager_emit_job_removed(Manager *manager, const Job *job, const char *result);
 void manager_emit_counts(Manager *manager);
 void manager_idle_arm(Manager *manager);
+
+/* totals-bus.c */
+int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error);

@@ -85,7 +85,7 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
+        '') words='run submit list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
         status | cat | stop | watch | bill | rounds | decisions | logs | export | remove) words=$(_actorctl_jobs) ;;
         run | submit | verify | graph | calibrate)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
@@ -96,7 +96,7 @@ _actorctl() {
         eval | show)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
+        help) words='run submit list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
         scheduler)
             case $before in
                 show | export | remove) words=$(_actorctl_schedulers) ;;

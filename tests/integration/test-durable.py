@@ -234,6 +234,9 @@ def start_on_a_full_disk():
                 equal(b.ctl("bill", job, "--json").out, bill, "the bill")
                 assert "CartPole" in b.ctl("list").out
                 assert "finished" in b.ctl("status", job).out
+                total, = json.loads(b.ctl("totals", "--json").out)
+                equal((total["jobs"], total["env_steps"], total["currency"]), (1, b.get(job, "EnvSteps"), "USD"), "totals")
+                assert abs(total["full"] - json.loads(bill)["full"]) < 2e-9, (total, bill)
                 try:
                     b.submit()
                     assert False, "a job was taken that cannot be written down"
