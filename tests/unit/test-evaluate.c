@@ -332,7 +332,7 @@ static bool leaf_is_frozen(const Job *job) {
         g_autofree char *path = g_build_filename(job->cgroup, "evaluation-4", "cgroup.events", NULL),
                         *text = NULL;
 
-        for (unsigned i = 0; i < 100; i++) {
+        for (unsigned i = 0; i < WAIT_MSEC; i++) {
                 g_clear_pointer(&text, g_free);
                 if (g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "frozen 1"))
                         return true;
