@@ -4,14 +4,14 @@
 
 A row is a method with its arguments, and what the job's owner and another user get. A method of the interface without a row fails the test, so
 that a new one is decided on."""
-import json, subprocess
+import json, pwd, subprocess
 
 from trust import *
 
 OK, REFUSED, ELSEWHERE = "ok", "refused", "only in run mode"
 USERS = ("tester", "another")
 
-# method, signature and arguments ({job}: the job's number), what its owner gets, what another user gets
+# method, signature and arguments ({job}: the job's number, {uid}: its owner's), what its owner gets, what another user gets
 MANAGER_ROWS = [
     ("SubmitJob", "ssa(ss)a{sh}a{sv} [Job]\\nEnvironment=CartPole-v1\\nStopSteps=256 a.conf 0 0 0", OK, OK),  # his own, in both cases
     ("GetJob", "t {job}", OK, OK),
@@ -22,6 +22,7 @@ MANAGER_ROWS = [
     ("StopJob", "t {job}", OK, REFUSED),
     ("RemoveJobFiles", "t {job}", OK, REFUSED),
     ("KeepRest", "", ELSEWHERE, ELSEWHERE),
+    ("GetQuota", "u {uid}", OK, REFUSED),
 ]
 JOB_ROWS = [
     ("GetSettings", "", OK, OK),
@@ -105,7 +106,7 @@ def try_all(caller, owner, column):
         for row in rows:
             if column == 2 and row[0] in ("StopJob", "RemoveJobFiles"):
                 continue  # the owner's own come last, below
-            seen, said = call(caller, path, interface, row[0], row[1], job)
+            seen, said = call(caller, path, interface, row[0], row[1].replace("{uid}", str(pwd.getpwnam(owner).pw_uid)), job)
             if seen != row[column]:
                 wrong.append(f"{caller} calls {interface}.{row[0]} on {owner}'s job: {seen} instead of {row[column]}: {said[:200]}")
     return wrong
