@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A table of names and places. */
+/* One table of names and places serves both ways. */
 #include "daemon/summary.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <glib.h>
 #include <inttypes.h>
 #include <math.h>
@@ -136,4 +137,59 @@ char *summary_write(const Progress *progress) {
         for (size_t i = 0; i < fields->n; i++)
                 append(text, &fields->rows[i]);
         return g_string_free(text, FALSE);
+}
+
+static int set(const Field *field, const char *value) {
+        guint64 n = 0;
+
+        if (field->kind == KIND_REAL) {
+                *(double *) field->at = g_ascii_strtod(value, NULL);
+                return 0;
+        }
+        if (!g_ascii_string_to_unsigned(
+                            value, 10, 0, field->kind == KIND_U64 ? UINT64_MAX : UINT32_MAX, &n, NULL))
+                return -EBADMSG;
+        if (field->kind == KIND_U64)
+                *(uint64_t *) field->at = n;
+        else if (field->kind == KIND_U32)
+                *(uint32_t *) field->at = (uint32_t) n;
+        else
+                *(bool *) field->at = n != 0;
+        return 0;
+}
+
+/* A name that this program does not know is of a newer one, or of a quantity that was given up. */
+static int read_line(const Fields *fields, char *line) {
+        char *value = strchr(line, '=');
+
+        if (!value)
+                return -EBADMSG;
+        *value++ = '\0';
+        for (size_t i = 0; i < fields->n; i++)
+                if (strcmp(fields->rows[i].name, line) == 0)
+                        return set(&fields->rows[i], value);
+        return 0;
+}
+
+int summary_read(const char *text, Progress *progress) {
+        g_auto(GStrv) lines = NULL;
+        g_autofree Fields *fields = NULL;
+        int r;
+
+        assert(text);
+        assert(progress);
+
+        lines = g_strsplit(text, "\n", 0);
+        fields = fields_of(progress);
+        for (size_t i = 0; i < fields->n; i++)
+                if (fields->rows[i].kind == KIND_REAL)
+                        *(double *) fields->rows[i].at = NAN;
+        for (char **line = lines; *line; line++) {
+                if (!**line)
+                        continue;
+                r = read_line(fields, *line);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all records of an ended job came to, as text: one name=value a line, what is zero left out. It stands in the job's row. Pure. */
+/* What all records of an ended job came to, as text: one name=value a line, sorted by nothing, what is zero left out. It stays in the ledger when the records go, and a later
+ * program reads of it what it knows. Pure. */
 #pragma once
 
 #include "daemon/progress.h"
 
 /* g_free() */
 char *summary_write(const Progress *progress);
+
+/* Into a progress that progress_init() made. -EBADMSG: a line that is none. */
+int summary_read(const char *text, Progress *progress);
