@@ -39,6 +39,8 @@ static int end_copy(const LedgerEnd *from, LedgerEnd *ret) {
                 .distribution_reason = copy_of(from->row.distribution_reason),
                 .distribution_life = from->row.distribution_life,
                 .n_learners = from->row.n_learners,
+                .n_preempted = from->row.n_preempted,
+                .paused_usec = from->row.paused_usec,
                 .has_policy = from->row.has_policy,
         };
         memcpy(end.row.policy_sha256, from->row.policy_sha256, sizeof(end.row.policy_sha256));
@@ -141,6 +143,11 @@ static void month_of(uint64_t usec, char ret[16]) {
         (void) strftime(ret, 16, "%Y-%m", &tm);
 }
 
+/* An integer of SQLite's has a sign. */
+static void bind_sum(sqlite3_stmt *statement, int at, uint64_t value) {
+        bind_u64(statement, at, value < INT64_MAX ? value : INT64_MAX);
+}
+
 static int total_add(Ledger *ledger, const LedgerEnd *end) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         char month[16];
@@ -148,9 +155,7 @@ static int total_add(Ledger *ledger, const LedgerEnd *end) {
 
         r = ledger_prepare(ledger,
                         "INSERT INTO totals (uid, month, tag, currency, sheet, n_jobs, full_nano, paper_nano, n_env_steps, "
-                        "cpu_nsec) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET n_jobs = n_jobs + 1, "
-                        "full_nano = full_nano + excluded.full_nano, paper_nano = paper_nano + excluded.paper_nano, "
-                        "n_env_steps = n_env_steps + excluded.n_env_steps, cpu_nsec = cpu_nsec + excluded.cpu_nsec",
+                        "cpu_nsec) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET " LEDGER_TOTALS,
                         &statement);
         if (r < 0)
                 return r;
@@ -160,10 +165,10 @@ static int total_add(Ledger *ledger, const LedgerEnd *end) {
         bind_text(statement, 3, end->row.tag);
         bind_text(statement, 4, end->currency);
         bind_text(statement, 5, end->sheet_name);
-        bind_u64(statement, 6, end->full_nano);
-        bind_u64(statement, 7, end->paper_nano);
-        bind_u64(statement, 8, end->n_env_steps);
-        bind_u64(statement, 9, end->cpu_nsec);
+        bind_sum(statement, 6, end->full_nano);
+        bind_sum(statement, 7, end->paper_nano);
+        bind_sum(statement, 8, end->n_env_steps);
+        bind_sum(statement, 9, end->cpu_nsec);
         return ledger_step_done(ledger, statement);
 }
 

@@ -77,6 +77,13 @@ struct Ledger {
         size_t n_ends, n_ends_allocated;
 };
 
+/* An SQL expression: the sum in a total, which stays at its highest rather than become no integer. */
+#define LEDGER_SUM(column) #column " = min(" #column " + excluded." #column ", 9223372036854775807)"
+#define LEDGER_TOTALS                                                           \
+        LEDGER_SUM(n_jobs)                                                      \
+        ", " LEDGER_SUM(full_nano) ", " LEDGER_SUM(paper_nano) ", " LEDGER_SUM( \
+                        n_env_steps) ", " LEDGER_SUM(cpu_nsec)
+
 /* A negative errno for what SQLite returned; for SQLITE_OK, ROW and DONE 0. */
 int ledger_error(Ledger *ledger, int rc);
 /* Before each write. -ESTALE: another file has its name, or none; -EUCLEAN: it was cut short. */
