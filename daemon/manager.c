@@ -429,10 +429,17 @@ Job *manager_job(const Manager *manager, uint64_t id) {
 }
 
 int manager_add(Manager *manager, Job *job) {
+        guint at;
+
         assert(manager);
         assert(job);
 
-        g_ptr_array_add(manager->jobs, job);
+        at = manager->jobs->len;
+
+        /* Nearly always the newest: only an end that was not announced before a restart is older. */
+        while (at > 0 && ((const Job *) manager->jobs->pdata[at - 1])->row.id > job->row.id)
+                at--;
+        g_ptr_array_insert(manager->jobs, (gint) at, job);
         if (job->state == JOB_QUEUED)
                 manager->n_queued++;
         else if (job_active(job))

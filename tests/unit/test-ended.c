@@ -104,6 +104,29 @@ static int collect(const LedgerListed *job, void *userdata) {
         return 0;
 }
 
+static Job *add_job(Manager *manager, uint64_t id) {
+        LedgerJob row = {};
+        Job *job;
+
+        g_assert_cmpint(ledger_job_get(manager->ledger, id, &row), >=, 0);
+        g_assert_cmpint(job_new(manager, &row, &job), >=, 0);
+        g_assert_cmpint(manager_add(manager, job), >=, 0);
+        return job;
+}
+
+/* An end that a daemon did not live to announce is taken up behind the jobs that run, and is older than they are. */
+static void test_order(void) {
+        Manager *manager = manager_fixture();
+        uint64_t older = add_row(manager, "ended", true), first = add_row(manager, "running", true),
+                 second = add_row(manager, "running", true);
+        Job *a = add_job(manager, first), *b = add_job(manager, second), *c = add_job(manager, older);
+
+        g_assert_true(manager_job(manager, first) == a);
+        g_assert_true(manager_job(manager, second) == b);
+        g_assert_true(manager_job(manager, older) == c);
+        manager_unfixture(manager);
+}
+
 /* What an older actord wrote is completed when the daemon starts. */
 static void test_older(void) {
         Manager *manager = manager_fixture();
@@ -125,6 +148,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ended/bounded", test_bounded);
         g_test_add_func("/ended/kept", test_kept);
         g_test_add_func("/ended/none", test_none);
+        g_test_add_func("/ended/order", test_order);
         g_test_add_func("/ended/older", test_older);
         return g_test_run();
 }
