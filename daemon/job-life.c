@@ -391,8 +391,9 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is not to blame for that. */
-        if (!job->exited && is_kept_waiting(job)) {
+        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is not to blame for that, unless it
+         * does not answer or says nonsense. */
+        if (!job->exited && !job->life_error && is_kept_waiting(job)) {
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
                 return 0;
         }
