@@ -97,6 +97,8 @@ static void *object_of(Manager *manager, sd_bus_message *message) {
         return NULL;
 }
 
+static void drop(Lines *lines, sd_bus_message *message);
+
 void call_again(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler) {
         sd_bus_message *kept = sd_bus_message_ref(message);
         void *object = object_of(manager, kept);
@@ -111,8 +113,11 @@ void call_again(Manager *manager, sd_bus_message *message, sd_bus_message_handle
                         r = handler(kept, object, &error);
         } else
                 r = sd_bus_error_set(&error, BUS_ERROR(NoSuchJob), "This job is not known any more.");
-        if (r < 0)
+        if (r < 0) {
                 (void) sd_bus_reply_method_errno(kept, r, &error);
+                /* Wherever the handler gave up, no line keeps a place for the call. */
+                drop(manager->lines, kept);
+        }
         sd_bus_error_free(&error);
         (void) sd_bus_message_unref(kept);
 }
