@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "daemon/job.h"
 #include "daemon/audience.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
@@ -91,7 +90,7 @@ static char *name_of(uint32_t uid) {
         return g_strdup_printf("user %" PRIu32, uid);
 }
 
-/* 0: the call is about no job, but makes one. */
+/* 0: the call is about no job. */
 static uint64_t job_of(sd_bus_message *message) {
         const char *path = sd_bus_message_get_path(message);
         uint64_t id = 0;
@@ -104,17 +103,23 @@ static uint64_t job_of(sd_bus_message *message) {
         return 0;
 }
 
-static int refuse(sd_bus_message *message, uint32_t owner, bool challenge, sd_bus_error *error) {
+static int refuse(sd_bus_message *message, const char *action, uint32_t owner, bool challenge,
+                sd_bus_error *error) {
         const char *name = challenge ? SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED
                                      : SD_BUS_ERROR_ACCESS_DENIED;
         g_autofree char *whose = NULL;
         uint64_t job = job_of(message);
 
-        if (job == 0)
+        if (g_str_equal(action, ACTION_SUBMIT))
                 return sd_bus_error_setf(error, name,
                                 "You may not submit jobs here: ask an administrator for an authorization "
                                 "(polkit action " ACTION_SUBMIT ").");
         whose = name_of(owner);
+        if (job == 0)
+                return sd_bus_error_setf(error, name,
+                                "This is for %s to see: ask them, or an administrator for an authorization "
+                                "(polkit action " ACTION_MANAGE ").",
+                                whose);
         return sd_bus_error_setf(error, name,
                         "Job %" PRIu64 " belongs to %s: ask them, or an administrator for an authorization "
                         "(polkit action " ACTION_MANAGE ").",
@@ -190,7 +195,7 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
 
         query = g_hash_table_lookup(manager->queries, message);
         if (query && query->answered)
-                return query->allowed ? 1 : refuse(message, owner, query->challenge, error);
+                return query->allowed ? 1 : refuse(message, action, owner, query->challenge, error);
 
         r = access_uid(manager, message, &uid, error);
         if (r < 0)
@@ -198,7 +203,7 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
         if (manager->mode == DAEMON_RUN || uid == 0)
                 return 1;
         if (manager->mode == DAEMON_USER)
-                return uid == getuid() ? 1 : refuse(message, owner, false, error);
+                return uid == getuid() ? 1 : refuse(message, action, owner, false, error);
         if (g_str_equal(action, ACTION_MANAGE) && uid == owner)
                 return 1;
         r = line_enter(manager->lines, LINE_QUERIES, message, uid, handler, error);
