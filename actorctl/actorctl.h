@@ -35,7 +35,8 @@ typedef struct Options {
         char *format, *output, *name, *from, *target, *actions, *state_file;
         char *video, *gif, *frames, *fleet;
         bool states, all;
-        char *owner;         /* a name or a number */
+        char *owner; /* a name or a number */
+        char *tag;
         uint64_t since_usec; /* since 1970; 0: not given */
         uint64_t given;      /* bit i: row i of the option table */
 } Options;

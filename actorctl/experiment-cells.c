@@ -114,7 +114,7 @@ static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
                 g_autofree char *line = NULL;
 
                 if (setting_print(settings, i, value) == 0 || strcmp(value, row->fallback) == 0 ||
-                                i == SETTING_Job_Description)
+                                i == SETTING_Job_Description || i == SETTING_Job_Tag)
                         continue;
                 line = g_strdup_printf("%s.%s=%s\n", row->section, row->key, value);
                 g_checksum_update(checksum, (const guchar *) line, -1);

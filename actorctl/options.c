@@ -153,6 +153,7 @@ NAME(gif)
 NAME(frames)
 NAME(fleet)
 NAME(owner)
+NAME(tag)
 #undef NAME
 
 /* "2026-11-23", with a time of day if need be, in the local time; or how long ago: "12h", "3d". */
@@ -212,6 +213,7 @@ static const OptionRow rows[] = {
         { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST, "a rollout begins with it; only jobs in it", take_state },
         { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", take_all },
         { "owner", 0, "USER", VERB_LIST, "only jobs of this user", take_owner },
+        { "tag", 0, "TAG", VERB_LIST, "only jobs with this Tag=", take_tag },
         { "since", 0, "TIME", VERB_LIST, "only jobs submitted since then, or so long ago", take_since },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", take_states },
         { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", take_gif },
@@ -381,6 +383,7 @@ void options_done(Options *options) {
         g_clear_pointer(&options->frames, g_free);
         g_clear_pointer(&options->fleet, g_free);
         g_clear_pointer(&options->owner, g_free);
+        g_clear_pointer(&options->tag, g_free);
 }
 
 void options_print_help(unsigned verb) {

@@ -155,6 +155,11 @@ static int append_filter(sd_bus_message *m, const Options *options, const uint32
                 if (r < 0)
                         return r;
         }
+        if (options->tag) {
+                r = sd_bus_message_append(m, "{sv}", "tag", "s", options->tag);
+                if (r < 0)
+                        return r;
+        }
         if (options->state_file) {
                 r = append_states(m, options->state_file);
                 if (r < 0)
@@ -229,8 +234,8 @@ static int chosen(Connection *connection, const Options *options, Table *table) 
 }
 
 static bool chooses(const Options *options) {
-        return options->all || options->state_file || options->owner || options->since_usec > 0 ||
-               options->n_lines > 0;
+        return options->all || options->state_file || options->owner || options->tag ||
+               options->since_usec > 0 || options->n_lines > 0;
 }
 
 ExitStatus verb_list(const Options *options, char **arguments, size_t n) {

@@ -176,6 +176,7 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
                 .environment = strdup(s->settings.environment),
                 .description = strdup(s->settings.description),
                 .currency = strdup(s->currency),
+                .tag = strdup(s->settings.tag),
                 .files = g_strconcat(s->environment_fd >= 0 ? BUS_FILE_ENVIRONMENT "=" BUS_FILE_ENVIRONMENT
                                                                                    "\n"
                                                             : "",

@@ -28,6 +28,7 @@
 #define ACTORS_MAX 1000u
 #define ENVS_PER_ACTOR_MAX 4096u
 #define JOB_TEXT_MAX (256u * 1024u)
+#define JOB_TAG_MAX 64u
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
@@ -136,6 +137,7 @@ enum KernelClass_ {
  * The text of a default is parsed by the same code as the file's. */
 #define SETTINGS(X)                                                                                                          \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                                            \
+        X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                                  \
         X(Job, Environment, string, environment, "", 0, 0, "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")    \
         X(Job, Algorithm, choice_algorithm, algorithm, "ppo", 0, 0, "how the learner learns")                                \
         X(Job, Seed, u64, seed, "1", 0, 1.8e19, "equal seeds give equal policies, bit for bit")                              \

@@ -391,6 +391,16 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
 }
 
 /* An inner run cannot be parked between two invocations: it begins and ends in one. */
+/* It is printed by programs that know nothing of jobs, and is a part of keys. */
+static void check_tag(SettingsReader *reader, const JobSettings *settings) {
+        size_t n = strspn(settings->tag, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-._+:@/");
+
+        if (settings->tag[n] != '\0' || n > JOB_TAG_MAX)
+                reader_complain(reader, "Job", "Tag", settings->tag,
+                                "a tag is at most %u letters of ASCII, digits and characters of - . _ + : @ /",
+                                JOB_TAG_MAX);
+}
+
 static void check_job(SettingsReader *reader, const JobSettings *settings) {
         const ActordOption *rounds = settings_option(settings, "Rounds");
         uint64_t n_rounds = JOB_ROUNDS_DEFAULT;
@@ -511,6 +521,7 @@ void settings_check_relations(SettingsReader *reader, const JobSettings *setting
         check_replay(reader, settings);
         check_learner(reader, settings);
         check_network(reader, settings);
+        check_tag(reader, settings);
         check_job(reader, settings);
         check_python(reader, settings);
         check_evaluation(reader, settings);

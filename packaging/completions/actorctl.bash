@@ -76,7 +76,7 @@ _actorctl() {
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
                 bill) words='--fleet --json --no-pager --no-legend' ;;
-                '' | list) words='--all --state --owner --since --lines --json --no-pager --no-legend' ;;
+                '' | list) words='--all --state --owner --tag --since --lines --json --no-pager --no-legend' ;;
                 status | show | price | quota) words='--json --no-pager --no-legend' ;;
                 *) words= ;;
             esac

@@ -71,6 +71,17 @@ def summary():
         equal(asked(), before, "without records")
 
 
+@story("jobs are listed by their tags, and added up by them")
+def tags():
+    with Bus() as bus:
+        jobs = [bus.submit(overrides=[*SHORT, ("Job.Tag", tag)]) for tag in ("thesis/ch-4", "", "thesis/ch-4")]
+        for job in jobs:
+            equal(bus.ended(job), "finished", "result")
+        equal([r["job"] for r in json.loads(bus.ctl("list", "--tag=thesis/ch-4", "--json").out)], [jobs[0], jobs[2]], "jobs with the tag")
+        totals = json.loads(bus.ctl("totals", "--json").out)
+        equal(sorted((r["tag"], r["jobs"]) for r in totals), [("", 1), ("thesis/ch-4", 2)], "totals by tag")
+
+
 @story("an ended job that KeepJobs= has forgotten is not listed, and its path still answers")
 def forgotten():
     with Bus("KeepJobs=1\n") as bus:
