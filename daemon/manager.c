@@ -158,6 +158,12 @@ static int open_ledger(Manager *manager) {
         g_autofree char *path = g_build_filename(manager->state_directory, "ledger.sqlite", NULL);
         int r;
 
+        r = limits_check_file_size();
+        if (r < 0) {
+                log_line(LOG_ERR, "No file can hold a job's records here: %s%s.", g_strerror(-r),
+                                limit_advice(r));
+                return r;
+        }
         r = ledger_open(path, &manager->ledger);
         if (r == -EBUSY)
                 return say_second(manager);

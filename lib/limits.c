@@ -9,6 +9,8 @@
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
 
+enum { FILE_BYTES_MIN = 8 << 20 };
+
 void limits_prepare(void) {
         static const int resources[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
         struct rlimit limit;
@@ -20,6 +22,14 @@ void limits_prepare(void) {
                 (void) setrlimit(resources[i], &limit);
         }
         (void) signal(SIGXFSZ, SIG_IGN);
+}
+
+int limits_check_file_size(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= FILE_BYTES_MIN)
+                return 0;
+        return -EFBIG;
 }
 
 /* SQLite calls every failed write an I/O error, and may have forgotten the kernel's word for it. */

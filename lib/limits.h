@@ -8,6 +8,10 @@
  * the process without a word. */
 void limits_prepare(void);
 
+/* Whether files may grow as large as a job's records and a small policy need: 0 or -EFBIG. Asked before a job begins, as a
+ * ledger that cannot grow would keep it from ending. */
+int limits_check_file_size(void);
+
 /* "; raise ...": behind the description of an error (positive or negative) that a limit may have caused; "" of any other. */
 const char *limit_advice(int error);
 

@@ -45,7 +45,7 @@ def soft_limit():
 def file_size():
     well = [kib for kib in (1, 10, 100, 1000, 100000) if ends_well_or_names(f"ulimit -f {kib}", "RLIMIT_FSIZE")]
     equal(well, [100000], "limits that are enough")
-    assert not ends_well_or_names("ulimit -f 6000", "RLIMIT_FSIZE", "--set", "Learner.HiddenLayers=1024 1024")
+    assert not ends_well_or_names("ulimit -f 9000", "RLIMIT_FSIZE", "--set", "Learner.HiddenLayers=2048 2048")
 
 
 @story("too little memory: RLIMIT_AS is named")
