@@ -46,6 +46,13 @@ int invoker_watch(Invoker *i, const Worker *worker, uint32_t index) {
         return watch(i, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
 }
 
+int invoker_listen(Invoker *i, const Worker *worker, uint32_t index) {
+        struct epoll_event event = { .events = EPOLLIN | EPOLLET,
+                .data.u64 = (uint64_t) EVENT_BELL << 32 | index };
+
+        return epoll_ctl(i->epoll_fd, EPOLL_CTL_MOD, worker->bell_fd, &event) < 0 ? -errno : 0;
+}
+
 int invoker_watch_process(Invoker *i, const Worker *worker, uint32_t index) {
         return watch(i, worker->pid_fd, EPOLLIN, EVENT_PROCESS, index);
 }
@@ -162,24 +169,31 @@ static void begin(Invoker *i) {
                 invoker_want_timer(i, i->started_nsec + FIRST_CONNECTION_NSEC);
 }
 
-/* The answer first: a process may have given one and died after it. */
-static void container_event(Invoker *i, Container *c, bool ended) {
+/* The answer first: a process may have given one and died after it. Returns whether it had given one. */
+static bool container_event(Invoker *i, Container *c, bool ended) {
         Answer answer;
+        bool answered = c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer);
         Ended how;
 
-        if (c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer))
+        if (answered) {
+                storm_over(i);
                 conduct_container_answered(i, c, &answer);
+        }
         if (ended && c->worker.pid > 0 && worker_reap(&c->worker, 0, &how) >= 0)
                 conduct_container_ended(i, c, &how);
+        return answered;
 }
 
-static void learner_event(Invoker *i, uint32_t k, bool ended) {
+static bool learner_event(Invoker *i, uint32_t k, bool ended) {
         Worker *learner = learner_at(i, k);
         Answer answer;
+        bool answered = worker_answered(learner, &answer);
         Ended how;
 
-        if (worker_answered(learner, &answer))
+        if (answered) {
+                storm_over(i);
                 learner_answered(i, k, &answer);
+        }
         if (ended && learner->pid > 0 && worker_reap(learner, 0, &how) >= 0) {
                 i->spare_nsec += how.cpu_nsec;
                 if (!i->learner_lost)
@@ -188,13 +202,26 @@ static void learner_event(Invoker *i, uint32_t k, bool ended) {
                 learner_forsake(i);
                 finish_begin(i, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
         }
+        return answered;
 }
 
-static void worker_event(Invoker *i, uint32_t index, bool ended) {
-        if (index > ACTOR_LEARNER - LEARNERS_MAX)
-                learner_event(i, ACTOR_LEARNER - index, ended);
+static bool is_learner(uint32_t index) {
+        return index > ACTOR_LEARNER - LEARNERS_MAX;
+}
+
+static void process_event(Invoker *i, uint32_t index) {
+        if (is_learner(index))
+                (void) learner_event(i, ACTOR_LEARNER - index, true);
         else
-                container_event(i, &i->containers[index], ended);
+                (void) container_event(i, &i->containers[index], true);
+}
+
+static void bell_event(Invoker *i, uint32_t index) {
+        Container *c = is_learner(index) ? NULL : &i->containers[index];
+
+        if (c ? container_event(i, c, false) : learner_event(i, ACTOR_LEARNER - index, false))
+                return;
+        storm_ring(i, c ? &c->worker : learner_at(i, ACTOR_LEARNER - index), c);
 }
 
 static void lost_daemon(Invoker *i) {
@@ -229,23 +256,29 @@ static void listen_event(Invoker *i) {
 static void check_container(Invoker *i, Container *c, uint64_t now) {
         if (!c->worker.busy)
                 return;
-        if (now < c->worker.deadline_nsec) {
+        if (now < c->worker.deadline_nsec && !c->worker.muted) {
                 invoker_want_timer(i, c->worker.deadline_nsec);
                 return;
         }
         /* An answer that lies there is an answer, late as it may be heard. */
-        container_event(i, c, false);
-        if (c->worker.busy && now >= c->worker.deadline_nsec) {
-                c->worker.late = true;
-                pool_end(c, FAULT_NONE, 0);
+        if (!container_event(i, c, false))
+                storm_looked(i, &c->worker, c);
+        if (!c->worker.busy)
+                return;
+        if (now < c->worker.deadline_nsec) {
+                invoker_want_timer(i, c->worker.deadline_nsec);
+                return;
         }
+        c->worker.late = true;
+        pool_end(c, FAULT_NONE, 0);
 }
 
 static void check_learner(Invoker *i, uint32_t k, uint64_t now) {
         Worker *learner = learner_at(i, k);
 
-        if (learner->busy && now >= learner->deadline_nsec)
-                learner_event(i, k, false);
+        if (learner->busy && (now >= learner->deadline_nsec || learner->muted) &&
+                        !learner_event(i, k, false))
+                storm_looked(i, learner, NULL);
         if (!learner->busy)
                 return;
         if (now < learner->deadline_nsec) {
@@ -319,9 +352,11 @@ static void timer_event(Invoker *i) {
 static void dispatch(Invoker *i, uint64_t data) {
         uint32_t kind = (uint32_t) (data >> 32), index = (uint32_t) data;
 
+        if (kind != EVENT_BELL && kind != EVENT_TIMER)
+                storm_over(i);
         switch (kind) {
-        case EVENT_BELL: worker_event(i, index, false); break;
-        case EVENT_PROCESS: worker_event(i, index, true); break;
+        case EVENT_BELL: bell_event(i, index); break;
+        case EVENT_PROCESS: process_event(i, index); break;
         case EVENT_SIGNAL: finish_kill(i); break;
         case EVENT_TIMER: timer_event(i); break;
         case EVENT_LISTEN: listen_event(i); break;
@@ -329,16 +364,20 @@ static void dispatch(Invoker *i, uint64_t data) {
         }
 }
 
-int invoker_wait_outside(Invoker *i, const Worker *worker, uint64_t until_nsec) {
+int invoker_wait_outside(Invoker *i, Worker *worker, uint64_t until_nsec) {
+        bool deaf = worker && worker->n_false_rings >= FALSE_RINGS_MAX;
         struct pollfd fds[] = {
                 { .fd = i->link.listen_fd, .events = POLLIN },
                 { .fd = i->link.fd, .events = POLLIN },
                 { .fd = i->signal_fd, .events = POLLIN },
-                { .fd = worker ? worker->bell_fd : -EBADF, .events = POLLIN },
+                { .fd = worker && !deaf ? worker->bell_fd : -EBADF, .events = POLLIN },
                 { .fd = worker ? worker->pid_fd : -EBADF, .events = POLLIN },
         };
         uint64_t now = clock_boottime(), msec = until_nsec > now ? (until_nsec - now) / 1000000u + 1 : 0;
 
+        /* A storm is looked at now and then, as in the loop. */
+        if (deaf && msec > STORM_LOOK_NSEC / 1000000u)
+                msec = STORM_LOOK_NSEC / 1000000u;
         link_tell(&i->link, &i->spool);
         if (poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec) < 0)
                 return errno == EINTR ? 0 : -errno;
@@ -348,6 +387,8 @@ int invoker_wait_outside(Invoker *i, const Worker *worker, uint64_t until_nsec) 
                 listen_event(i);
         else if (fds[1].revents)
                 link_event(i);
+        if (fds[3].revents)
+                worker->n_false_rings++;
         return fds[4].revents ? -ECHILD : 0;
 }
 

@@ -8,6 +8,7 @@
  *   conduct.c   rounds, and verifications            overlap.c  rounds that do not wait for all
  *   evaluate.c  evaluations, by the rules of evaluation.c
  *   report.c    records                             finish.c   how a job ends
+ *   storm.c     bells that ring without an answer
  */
 #pragma once
 
@@ -41,7 +42,9 @@ typedef struct Sandbox Sandbox;
 #define END_MISSED_NSEC       (5ull * 1000000000u) /* in run mode, for a daemon that has not come yet */
 #define END_ALONE_NSEC        (24ull * 3600u * 1000000000u) /* for a daemon that is down to come back for it */
 #define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)          /* the last one: there may be space again */
-#define FIRST_CONNECTION_NSEC (30ull * 1000000000u)         /* in run mode */
+#define FALSE_RINGS_MAX       8u /* within an order: one that is honest rings late once, or twice */
+#define STORM_LOOK_NSEC       (1000u * 1000u)
+#define FIRST_CONNECTION_NSEC (30ull * 1000000000u) /* in run mode */
 
 typedef enum ContainerState {
         CONTAINER_ABSENT,
@@ -109,6 +112,8 @@ typedef struct Invoker {
         uint64_t suspended_nsec; /* as of the last look: how long the host has slept */
         Cgroup cgroup;
         Meter control;
+        uint64_t storm_nsec;       /* of it: charged to actors, and not yet left out of a record */
+        uint64_t storm_since_nsec; /* CPU as of the last false ring; 0: something else was served since */
         Spool spool;
         Link link;
 
@@ -181,11 +186,12 @@ int invoker_new(Invoker **ret);
 int invoker_run(Invoker *i);
 Invoker *invoker_free(Invoker *i);
 int invoker_watch(Invoker *i, const Worker *worker, uint32_t index);         /* its bell */
+int invoker_listen(Invoker *i, const Worker *worker, uint32_t index);        /* to its bell, again */
 int invoker_watch_process(Invoker *i, const Worker *worker, uint32_t index); /* its end */
 void invoker_want_timer(Invoker *i, uint64_t nsec);                          /* CLOCK_BOOTTIME */
 /* Waits outside the loop, and serves the daemon and the signals meanwhile: until something happens, or until a time (UINT64_MAX:
  * for ever). With a worker also until it rings or, -ECHILD, ends. Without one it is what a full spool waits with. */
-int invoker_wait_outside(Invoker *i, const Worker *worker, uint64_t until_nsec);
+int invoker_wait_outside(Invoker *i, Worker *worker, uint64_t until_nsec);
 int invoker_complain(int r, const char *what); /* on stderr; returns r */
 
 /* setup.c */
@@ -289,6 +295,14 @@ void finish_checkpoint_failed(Invoker *i, uint32_t fault, int32_t detail);
 /* Before it was kept: then the life has failed, whatever it ended for, and the next one has what is missing computed again. */
 void finish_learner_lost(Invoker *i, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *i); /* at once, without records */
+
+/* storm.c. c: the actor's container, which is charged; NULL: a learner. */
+void storm_ring(Invoker *i, Worker *worker, Container *c); /* its bell rang, and there was no answer */
+void storm_looked(Invoker *i, const Worker *worker, Container *c); /* the timer did, and there was none */
+void storm_over(Invoker *i);                                       /* something else is served now */
+void storm_listen(Invoker *i, Worker *worker, uint32_t index);     /* before an order */
+uint64_t storm_take_control(
+                Invoker *i); /* this process's CPU since the last time, but what actors were charged */
 
 /* report.c */
 void report_started(Invoker *i);

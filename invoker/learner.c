@@ -309,6 +309,7 @@ void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
                         k++) {
                 Worker *learner = learner_at(i, k);
 
+                storm_listen(i, learner, ACTOR_LEARNER - k);
                 worker_order(learner, &order, order_timeout_nsec(i, kind));
                 invoker_want_timer(i, learner->deadline_nsec);
         }

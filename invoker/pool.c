@@ -352,6 +352,7 @@ int pool_fork(Invoker *i, Container *c) {
 
 void pool_order(Invoker *i, Container *c, const Order *order) {
         c->doing = order->kind;
+        storm_listen(i, &c->worker, c->index);
         worker_order(&c->worker, order, timeout_nsec(i));
         invoker_want_timer(i, c->worker.deadline_nsec);
 }

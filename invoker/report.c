@@ -31,7 +31,7 @@ void report_started(Invoker *i) {
                 .metered = {
                         .start_nsec = i->started_nsec,
                         .end_nsec = clock_boottime(),
-                        .cpu_nsec = meter_take(&i->control) + i->spare_nsec,
+                        .cpu_nsec = storm_take_control(i) + i->spare_nsec,
                 },
         };
 
@@ -233,7 +233,7 @@ void report_round(Invoker *i, uint32_t end) {
 
         record.metered.start_nsec = i->round_nsec;
         record.metered.end_nsec = clock_boottime();
-        record.metered.cpu_nsec = meter_take(&i->control);
+        record.metered.cpu_nsec = storm_take_control(i);
         report_append(i, &record);
 }
 
@@ -297,7 +297,7 @@ void report_ended(Invoker *i) {
                         (i->has_checkpoint && i->checkpoint_round == i->number))
                 memcpy(record.sha256, i->policy_sha256, sizeof(record.sha256));
 
-        record.metered.cpu_nsec += meter_take(&i->control);
+        record.metered.cpu_nsec += storm_take_control(i);
         if (i->cgroup.fd >= 0 &&
                         meter_init(i->invoked->launch.scope_each > 0 ? INVOKER_FD_SLICE : i->cgroup.fd,
                                         &scope) >= 0) {

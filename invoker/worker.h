@@ -24,7 +24,9 @@ typedef struct Worker {
         bool busy;   /* an order is out */
         Order order; /* the last one */
         uint64_t ordered_nsec, timeout_nsec, deadline_nsec;
-        bool late; /* killed for that */
+        bool late;              /* killed for that */
+        uint32_t n_false_rings; /* since the last order: its bell rang, and there was no answer */
+        bool muted;             /* its bell is not listened to: storm.c */
 } Worker;
 
 #define WORKER_EMPTY \

@@ -21,7 +21,9 @@
 
 enum {
         SPIN_PASSES = 64,     /* over all actors, before sleeping */
+        PAUSE_NSEC = 1000000, /* while somebody rings without asking */
         LOOK_MSEC = 1000,     /* asleep, without a bell */
+        FALSE_RINGS_MAX = 16, /* and one more for each actor: rings that were late */
         RINGS_AT_ONCE = 64,   /* which bell it was does not matter */
         THREAD_WORK = 200000, /* multiplications that are worth a thread's wake-up */
 };
@@ -51,7 +53,8 @@ struct Serve {
 
         const PolicyHead *bank;
         uint32_t n_clients, n_ready;
-        uint32_t *ready; /* [actors] */
+        uint32_t n_false_rings; /* on end, that nobody new had asked with */
+        uint32_t *ready;        /* [actors] */
         uint32_t task_rows;
         Client *clients; /* [actors] */
         Station *stations;
@@ -244,10 +247,24 @@ static uint64_t now_msec(void) {
         return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
 }
 
+/* A storm of false rings: nothing is listened to until somebody asks. */
+static void pause_shortly(Serve *s, uint32_t n_before) {
+        const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
+
+        (void) nanosleep(&pause, NULL);
+        look_around(s);
+        if (s->n_ready > n_before)
+                s->n_false_rings = 0;
+}
+
 /* Nobody's request has come: spins shortly, then sleeps until a bell. n_before: who was ready already, and waits for the others. */
 static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
         struct epoll_event rings[RINGS_AT_ONCE];
 
+        if (s->n_false_rings > FALSE_RINGS_MAX + s->n_clients) {
+                pause_shortly(s, n_before);
+                return;
+        }
         for (unsigned i = 0; i < SPIN_PASSES; i++) {
                 look_around(s);
                 if (s->n_ready > n_before || stopped(s))
@@ -256,9 +273,12 @@ static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
 
         say_asleep(s, true);
         look_around(s);
-        if (s->n_ready <= n_before && !stopped(s))
-                (void) epoll_wait(s->asks_fd, rings, RINGS_AT_ONCE,
-                                (int) (most_msec < LOOK_MSEC ? most_msec : LOOK_MSEC));
+        if (s->n_ready <= n_before && !stopped(s) &&
+                        epoll_wait(s->asks_fd, rings, RINGS_AT_ONCE,
+                                        (int) (most_msec < LOOK_MSEC ? most_msec : LOOK_MSEC)) > 0) {
+                look_around(s);
+                s->n_false_rings = s->n_ready > n_before ? 0 : s->n_false_rings + 1;
+        }
         say_asleep(s, false);
 }
 
@@ -270,6 +290,7 @@ static int begin(Serve *s, const Order *order) {
                 return -EINVAL;
 
         s->n_clients = order->n_actors;
+        s->n_false_rings = 0;
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 Client *client = &s->clients[a];
 

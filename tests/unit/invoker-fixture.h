@@ -474,3 +474,18 @@ static G_GNUC_UNUSED const Record *find(const Job *job, uint32_t kind) {
                         return &job->records[i];
         g_error("no record of kind %s", record_kind_to_string(kind));
 }
+
+static G_GNUC_UNUSED bool skip_level(Job *job, uint32_t level) {
+        if (level < SANDBOX_LEVEL_USERNS || job->pid > 0)
+                return false;
+        g_test_skip("this machine gives no user namespaces here");
+        return true;
+}
+
+static G_GNUC_UNUSED void job_round(Job *job, uint64_t round, uint32_t n_actors) {
+        job->plan.through_round = round;
+        job->plan.decision.n_actors = n_actors;
+        job_send_plan(job);
+        while (job_read(job), count(job, RECORD_ROUND, false) < round)
+                g_assert_true(job_wait(job));
+}

@@ -4,13 +4,6 @@
 #include "lib/boottime.h"
 #include "tests/unit/invoker-fixture.h"
 
-static bool skip_level(Job *job, uint32_t level) {
-        if (level < SANDBOX_LEVEL_USERNS || job->pid > 0)
-                return false;
-        g_test_skip("this machine gives no user namespaces here");
-        return true;
-}
-
 #define CARTPOLE                                                                                                 \
         "[Job]\nEnvironment=CartPole-v1\nStopSteps=2560\nSeed=3\n[Scaling]\nActors=4\n[Actor]\nEnvsPerActor=2\n" \
         "RolloutSteps=32\nMemoryMax=512M\n[Learner]\nMinibatchSize=64\nEpochs=2\n"
@@ -302,14 +295,6 @@ static void test_full_spool(void) {
 #define ROUNDS                                                                                         \
         "[Job]\nEnvironment=CartPole-v1\nStopSteps=100000\nSeed=3\n[Scaling]\nActors=4\nMinActors=1\n" \
         "[Actor]\nRolloutSteps=16\n[Learner]\nMinibatchSize=16\nEpochs=1\n"
-
-static void job_round(Job *job, uint64_t round, uint32_t n_actors) {
-        job->plan.through_round = round;
-        job->plan.decision.n_actors = n_actors;
-        job_send_plan(job);
-        while (job_read(job), count(job, RECORD_ROUND, false) < round)
-                g_assert_true(job_wait(job));
-}
 
 static unsigned count_cold(const Job *job) {
         unsigned n = 0;

@@ -9,6 +9,7 @@
 
 #include "learner-fixture.h"
 #include "learner/serve.h"
+#include "lib/boottime.h"
 #include "lib/exchange.h"
 #include "lib/forward.h"
 #include "lib/rng.h"
@@ -206,6 +207,52 @@ static void test_in_step_hostile(void) {
         play("environments", true);
 }
 
+static void *ringing_main(void *arg) {
+        Player *player = arg;
+
+        while (!player->stop)
+                (void) eventfd_write(player->scene->bells[player->actor], 1);
+        return NULL;
+}
+
+static uint64_t cpu_nsec_of(pthread_t thread) {
+        struct timespec ts;
+        clockid_t clock;
+
+        g_assert_cmpint(pthread_getcpuclockid(thread, &clock), ==, 0);
+        g_assert_cmpint(clock_gettime(clock, &ts), ==, 0);
+        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
+}
+
+/* Somebody rings and never asks: the learner soon looks around only now and then, and serves the others meanwhile. */
+static void test_storm(void) {
+        enum { STORM_USEC = 500000 };
+        Scene scene;
+        Player honest, ringing;
+        pthread_t thread;
+        uint64_t begun, cpu;
+
+        scene_open(&scene, "single-learner-fine");
+        honest = (Player){ .scene = &scene, .actor = 0 };
+        ringing = (Player){ .scene = &scene, .actor = 2 };
+        scene_start(&scene);
+        pthread_create(&thread, NULL, ringing_main, &ringing);
+        begun = clock_boottime();
+        cpu = cpu_nsec_of(scene.server);
+        g_usleep(STORM_USEC);
+        cpu = cpu_nsec_of(scene.server) - cpu;
+        begun = clock_boottime() - begun;
+        g_test_message("%.1f ms of CPU in %.1f ms", (double) cpu / 1e6, (double) begun / 1e6);
+        g_assert_cmpuint(cpu, <, begun / 8);
+
+        (void) honest_main(&honest);
+        g_assert_cmpuint(honest.n_wrong, ==, 0);
+        ringing.stop = 1;
+        pthread_join(thread, NULL);
+        scene_stop(&scene);
+        scene_close(&scene);
+}
+
 /* A request of an attempt that died lies there; its successor's answer is not mistaken for it, nor the other way around. */
 static void test_stale(void) {
         Scene scene;
@@ -248,6 +295,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/serve/in-step", test_in_step);
         g_test_add_func("/serve/in-step/hostile", test_in_step_hostile);
         g_test_add_func("/serve/stale", test_stale);
+        g_test_add_func("/serve/storm", test_storm);
         g_test_add_func("/serve/refused", test_refused);
         return g_test_run();
 }
