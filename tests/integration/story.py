@@ -94,7 +94,12 @@ def ctl(*args, during=None, timeout=120, before=(), env=None):
     try:
         out, err = p.communicate(timeout=timeout * PATIENCE)
     except subprocess.TimeoutExpired:
-        p.kill()
+        # Its daemon and its relay hold the pipes, too.
+        for pid in (*descendants(p.pid), p.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         out, err = p.communicate()
         raise AssertionError(f"actorctl {' '.join(args)} took longer than {timeout * PATIENCE} s: {err[-800:]}")
     if helper:
