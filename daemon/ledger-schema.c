@@ -282,6 +282,20 @@ static int words_refresh(Ledger *ledger) {
                         ledger, "INSERT OR IGNORE INTO faults VALUES (?, ?)", _FAULT_MAX, fault_to_string);
 }
 
+int ledger_probe(Ledger *ledger) {
+        int r;
+
+        assert(ledger);
+
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        return ledger_end(ledger, ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA)));
+}
+
 int ledger_schema_apply(Ledger *ledger) {
         int64_t application_id, version, n_objects;
         int r;

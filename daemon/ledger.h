@@ -96,6 +96,8 @@ int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, co
 int ledger_append(Ledger *ledger, uint64_t job, const Record *record);
 size_t ledger_n_pending(const Ledger *ledger);
 int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again later */
+/* Whether it can be written when nothing waits for it: writes what is there already. 0 or -errno. */
+int ledger_probe(Ledger *ledger);
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* committed; 0: none */
 
 /* Committed records of a job in (life, seq) order; each returns 0 to go on. Work of an earlier life beyond its last checkpoint was

@@ -569,9 +569,16 @@ int manager_commit(Manager *manager) {
 
 static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
+        int r;
 
         manager->commit_timer = sd_event_source_disable_unref(manager->commit_timer);
-        if (manager_commit(manager) >= 0 && manager->ledger_blocked && save_unsaved(manager) >= 0)
+        if (manager_commit(manager) < 0 || !manager->ledger_blocked || save_unsaved(manager) < 0)
+                return 0;
+        /* Where nothing waited, nothing was written. */
+        r = ledger_probe(manager->ledger);
+        if (r < 0)
+                manager_ledger_blocked(manager, r);
+        else
                 ledger_recovered(manager);
         return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the row of a job says after its end, whether the ledger took that itself or out of a rest. */
 #include <glib.h>
-#include <glib/gstdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "daemon/ledger.h"
 
@@ -93,6 +94,29 @@ static void test_totals(void) {
         ledger_close(ledger);
 }
 
+/* A commit of nothing says nothing about the disk. */
+static void test_probe(void) {
+        g_autofree char *directory = g_dir_make_tmp("test-ledger-end-XXXXXX", NULL),
+                        *path = g_build_filename(directory, "ledger.sqlite", NULL),
+                        *command = g_strdup_printf("rm -rf '%s'", directory);
+        struct rlimit limit, low;
+        Ledger *ledger;
+
+        (void) signal(SIGXFSZ, SIG_IGN);
+        g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+        low = (struct rlimit){ 4096, limit.rlim_max };
+        assert_ok(ledger_open(path, &ledger));
+        (void) add_job(ledger);
+        assert_ok(ledger_probe(ledger));
+        g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &low), ==, 0);
+        assert_ok(ledger_commit(ledger));
+        g_assert_cmpint(ledger_probe(ledger), <, 0);
+        g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+        assert_ok(ledger_probe(ledger));
+        ledger_close(ledger);
+        g_assert_cmpint(system(command), ==, 0);
+}
+
 static int keep_listed(const LedgerListed *listed, void *userdata) {
         LedgerListed *copy = userdata;
 
@@ -135,6 +159,7 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger-end/row", test_row);
         g_test_add_func("/ledger-end/totals", test_totals);
+        g_test_add_func("/ledger-end/probe", test_probe);
         g_test_add_func("/ledger-end/rest", test_rest);
         return g_test_run();
 }
