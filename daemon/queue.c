@@ -148,6 +148,7 @@ ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_ma
 
         for (size_t i = 0; count_claims(users) > count_free(users, n_running_max) && i < n; i++) {
                 const QueueEntry *e = &entries[i];
+                uint64_t ran_usec = now_usec > e->since_usec ? now_usec - e->since_usec : 0;
                 uint32_t beyond;
 
                 if (!may_leave(e))
@@ -155,8 +156,8 @@ ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_ma
                 beyond = beyond_share(find_user(users, e->uid));
                 if (beyond == 0 || !is_youngest(entries, n, e))
                         continue;
-                if (e->since_usec + after_usec > now_usec) {
-                        wait = MIN(wait, e->since_usec + after_usec - now_usec);
+                if (ran_usec < after_usec) {
+                        wait = MIN(wait, after_usec - ran_usec);
                         continue;
                 }
                 if (best < 0 || beyond > best_beyond ||

@@ -43,6 +43,7 @@ static void test_preemption(void) {
         /* It has only begun: the older one stays, too, and the younger goes later. */
         g_assert_cmpint(queue_preempt(entries, 3, 2, 85, 100, &wait), ==, -1);
         g_assert_cmpuint(wait, ==, 5);
+        g_assert_cmpint(queue_preempt(entries, 3, 2, UINT64_MAX, 100, &wait), ==, -1); /* as good as never */
         entries[1].movable = false;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, 0);
         /* One that leaves already makes the room. */
