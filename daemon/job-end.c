@@ -144,7 +144,7 @@ static void queue_end(Job *job) {
         bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
         end.cost_full = bill.full;
 
-        for (CpuUse use = CPU_USE_ACTORS; use <= CPU_USE_STARTUP; use++)
+        for (CpuUse use = CPU_USE_ACTORS; use < _CPU_USE_MAX; use++)
                 end.cpu_nsec += usage_cpu_nsec(&job->progress.usage, use);
         end.row.summary = summary;
         end.row.result = result;
