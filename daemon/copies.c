@@ -244,7 +244,10 @@ static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel,
 
         memcpy(files, tokens, _COPY_FILE_MAX * sizeof(int));
         r = child_keep(fds, ELEMENTSOF(fds));
-        outcome = r < 0 ? (Outcome){ .error = r } : child_look(copy, files);
+        if (r < 0)
+                outcome.error = r;
+        else
+                outcome = child_look(copy, files);
         if (outcome.error >= 0 && message_send(fds[1], &outcome, sizeof(outcome), NULL, 0) >= 0)
                 outcome = child_copy(fds[0], files);
         (void) message_send(fds[1], &outcome, sizeof(outcome), files + COPY_DIRECTORY,
