@@ -19,6 +19,7 @@
         X(MaxRunningPerUser, u32, max_running_user, 0, 0, 1000)                 \
         X(MaxActorsPerUser, u32, max_actors_user, 0, 0, 1000000)                \
         X(MaxMemoryPerUser, bytes, max_memory_user, 0, 0, 0)                    \
+        X(MaxDiskPerUser, bytes, max_disk_user, 0, 0, 0)                        \
         X(Preempt, bool, preempt, false, 0, 0)                                  \
         X(PreemptAfterSec, usec, preempt_after_usec, 60ull * 1000000, 0, 0)     \
         X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365)                  \

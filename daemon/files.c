@@ -22,6 +22,8 @@
 #define DIRECTORY_NEW     "new-"
 #define DIRECTORY_REMOVED "removed-"
 #define FUSE_MAGIC        0x65735546
+#define SEEN_MAX          4096u /* entries of a directory that a job may have filled */
+#define BLOCK_BYTES       4096u
 
 int directory_make(int at_fd, const char *path) {
         int fd;
@@ -109,6 +111,13 @@ int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name) {
                 return -errno;
         *ret_name = g_steal_pointer(&name);
         return 0;
+}
+
+bool job_directory_was(const char *name, uint64_t *ret_job) {
+        assert(name);
+        assert(ret_job);
+
+        return sscanf(name, DIRECTORY_REMOVED "%" SCNu64 "-", ret_job) == 1;
 }
 
 /* A descriptor of its own: a duplicate would share its position. */
@@ -302,6 +311,33 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint, bool ve
         return TAKE_FD(fd);
 }
 
+/* fd is taken. A job may have filled its directory: only so much is looked at. */
+static uint64_t bytes_in(int fd) {
+        _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        uint64_t bytes = 0;
+        struct dirent *e;
+        struct stat st;
+
+        if (!dir) {
+                (void) close_fd(fd);
+                return 0;
+        }
+        for (unsigned n = 0; n < SEEN_MAX && (e = readdir(dir)); n++)
+                if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode))
+                        bytes += ((uint64_t) st.st_size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+        return bytes;
+}
+
+uint64_t job_files_bytes(int jobs_fd, const char *name) {
+        g_autofree char *state = NULL;
+        int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+
+        assert(name);
+
+        state = g_strdup_printf("%s/state", name);
+        return bytes_in(openat(jobs_fd, name, flags)) + bytes_in(openat(jobs_fd, state, flags));
+}
+
 static int by_round_falling(const void *a, const void *b) {
         uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
 
@@ -309,7 +345,6 @@ static int by_round_falling(const void *a, const void *b) {
 }
 
 void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep) {
-        enum { SEEN_MAX = 4096 };
         g_autoptr(GArray) rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         _cleanup_closedir_ DIR *dir = NULL;
         struct dirent *e;

@@ -27,6 +27,9 @@ void job_directory_discard(int jobs_fd, const char *name);
  * -ENOENT: there was none. */
 int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name);
 
+/* Whether a directory of this name was made by it, and of which job. */
+bool job_directory_was(const char *name, uint64_t *ret_job);
+
 bool job_directory_exists(int jobs_fd, uint64_t job);
 
 /* Removes directories of submissions that a crash cut short; returns the names of those that job_directory_retire() made. */
@@ -50,6 +53,10 @@ void job_file_remove(int jobs_fd, uint64_t job, const char *key);
 
 /* The file of a checkpoint's row. -EUCLEAN: it is not the one that was written. */
 int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint, bool verify);
+
+/* What the files of a directory of this name take, a job's number or what job_directory_new() gave it: what the job brought, and what it has left. Each counts
+ * in whole blocks of 4 KiB. 0 also when there is none. */
+uint64_t job_files_bytes(int jobs_fd, const char *name);
 
 /* Keeps the newest `keep` checkpoints up to round `newest`. A later one is just being written. */
 void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "daemon/descriptors.h"
+#include "daemon/disk.h"
 #include "daemon/files.h"
 #include "daemon/summary.h"
 #include "include/bus.h"
@@ -115,6 +116,7 @@ static void announce(Job *job) {
         if (job->end.sentence)
                 job_set_fault(job, job->end.sentence);
         remove_files(job);
+        disk_count(manager, job->row.id);
         say_end(job);
         job_set_state(job, JOB_ENDED);
         job_emit_now(job);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "daemon/files.h"
+#include "daemon/disk.h"
 #include "daemon/lease.h"
 #include "include/sandbox.h"
 #include "lib/boottime.h"
@@ -231,8 +231,7 @@ void job_committed(Job *job) {
         assert(job);
 
         if (job->prune_round > 0) {
-                job_checkpoints_prune(job->manager->jobs_fd, job->row.id, job->prune_round,
-                                job->settings.checkpoint_keep);
+                disk_prune(job);
                 job->prune_round = 0;
         }
         if (job->link) {

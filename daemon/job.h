@@ -84,6 +84,7 @@ struct Job {
                 uint8_t policy_sha256[32];
         } end;
         int waits_checkpoint; /* why the last checkpoint could not be written, and is tried again; 0: it could */
+        bool disk_said;       /* that its user is at MaxDiskPerUser= */
         uint64_t prune_round; /* the newest checkpoint that waits for its row; 0: none */
 
         bool unsaved; /* the row is newer than the ledger's */

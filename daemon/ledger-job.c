@@ -246,6 +246,60 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         return 0;
 }
 
+static int disk_exec(Ledger *ledger, const char *sql, uint64_t job, uint64_t bytes) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        bind_u64(statement, 2, bytes);
+        return ledger_step_done(ledger, statement);
+}
+
+int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes) {
+        int r;
+
+        assert(ledger);
+
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        r = disk_exec(ledger,
+                        "INSERT OR IGNORE INTO files SELECT id, uid, 0 FROM jobs WHERE id = ?1 AND ?2 > 0",
+                        id, bytes);
+        if (r >= 0)
+                r = disk_exec(ledger, "UPDATE files SET bytes = ?2 WHERE job = ?1 AND bytes <> ?2", id,
+                                bytes);
+        return ledger_end(ledger, r);
+}
+
+int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        assert(ledger);
+        assert(ret_bytes);
+
+        r = ledger_prepare(ledger,
+                        "SELECT max(0, coalesce((SELECT bytes FROM disk WHERE uid = ?1), 0) "
+                        "- coalesce((SELECT bytes FROM files WHERE job = ?2 AND uid = ?1), 0))",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, uid);
+        bind_u64(statement, 2, but_job);
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
+        *ret_bytes = (uint64_t) sqlite3_column_int64(statement, 0);
+        return 0;
+}
+
 int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r, rc;

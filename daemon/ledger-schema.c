@@ -154,6 +154,19 @@ static const char *const schema_4[] = {
         "CREATE INDEX jobs_list ON jobs (" LIST_COLUMNS ") -- a list reads no job's text",
         "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended'",
         "CREATE INDEX jobs_older ON jobs (id) WHERE environment IS NULL",
+        "CREATE TABLE files ( -- of jobs that have some, or had\n"
+        "  job INTEGER PRIMARY KEY REFERENCES jobs (id),\n"
+        "  uid INTEGER NOT NULL,\n"
+        "  bytes INTEGER NOT NULL -- what they take, as last looked at\n"
+        ") STRICT",
+        "CREATE TABLE disk ( -- the sum of files.bytes for each user\n"
+        "  uid INTEGER PRIMARY KEY,\n"
+        "  bytes INTEGER NOT NULL\n"
+        ") STRICT",
+        "CREATE TRIGGER files_sum AFTER UPDATE OF bytes ON files BEGIN\n"
+        "  INSERT INTO disk VALUES (new.uid, new.bytes - old.bytes)\n"
+        "    ON CONFLICT (uid) DO UPDATE SET bytes = bytes + excluded.bytes;\n"
+        "END",
         "CREATE TABLE totals ( -- of ended jobs, each counted once\n"
         "  uid INTEGER NOT NULL,\n"
         "  month TEXT NOT NULL, -- of their end, YYYY-MM in UTC\n"

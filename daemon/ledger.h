@@ -68,6 +68,10 @@ int ledger_job_update(Ledger *ledger,
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* Whose it is, and when it ended; 0: it has not. -ENOENT. */
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
+/* What a job's files take; written only if it is another number than before. */
+int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes);
+/* What the files of a user's jobs take, but for one job; 0: for all of them. */
+int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes);
 /* Every job that has not ended, oldest first. */
 int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata);
 

@@ -3,6 +3,7 @@
 #include "daemon/older.h"
 
 #include <assert.h>
+#include "daemon/disk.h"
 #include "daemon/job.h"
 
 #define OLDER_PORTION 16u
@@ -22,6 +23,7 @@ static int describe(Manager *manager, uint64_t id) {
         r = ledger_job_describe(manager->ledger, id, job->settings.environment, job->settings.description,
                         price_sheet_currency(job->sheet));
         (void) job_free(job);
+        disk_count(manager, id);
         return r;
 }
 

@@ -54,6 +54,7 @@ Quota quota_of(Manager *manager, uint32_t uid) {
                 .running = config->max_running_user,
                 .actors = config->max_actors_user,
                 .memory_bytes = config->max_memory_user,
+                .disk_bytes = config->max_disk_user,
         };
 }
 
@@ -93,6 +94,47 @@ bool quota_has_room(const Quota *quota, const QuotaUsage *running, const JobSett
                (quota->memory_bytes == 0 || with.memory_bytes <= quota->memory_bytes);
 }
 
+bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes) {
+        return limit == 0 || (others < limit && bytes <= limit - others);
+}
+
+static char *size_words(uint64_t bytes) {
+        if (bytes < 1ull << 20)
+                return g_strdup_printf("%" PRIu64 " KiB", (bytes + 1023) >> 10);
+        return g_strdup_printf("%.1f MiB", (double) bytes / (1 << 20));
+}
+
+int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_error *error) {
+        g_autofree char *has = NULL, *comes = NULL, *most = NULL;
+        uint64_t limit, used = 0;
+        int r;
+
+        assert(manager);
+
+        limit = quota_of(manager, uid).disk_bytes;
+        if (limit == 0)
+                return 0;
+        r = ledger_disk(manager->ledger, uid, 0, &used);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r,
+                                "What the files of your jobs take cannot be read: %s.",
+                                ledger_error_words(r));
+        if (quota_disk_has_room(limit, used, bytes))
+                return 0;
+        has = size_words(used);
+        comes = size_words(bytes);
+        most = size_words(limit);
+        if (bytes > 0)
+                return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
+                                "The files that come with the job take %s, those of your jobs %s, and %s is the "
+                                "limit (MaxDiskPerUser=): remove those of jobs that have ended, with actorctl remove.",
+                                comes, has, most);
+        return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
+                        "The files of your jobs take %s, and %s is the limit (MaxDiskPerUser=): "
+                        "remove those of jobs that have ended, with actorctl remove.",
+                        has, most);
+}
+
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, sd_bus_error *error) {
         Quota quota = quota_of(manager, uid);
         QuotaUsage usage = quota_usage(manager, uid);
@@ -117,7 +159,7 @@ int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, sd_
                                 " MiB together (MaxMemoryPerUser=): lower MemoryMax= of [Actor] and "
                                 "[Learner], or the number of actors.",
                                 memory_of(settings) >> 20, quota.memory_bytes >> 20);
-        return 0;
+        return quota_check_disk(manager, uid, 0, error);
 }
 
 int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -125,6 +167,7 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         QuotaUsage usage;
         uint32_t uid, caller;
+        uint64_t disk;
         Quota quota;
         int r;
 
@@ -140,14 +183,16 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
         quota = quota_of(manager, uid);
         usage = quota_usage(manager, uid);
-        r = sd_bus_message_new_method_return(m, &reply);
+        r = ledger_disk(manager->ledger, uid, 0, &disk);
+        if (r >= 0)
+                r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(sstt)");
         if (r >= 0)
-                r = sd_bus_message_append(reply, "(sstt)(sstt)(sstt)(sstt)", "jobs", "",
+                r = sd_bus_message_append(reply, "(sstt)(sstt)(sstt)(sstt)(sstt)", "jobs", "",
                                 (uint64_t) usage.jobs, (uint64_t) quota.jobs, "running", "",
                                 (uint64_t) usage.running, (uint64_t) quota.running, "actors", "",
                                 usage.actors, (uint64_t) quota.actors, "memory", "B", usage.memory_bytes,
-                                quota.memory_bytes);
+                                quota.memory_bytes, "disk", "B", disk, quota.disk_bytes);
         return reply_rows(reply, r);
 }

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include "daemon/disk.h"
 #include "daemon/files.h"
 #include "daemon/log.h"
 #include "lib/tree.h"
@@ -86,6 +87,7 @@ int files_remove(Manager *manager, uint64_t job, const char *reason) {
         assert(reason);
 
         r = job_directory_retire(manager->jobs_fd, job, &name);
+        disk_count(manager, job);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         enqueue(manager, name);
@@ -141,8 +143,14 @@ void removals_start(Manager *manager) {
         assert(manager);
 
         names = job_directories_sweep(manager->jobs_fd);
-        for (guint i = 0; i < names->len; i++)
+        for (guint i = 0; i < names->len; i++) {
+                uint64_t job;
+
+                /* A daemon that was killed may not have counted it any more. */
+                if (job_directory_was(names->pdata[i], &job))
+                        disk_count(manager, job);
                 enqueue(manager, g_strdup(names->pdata[i]));
+        }
 
         /* A private daemon's directory goes as a whole, by who made it. */
         if (manager->config.keep_files_usec == 0 || manager->mode == DAEMON_RUN)

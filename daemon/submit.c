@@ -11,6 +11,7 @@
 #include <string.h>
 #include "daemon/copies.h"
 #include "daemon/descriptors.h"
+#include "daemon/disk.h"
 #include "daemon/files.h"
 #include "daemon/quota.h"
 #include "daemon/reply.h"
@@ -221,6 +222,15 @@ static int fetch(Manager *manager, sd_bus_message *message, const Submission *s,
         return r;
 }
 
+static int check_room(Manager *manager, uint32_t uid, const char *name, sd_bus_error *error) {
+        int r;
+
+        r = quota_check_disk(manager, uid, job_files_bytes(manager->jobs_fd, name), error);
+        if (r < 0)
+                job_directory_discard(manager->jobs_fd, name);
+        return r;
+}
+
 /* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number; then the directory gets that
  * name. 1: all is written; 0: the files are still being copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
@@ -232,6 +242,10 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
 
         r = fetch(manager, message, s, uid, handler, &name, &directory_fd, error);
         if (r <= 0)
+                return r;
+
+        r = check_room(manager, uid, name, error);
+        if (r < 0)
                 return r;
 
         fill_row(s, uid, &row);
@@ -250,6 +264,7 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                 return sd_bus_error_set_errnof(error, r, "The job could not be written into %s: %s%s.",
                                 manager->state_directory, g_strerror(-r), limit_advice(r));
         }
+        disk_count(manager, (*ret)->row.id);
         (*ret)->directory_fd = TAKE_FD(directory_fd);
         return 1;
 }

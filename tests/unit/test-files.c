@@ -11,6 +11,7 @@
 
 #include "daemon/config.h"
 #include "daemon/files.h"
+#include "daemon/quota.h"
 #include "daemon/removals.h"
 #include "include/launch.h"
 #include "lib/sheets.h"
@@ -165,6 +166,42 @@ static void test_prune(Fixture *f, const void *userdata) {
         g_assert_false(has_state(f, "checkpoint-4.safetensors"));
         g_assert_false(has_state(f, "checkpoint-2.safetensors"));
         g_assert_true(has_state(f, "notes.txt"));
+}
+
+/* Whole blocks, of what the job brought and of what it has left; a link counts for nothing, wherever it leads. */
+static void test_bytes(Fixture *f, const void *userdata) {
+        g_autofree char *big = g_strnfill(5000, 'x'), *name = NULL,
+                        *link = g_build_filename(f->path, "1", "state", "link", NULL);
+        uint64_t job = 0;
+
+        g_assert_cmpuint(job_files_bytes(f->fd, "1"), ==, 0);
+        make_job(f);
+        g_assert_cmpuint(job_files_bytes(f->fd, "1"), ==, 0);
+        write_state(f, 1, "x");
+        write_state(f, 2, big);
+        g_assert_cmpint(symlink("/etc/passwd", link), ==, 0);
+        g_assert_cmpuint(job_files_bytes(f->fd, "1"), ==, 3 * 4096);
+        g_autofree char *brought = g_build_filename(f->path, "1", "environment", NULL);
+
+        g_assert_true(g_file_set_contents(brought, "x", -1, NULL));
+        g_assert_cmpuint(job_files_bytes(f->fd, "1"), ==, 4 * 4096);
+
+        g_assert_cmpint(job_directory_retire(f->fd, 1, &name), ==, 0);
+        g_assert_cmpuint(job_files_bytes(f->fd, "1"), ==, 0);
+        g_assert_true(job_directory_was(name, &job));
+        g_assert_cmpuint(job, ==, 1);
+        g_assert_false(job_directory_was("1", &job));
+        g_assert_false(job_directory_was("1.before-0badcafe", &job));
+}
+
+static void test_room(void) {
+        g_assert_true(quota_disk_has_room(0, UINT64_MAX, UINT64_MAX)); /* no limit */
+        g_assert_true(quota_disk_has_room(8192, 0, 8192));
+        g_assert_false(quota_disk_has_room(8192, 0, 8193));
+        g_assert_true(quota_disk_has_room(8192, 4096, 4096));
+        g_assert_false(quota_disk_has_room(8192, 4096, 4097));
+        g_assert_false(quota_disk_has_room(8192, 8192, 0)); /* nothing more fits */
+        g_assert_false(quota_disk_has_room(8192, UINT64_MAX, 1));
 }
 
 static void test_checkpoint(Fixture *f, const void *userdata) {
@@ -372,6 +409,8 @@ int main(int argc, char **argv) {
         g_test_add("/files/sweep", Fixture, NULL, set_up, test_sweep, tear_down);
         g_test_add("/files/strange", Fixture, NULL, set_up, test_strange_files, tear_down);
         g_test_add("/files/number-again", Fixture, NULL, set_up, test_number_again, tear_down);
+        g_test_add("/files/bytes", Fixture, NULL, set_up, test_bytes, tear_down);
+        g_test_add_func("/files/room", test_room);
         g_test_add("/files/prune", Fixture, NULL, set_up, test_prune, tear_down);
         g_test_add("/files/checkpoint", Fixture, NULL, set_up, test_checkpoint, tear_down);
         g_test_add("/files/retire", Fixture, NULL, set_up, test_retire, tear_down);

@@ -98,8 +98,38 @@ static void test_forget(void) {
         ledger_close(ledger);
 }
 
+/* What the files of a user take is the sum of what each job's were last counted as. */
+static void test_disk(void) {
+        Ledger *ledger = NULL;
+        uint64_t first, second, bytes = 1;
+
+        assert_ok(ledger_open(":memory:", &ledger));
+        first = job_of_life(ledger, 1);
+        second = job_of_life(ledger, 1);
+        assert_ok(ledger_disk(ledger, 1000, 0, &bytes));
+        g_assert_cmpuint(bytes, ==, 0);
+
+        assert_ok(ledger_job_disk(ledger, first, 8192));
+        assert_ok(ledger_job_disk(ledger, second, 4096));
+        assert_ok(ledger_job_disk(ledger, second, 12288));
+        assert_ok(ledger_job_disk(ledger, second, 12288));
+        assert_ok(ledger_job_disk(ledger, 99, 4096)); /* no job */
+        assert_ok(ledger_disk(ledger, 1000, 0, &bytes));
+        g_assert_cmpuint(bytes, ==, 20480);
+        assert_ok(ledger_disk(ledger, 1000, first, &bytes));
+        g_assert_cmpuint(bytes, ==, 12288);
+        assert_ok(ledger_disk(ledger, 1000 + 1, first, &bytes)); /* another's job is none of this user's */
+        g_assert_cmpuint(bytes, ==, 0);
+
+        assert_ok(ledger_job_disk(ledger, first, 0));
+        assert_ok(ledger_disk(ledger, 1000, 0, &bytes));
+        g_assert_cmpuint(bytes, ==, 12288);
+        ledger_close(ledger);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger-checkpoint/forget", test_forget);
+        g_test_add_func("/ledger-checkpoint/disk", test_disk);
         return g_test_run();
 }

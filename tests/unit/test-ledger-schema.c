@@ -124,6 +124,7 @@ static void test_schema_3(void) {
                                     "AND summary IS NULL AND trimmed_usec = 0"),
                         ==, 1);
         g_assert_cmpint(ask(ledger, "SELECT count(*) FROM totals"), ==, 0);
+        g_assert_cmpint(ask(ledger, "SELECT count(*) FROM files"), ==, 0);
         ledger_close(ledger);
 
         remove_ledger(path, directory);

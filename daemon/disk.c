@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/disk.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include "daemon/files.h"
+#include "daemon/job.h"
+#include "daemon/quota.h"
+
+static uint64_t bytes_of(const Manager *manager, uint64_t job) {
+        g_autofree char *number = g_strdup_printf("%" PRIu64, job);
+
+        return job_files_bytes(manager->jobs_fd, number);
+}
+
+void disk_count(Manager *manager, uint64_t job) {
+        assert(manager);
+
+        /* What the ledger cannot take now it is told at the next change. */
+        (void) ledger_job_disk(manager->ledger, job, bytes_of(manager, job));
+}
+
+/* Once: it goes on with each checkpoint. */
+static void say_pruned(Job *job, uint64_t limit) {
+        LogEntry entry;
+
+        if (job->disk_said)
+                return;
+        job->disk_said = true;
+        job_log_begin(&entry, job, MESSAGE_FILES_REMOVED);
+        log_field(&entry, "ACTORD_REASON=%s", "MaxDiskPerUser= is reached");
+        log_send(&entry, LOG_NOTICE,
+                        "Job %" PRIu64 " keeps its newest checkpoint alone, of round %" PRIu64
+                        ": with the others the files of user %u would take more than MaxDiskPerUser=%" PRIu64
+                        "K.",
+                        job->row.id, job->prune_round, job->row.uid, limit >> 10);
+}
+
+void disk_prune(Job *job) {
+        Manager *manager;
+        uint64_t limit, others = 0, bytes, left;
+
+        assert(job);
+
+        manager = job->manager;
+        job_checkpoints_prune(
+                        manager->jobs_fd, job->row.id, job->prune_round, job->settings.checkpoint_keep);
+        bytes = bytes_of(manager, job->row.id);
+        limit = quota_of(manager, job->row.uid).disk_bytes;
+        if (limit > 0 && ledger_disk(manager->ledger, job->row.uid, job->row.id, &others) >= 0 &&
+                        !quota_disk_has_room(limit, others, bytes)) {
+                job_checkpoints_prune(manager->jobs_fd, job->row.id, job->prune_round, 1);
+                left = bytes_of(manager, job->row.id);
+                if (left < bytes)
+                        say_pruned(job, limit);
+                bytes = left;
+        }
+        (void) ledger_job_disk(manager->ledger, job->row.id, bytes);
+}
