@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each row is read once and completed; one that cannot be read any more gets empty words, and is not tried again. */
+/* Each row is read once and completed, and its files are counted; one that cannot be read any more gets empty words, and is not tried again. */
 #include "daemon/older.h"
 
 #include <assert.h>
@@ -16,6 +16,7 @@ static int describe(Manager *manager, uint64_t id) {
         r = ledger_job_get(manager->ledger, id, &row);
         if (r < 0)
                 return r;
+        disk_count(manager, id);
         if (job_new(manager, &row, &job) < 0) {
                 ledger_job_done(&row);
                 return ledger_job_describe(manager->ledger, id, "", "", "");
@@ -23,7 +24,6 @@ static int describe(Manager *manager, uint64_t id) {
         r = ledger_job_describe(manager->ledger, id, job->settings.environment, job->settings.description,
                         price_sheet_currency(job->sheet));
         (void) job_free(job);
-        disk_count(manager, id);
         return r;
 }
 

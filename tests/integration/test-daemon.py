@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The daemon on a bus of its own (user mode): its interface, its queue, what it refuses, and what dies around it."""
-import errno, functools, glob, hashlib, shutil, socket
+import contextlib, errno, functools, glob, hashlib, shutil, socket
 import xml.etree.ElementTree as ElementTree
 
 from bus import *
@@ -195,7 +195,10 @@ def disk_quota():
         policy = shutil.copy(max(glob.glob(f"{bus.dir}/state/actord/jobs/{job}/state/*"), key=os.path.getmtime), bus.dir + "/policy.safetensors")
         size = max(kept)
 
+        # Rows of an actord that counted nothing.
         bus.stop()
+        with contextlib.closing(sqlite3.connect(bus.dir + "/state/actord/ledger.sqlite")) as ledger:
+            ledger.executescript("DELETE FROM files; DELETE FROM disk; UPDATE jobs SET environment = NULL")
         open(bus.dir + "/config/actord/actord.conf", "a").write(f"[User {os.getuid()}]\nMaxDiskPerUser={sum(kept) + 2 * size}\n")
         bus.start()
         equal(disk_of(bus), (sum(kept), sum(kept) + 2 * size), "after a restart")
@@ -211,7 +214,13 @@ def disk_quota():
         bus.start()
         e = refused(bus)
         assert f"and {size - 4096 >> 10} KiB is the limit (MaxDiskPerUser=)" in e and "actorctl remove" in e, e
-        bus.ctl("remove", job, second)
+        bus.ctl("remove", second)
+        equal(disk_of(bus)[0], sum(kept), "when the second one\'s are removed")
+        # A daemon that is killed in the middle of a removal.
+        bus.stop()
+        place = bus.dir + "/state/actord/jobs/"
+        os.rename(f"{place}{job}", f"{place}removed-{job}-0badcafe")
+        bus.start()
         equal(disk_of(bus), (0, size - 4096), "when all are removed")
         with open(bus.dir + "/job.conf", "w") as f:
             f.write(JOB_TEXT)
