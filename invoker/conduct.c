@@ -181,6 +181,7 @@ static void rollout_answered(Invoker *i, Container *c, const Answer *answer) {
         uint32_t actor = c->worker.order.actor;
 
         i->round->seats[actor].metered.end_nsec = clock_boottime();
+        i->round->seats[actor].slept_nsec = c->worker.slept.nsec;
         if (answer->fault == FAULT_NONE) {
                 c->doing = ORDER_NONE;
                 round_answer(i->round, actor);
@@ -194,6 +195,7 @@ static void rollout_answered(Invoker *i, Container *c, const Answer *answer) {
 
 void conduct_container_answered(Invoker *i, Container *c, const Answer *answer) {
         c->worker.busy = false;
+        slept_end(&c->worker.slept, &i->ourselves);
 
         switch (c->doing) {
         case ORDER_PROBE: container_ready(i, c, answer); break;
@@ -220,6 +222,7 @@ static void order_failed(Invoker *i, Container *c, uint32_t fault, int32_t detai
                 evaluate_failed(i, c, pool_take(c), fault, detail);
         else if (doing == ORDER_ROLLOUT && actors_act(i)) {
                 i->round->seats[actor].metered.end_nsec = clock_boottime();
+                i->round->seats[actor].slept_nsec = c->worker.slept.nsec;
                 conduct_attempt_failed(i, actor, fault, detail);
         }
 }

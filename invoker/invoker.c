@@ -108,6 +108,7 @@ static int start(Invoker *i, InvokerStep *ret_step) {
 
         meter_watch(&i->control, 0, -EBADF);
         i->proc_fd = setup_proc();
+        ourselves_watch(&i->ourselves, i->proc_fd);
         *ret_step = INVOKER_STEP_RECORDS;
         r = spool_init(i->invoked->launch.life, &i->spool);
         if (r < 0)
@@ -131,6 +132,7 @@ int invoker_new(Invoker **ret) {
         i->page_fd = i->policy_fd = i->policy_read_fd = i->asks_fd = i->stop_fd = i->reduce_fd = -EBADF;
         i->cgroup.fd = -EBADF;
         i->control = (Meter) METER_EMPTY;
+        i->ourselves = (Ourselves) OURSELVES_EMPTY;
         i->spool = (Spool) SPOOL_EMPTY;
         i->link = (Link) LINK_EMPTY;
         for (uint32_t k = 0; k < LEARNERS_MAX; k++)
@@ -179,6 +181,8 @@ static bool container_event(Invoker *i, Container *c, bool ended) {
                 storm_over(i);
                 conduct_container_answered(i, c, &answer);
         }
+        if (ended)
+                slept_end(&c->worker.slept, &i->ourselves);
         if (ended && c->worker.pid > 0 && worker_reap(&c->worker, 0, &how) >= 0)
                 conduct_container_ended(i, c, &how);
         return answered;
@@ -331,8 +335,10 @@ static void forgive_absence(Invoker *i, uint64_t now) {
         i->suspended_nsec = suspended_nsec;
         if (!slept && now - i->timer_nsec < ABSENT_NSEC)
                 return;
-        for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
+        for (uint32_t k = 0; i->containers && k < containers_all(i); k++) {
                 worker_forgive(&i->containers[k].worker, now);
+                slept_forget(&i->containers[k].worker.slept);
+        }
         for (uint32_t k = 0; k < i->n_learners; k++)
                 worker_forgive(learner_at(i, k), now);
 }
@@ -437,6 +443,7 @@ Invoker *invoker_free(Invoker *i) {
         link_done(&i->link);
         spool_done(&i->spool);
         meter_done(&i->control);
+        ourselves_done(&i->ourselves);
         (void) close_fd(i->asks_fd);
         (void) close_fd(i->stop_fd);
         (void) close_fd(i->reduce_fd);

@@ -112,6 +112,7 @@ typedef struct Invoker {
         uint64_t suspended_nsec; /* as of the last look: how long the host has slept */
         Cgroup cgroup;
         Meter control;
+        Ourselves ourselves;
         uint64_t storm_nsec;       /* of it: charged to actors, and not yet left out of a record */
         uint64_t storm_since_nsec; /* CPU as of the last false ring; 0: something else was served since */
         Spool spool;

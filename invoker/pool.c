@@ -339,6 +339,7 @@ int pool_fork(Invoker *i, Container *c) {
         if (pid < 0)
                 return pid;
 
+        slept_watch(&c->worker.slept, pid, i->proc_fd);
         c->state = CONTAINER_STARTING;
         c->fresh = true;
         c->fault = FAULT_NONE;
@@ -353,6 +354,11 @@ int pool_fork(Invoker *i, Container *c) {
 void pool_order(Invoker *i, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(i, &c->worker, c->index);
+        /* Under a model nothing measured counts; whoever asks the learner for actions waits for it, and not by its own will. */
+        if (i->settings->clock != CLOCK_MODEL && !order->remote)
+                slept_begin(&c->worker.slept, &i->ourselves);
+        else
+                slept_forget(&c->worker.slept);
         worker_order(&c->worker, order, timeout_nsec(i));
         invoker_want_timer(i, c->worker.deadline_nsec);
 }
@@ -439,6 +445,7 @@ void pool_end_all(Invoker *i) {
                 Container *c = &i->containers[k];
                 Ended ended;
 
+                slept_end(&c->worker.slept, &i->ourselves);
                 if (c->state != CONTAINER_ENDING || worker_reap(&c->worker, REAP_MSEC, &ended) < 0)
                         continue;
                 c->state = CONTAINER_ABSENT;

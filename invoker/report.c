@@ -14,12 +14,18 @@ static void report_append(Invoker *i, Record *record) {
         if (record->round == 0)
                 record->round = i->number;
         /* A full spool pauses the job: nobody would know what it costs. */
-        while (spool_append(&i->spool, record) < 0 && !i->stop)
+        while (spool_append(&i->spool, record) < 0 && !i->stop) {
+                uint64_t begun_nsec = clock_boottime();
+
                 (void) invoker_wait_outside(i, NULL, UINT64_MAX);
+                i->ourselves.waited_nsec += clock_boottime() - begun_nsec;
+        }
 }
 
-static uint64_t invocation_nsec(const Invoker *i, uint64_t cpu_nsec, uint64_t n_steps, bool cold) {
-        return clock_invocation_nsec(i->settings, cpu_nsec, n_steps, cold);
+/* What an actor slept it held its memory for; its share of a CPU makes that no longer. */
+static uint64_t invocation_nsec(
+                const Invoker *i, uint64_t cpu_nsec, uint64_t slept_nsec, uint64_t n_steps, bool cold) {
+        return saturating_add(clock_invocation_nsec(i->settings, cpu_nsec, n_steps, cold), slept_nsec);
 }
 
 void report_started(Invoker *i) {
@@ -79,8 +85,8 @@ void report_rollout(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail, 
 
         seat->metered.n_steps = (uint64_t) i->page->segment.envs * i->page->segment.steps;
         seat->metered.memory_reserved_bytes = i->settings->memory_max_bytes;
-        seat->metered.emulated_nsec =
-                        invocation_nsec(i, seat->metered.cpu_nsec, seat->metered.n_steps, seat->cold);
+        seat->metered.emulated_nsec = invocation_nsec(
+                        i, seat->metered.cpu_nsec, seat->slept_nsec, seat->metered.n_steps, seat->cold);
         record.metered = seat->metered;
         report_append(i, &record);
 
@@ -152,7 +158,7 @@ void report_evaluation(Invoker *i, Container *c, const Answer *answer, uint64_t 
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&c->worker.meter),
                         .memory_reserved_bytes = i->settings->memory_max_bytes,
-                        .emulated_nsec = invocation_nsec(i, cpu_nsec, n_steps, c->fresh),
+                        .emulated_nsec = invocation_nsec(i, cpu_nsec, c->worker.slept.nsec, n_steps, c->fresh),
                         .n_steps = n_steps,
                 },
                 .statistics = i->evaluation.statistics,

@@ -21,6 +21,7 @@ static void seat_begin(Seat *seat) {
         seat->attempts = (Attempts){};
         seat->cold = false;
         seat->metered = (Metered){};
+        seat->slept_nsec = 0;
         seat->emulated_nsec = 0;
 }
 
@@ -124,6 +125,7 @@ bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault
 
         seat->state = SEAT_WAITING;
         seat->metered = (Metered){};
+        seat->slept_nsec = 0;
         return attempts_fail(&seat->attempts, n_retries, fault, detail);
 }
 

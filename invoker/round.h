@@ -43,6 +43,7 @@ typedef struct Seat { /* of one actor */
         Attempts attempts;
         bool cold;
         Metered metered;        /* of the current attempt */
+        uint64_t slept_nsec;    /* of it, too */
         uint64_t emulated_nsec; /* of the attempts that failed */
 } Seat;
 

@@ -65,6 +65,7 @@ fail:
 
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf) {
         meter_done(&worker->meter);
+        slept_done(&worker->slept);
         leaf_done(cgroup, &worker->leaf, remove_leaf);
         worker->pid_fd = close_fd(worker->pid_fd);
         worker->verdict = verdict_free(worker->verdict);

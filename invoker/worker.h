@@ -8,6 +8,7 @@
 #include "include/turn.h"
 #include "invoker/cgroup.h"
 #include "invoker/meter.h"
+#include "invoker/slept.h"
 #include "lib/verdict.h"
 
 typedef struct Worker {
@@ -17,6 +18,7 @@ typedef struct Worker {
         int pid_fd;
         Leaf leaf;
         Meter meter;
+        Slept slept;        /* an actor's */
         Verdict *verdict;   /* of the process's sandbox, while it closes; NULL: there is no process */
         uint64_t oom_kills; /* as of the process's start */
         uint64_t born_nsec;
@@ -29,8 +31,11 @@ typedef struct Worker {
         bool muted;             /* its bell is not listened to: storm.c */
 } Worker;
 
-#define WORKER_EMPTY \
-        { .page_fd = -EBADF, .bell_fd = -EBADF, .pid_fd = -EBADF, .leaf = LEAF_EMPTY, .meter = METER_EMPTY }
+#define WORKER_EMPTY                                                                        \
+        {                                                                                   \
+                .page_fd = -EBADF, .bell_fd = -EBADF, .pid_fd = -EBADF, .leaf = LEAF_EMPTY, \
+                .meter = METER_EMPTY, .slept = SLEPT_EMPTY                                  \
+        }
 
 #define REAP_MSEC 5000 /* after SIGKILL */
 
