@@ -417,6 +417,7 @@ static int pass_greeting(Gate *gate) {
 
 static int ask_new(sd_bus **ret) {
         _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
+        const char *name;
         int r;
 
         r = sd_bus_new(&bus);
@@ -426,6 +427,9 @@ static int ask_new(sd_bus **ret) {
                 r = sd_bus_set_bus_client(bus, true);
         if (r >= 0)
                 r = sd_bus_start(bus);
+        /* Which waits for the bus's answer to Hello: it closes a connection that has not got so far within seconds. */
+        if (r >= 0)
+                r = sd_bus_get_unique_name(bus, &name);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(bus);

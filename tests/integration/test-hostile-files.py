@@ -104,4 +104,20 @@ def restart():
         fs.answer()
 
 
+@story("both of the daemon's connections have said Hello: a bus closes one that has not after a while, and could not be asked whose a descriptor is")
+def connections():
+    with Bus() as bus:
+        def ask(method, *args):
+            return bus.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", method, *args)["data"][0]
+
+        def process(name):
+            try:
+                return ask("GetConnectionUnixProcessID", "s", name)
+            except BusError:
+                return 0  # busctl's own, which is gone
+
+        own = ask("GetConnectionUnixProcessID", "s", "org.actord1")
+        wait_for("both are there", lambda: [process(n) for n in ask("ListNames") if n[0] == ":"].count(own) == 2)
+
+
 tell()
