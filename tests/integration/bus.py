@@ -68,8 +68,13 @@ class Bus:
                                         "--address=" + self.env["DBUS_SESSION_BUS_ADDRESS"]], stderr=subprocess.DEVNULL)
         self.daemon = None
 
+    def is_listening(self):
+        """Its socket lies there a moment before anything listens on it."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.dir + "/bus") == 0
+
     def __enter__(self):
-        wait_for("the bus is there", lambda: os.path.exists(self.dir + "/bus"))
+        wait_for("the bus is there", self.is_listening)
         self.start()
         return self
 
