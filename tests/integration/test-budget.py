@@ -40,9 +40,9 @@ def price(kind, emulated_nsec, reserved):
     gb = math.ceil((reserved or RESERVED) / (1 << 20)) / 1024
     if kind == "pool":
         return math.ceil(emulated_nsec / 1000) / 1e6 * gb * PROVISIONED
-    if kind not in ("worker", "rollout", "evaluation", "update"):
+    if kind not in ("worker", "rollout", "evaluation", "update", "lost"):
         return 0.0
-    return math.ceil(emulated_nsec / 1e6) / 1e3 * gb * GB_SECOND + (REQUEST if kind != "worker" else 0)
+    return math.ceil(emulated_nsec / 1e6) / 1e3 * gb * GB_SECOND + (REQUEST if kind not in ("worker", "lost") else 0)
 
 
 def spent(ledger, job):
