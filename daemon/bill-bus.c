@@ -36,7 +36,8 @@ int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
 static int append_estimate(sd_bus_message *reply, const Job *job, uint32_t row) {
         const Usage *usage = &job->progress.estimates.usage[row];
-        const char *unknown = estimate_unknown(row, &job->settings);
+        const char *unknown = job->row.trimmed_usec > 0 ? "the job's records were removed"
+                                                        : estimate_unknown(row, &job->settings);
         double emulated_s = NAN, paper = NAN, full = NAN;
         Bill bill;
 
@@ -56,7 +57,7 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
-        r = job_load_records(job);
+        r = job->row.trimmed_usec > 0 ? job_load_summary(job) : job_load_records(job);
         if (r < 0)
                 return r;
         r = sd_bus_message_new_method_return(m, &reply);

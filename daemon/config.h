@@ -25,6 +25,8 @@
         X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365)                  \
         X(KeepJobs, u32, keep_jobs, 200, 1, 10000)                              \
         X(KeepFilesSec, usec, keep_files_usec, 0, 0, 0)                         \
+        X(KeepRecordsSec, usec, keep_records_usec, 7776000ull * 1000000, 0, 0)  \
+        X(LedgerMax, bytes, ledger_max_bytes, 1073741824, 0, 0)                 \
         X(InvokerTimeoutSec, usec, invoker_timeout_usec, TIMEOUT_AS_SEEN, 0, 0) \
         X(DefaultPriceSheet, string, default_price_sheet, "", 0, 0)
 

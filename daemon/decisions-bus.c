@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "daemon/reply.h"
+#include "daemon/trim.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -77,6 +78,9 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
         int r;
 
         r = sd_bus_message_read(m, "tu", &after, &most);
+        if (r < 0)
+                return r;
+        r = trim_refuse(userdata, error);
         if (r < 0)
                 return r;
         r = job_decisions(userdata, after, MIN(most, DECISIONS_MOST), &decisions, &n);

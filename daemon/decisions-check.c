@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include "daemon/trim.h"
 #include "lib/cleanup.h"
 
 #define CHECKS_MAX 8u    /* at once, for all callers */
@@ -122,6 +123,9 @@ int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *erro
         DecisionsCheck *check;
         int r;
 
+        r = trim_refuse(job, error);
+        if (r < 0)
+                return r;
         if (job->check || job->manager->n_checks >= CHECKS_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                 "This job's decisions, or those of as many others as may be at once, are being checked: "

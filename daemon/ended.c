@@ -68,6 +68,23 @@ Job *ended_find(Manager *manager, uint64_t id) {
         return job ? job : read_row(manager, id);
 }
 
+bool ended_forget(Manager *manager, uint64_t id) {
+        assert(manager);
+
+        for (GList *link = manager->ended.head; link; link = link->next) {
+                Job *job = link->data;
+
+                if (job->row.id != id)
+                        continue;
+                if (job->check)
+                        return false;
+                g_queue_delete_link(&manager->ended, link);
+                (void) job_free(job);
+                return true;
+        }
+        return true;
+}
+
 void ended_done(Manager *manager) {
         Job *job;
 

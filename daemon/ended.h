@@ -11,4 +11,6 @@
 Job *ended_find(Manager *manager, uint64_t id);
 /* Takes a job that has ended, and whose row says so. */
 void ended_keep(Manager *manager, Job *job);
+/* Forgets what is in memory of a job whose row changes. false: its decisions are being checked. */
+bool ended_forget(Manager *manager, uint64_t id);
 void ended_done(Manager *manager);

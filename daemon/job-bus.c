@@ -12,6 +12,7 @@
 #include "daemon/job-properties.h"
 #include "daemon/reply.h"
 #include "daemon/series.h"
+#include "daemon/trim.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/settings-print.h"
@@ -78,6 +79,9 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
         int r;
 
         r = sd_bus_message_read(m, "tu", &after, &most);
+        if (r < 0)
+                return r;
+        r = trim_refuse(job, error);
         if (r < 0)
                 return r;
         if (ledger_n_pending(job->manager->ledger) > 0)
@@ -164,6 +168,9 @@ static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *er
         int r;
 
         r = sd_bus_message_read(m, "u", &most);
+        if (r < 0)
+                return r;
+        r = trim_refuse(job, error);
         if (r < 0)
                 return r;
         r = job_load_records(job);

@@ -15,6 +15,7 @@
 #include "daemon/disk.h"
 #include "daemon/files.h"
 #include "daemon/summary.h"
+#include "daemon/trim.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
@@ -121,6 +122,7 @@ static void announce(Job *job) {
         job_set_state(job, JOB_ENDED);
         job_emit_now(job);
         manager_emit_job_removed(manager, job, job->row.result);
+        trim_soon(manager);
         manager_schedule(manager);
 }
 

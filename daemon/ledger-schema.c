@@ -140,7 +140,8 @@ static const char *const schema_3[] = {
 static const char *const schema_4[] = {
         RECORD_COLUMNS_4(X) "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
         "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
-        "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when records of rounds began to be removed; 0: all are here */",
+        "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when its records, statistics and decisions began to be removed; 0: all are here */",
+        "ALTER TABLE jobs ADD COLUMN trimmable INTEGER NOT NULL DEFAULT 1 /* 0: all of them are removed, or they stay */",
         "ALTER TABLE jobs ADD COLUMN environment TEXT /* as lists show it, with what follows; NULL: an older actord wrote the row */",
         "ALTER TABLE jobs ADD COLUMN description TEXT",
         "ALTER TABLE jobs ADD COLUMN currency TEXT",
@@ -152,6 +153,7 @@ static const char *const schema_4[] = {
         "ALTER TABLE jobs ADD COLUMN back_usec INTEGER NOT NULL DEFAULT 0 /* since when it is there; 0: it is not */",
         "ALTER TABLE jobs ADD COLUMN paused_usec INTEGER NOT NULL DEFAULT 0 /* how long it was there before that */",
         "CREATE INDEX jobs_list ON jobs (" LIST_COLUMNS ") -- a list reads no job's text",
+        "CREATE INDEX jobs_trimmable ON jobs (trimmed_usec DESC, ended_usec, id) WHERE state = 'ended' AND summary IS NOT NULL AND trimmable",
         "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended'",
         "CREATE INDEX jobs_older ON jobs (id) WHERE environment IS NULL",
         "CREATE TABLE files ( -- of jobs that have some, or had\n"

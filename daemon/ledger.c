@@ -125,6 +125,23 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
+/* Of a file that has no pages yet: freed ones can be given back. In any other it would be a write at each start, also on a full disk. */
+static int make_room_returnable(Ledger *ledger) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        r = ledger_prepare(ledger, "PRAGMA page_count", &statement);
+        if (r < 0)
+                return r;
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return ledger_error(ledger, rc);
+        if (sqlite3_column_int64(statement, 0) > 0)
+                return 0;
+        (void) sqlite3_reset(statement);
+        return ledger_exec(ledger, "PRAGMA auto_vacuum = INCREMENTAL");
+}
+
 static int configure(Ledger *ledger) {
         const char *const pragmas[] = {
                 ledger->full ? "PRAGMA locking_mode = EXCLUSIVE" : "PRAGMA locking_mode = NORMAL",
@@ -141,6 +158,9 @@ static int configure(Ledger *ledger) {
         (void) sqlite3_extended_result_codes(ledger->db, 1);
         (void) sqlite3_busy_timeout(ledger->db, BUSY_TIMEOUT_MSEC);
         (void) sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        r = make_room_returnable(ledger);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < ELEMENTSOF(pragmas); i++) {
                 r = ledger_exec(ledger, pragmas[i]);
                 if (r < 0)

@@ -146,6 +146,19 @@ typedef struct LedgerRound {
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n);
 
+/* Jobs that have ended and have a summary, of which rows can be removed: one of which some are, then the one that ended first, if that was before
+ * a time. -ENOENT: there is none. */
+int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_job);
+/* Removes at most so many rows of records, statistics and decisions, durably, and writes down when that began. *ret_done: none is left. -EBUSY: it has
+ * not ended. */
+int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned most, bool *ret_done);
+/* Its records stay. */
+int ledger_trim_never(Ledger *ledger, uint64_t job);
+/* Without pages that are free. */
+int ledger_used_bytes(Ledger *ledger, uint64_t *ret);
+/* Free pages go back to the file system, some at a time, where the file was made for that; else they are used again. 1: there are more. */
+int ledger_give_back(Ledger *ledger, unsigned most_pages);
+
 /* The end of a job: what its row says from then on, and what it adds to the totals of its user, month, tag, currency and sheet. */
 typedef struct LedgerEnd {
         LedgerJob row;

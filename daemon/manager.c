@@ -25,6 +25,7 @@
 #include "daemon/places.h"
 #include "daemon/removals.h"
 #include "daemon/rest.h"
+#include "daemon/trim.h"
 #include "daemon/turns.h"
 #include "include/launch.h"
 #include "include/plan.h"
@@ -263,6 +264,7 @@ Manager *manager_free(Manager *manager) {
         (void) sd_event_source_disable_unref(manager->sigint_source);
         (void) sd_event_source_disable_unref(manager->stop_timer);
         removals_done(manager);
+        trim_done(manager);
         g_hash_table_unref(manager->queries);
         g_hash_table_unref(manager->copies);
         g_hash_table_unref(manager->senders);
@@ -358,6 +360,7 @@ int manager_start(Manager *manager) {
         if (r < 0)
                 return r;
         older_start(manager);
+        trim_start(manager);
         ends_take_up(manager);
         directories_take(manager);
         r = manager_bus_start(manager);

@@ -54,6 +54,8 @@ typedef struct Manager {
         sd_event_source *commit_timer, *schedule_source, *places_timer, *idle_timer;
         GQueue removals; /* of Removal */
         sd_event_source *removal_source, *files_timer, *older_source;
+        sd_event_source *trim_source, *trim_timer;
+        uint64_t trimming; /* the job whose records go; 0: none of them */
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
         uint64_t traffic_usec; /* when the bus was last used */
         /* The errno of what keeps it from being written; 0: nothing does. */

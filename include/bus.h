@@ -15,7 +15,7 @@
 #define BUS_ERRORS(X)                                                                                              \
         X(NoSuchJob, ENXIO) X(BadJobFile, EINVAL) X(BadPriceSheet, EBADMSG) X(TooManyJobs, EDQUOT) X(NotRunning, ESRCH) \
         X(NotEnded, EBUSY) X(NoCheckpoint, ENODATA) X(SandboxRefused, EPERM) X(NoSuchPriceSheet, ENOENT) \
-        X(Busy, EAGAIN)
+        X(Busy, EAGAIN) X(RecordsRemoved, ENOMEDIUM)
 #define BUS_ERROR(name) "org.actord1.Error." #name
 
 /* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a user. */

@@ -30,6 +30,7 @@
         X(LEDGER_RECOVERED,    "a1640f4b3ac048e78104f6d4ce4f8a4e") \
         X(FILES_REMOVED,       "755ea1b11023483fbac8b8856228b04f") \
         X(FILES_LEFT,          "da912b4e096b404f948dc70feabced70") \
+        X(RECORDS_REMOVED,     "bbe2c387be714c54b9a9e17649cb5422") \
         X(JOB_LEFTOVER,        "db1d882e7ed0430da74a9c0b4bfcc701") \
         X(RECORDS_SUPPRESSED,  "d620e1bce9294b99b714db1464511f01") \
         X(ACTORS_DECIDED,      "6f1c2d0b7a964e05b3a8d95c40e7f218") \

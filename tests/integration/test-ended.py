@@ -82,6 +82,37 @@ def tags():
         equal(sorted((r["tag"], r["jobs"]) for r in totals), [("", 1), ("thesis/ch-4", 2)], "totals by tag")
 
 
+@story("records of an ended job go by KeepRecordsSec=: its bill, properties and totals stay the same, and what needs the records says so")
+def trimmed():
+    with Bus("KeepRecordsSec=infinity\nLedgerMax=0\n") as bus:
+        job = bus.submit(overrides=SHORT)
+        bus.ended(job)
+        asked = lambda: [bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB), bus.call(path(job), JOB, "GetBill"),
+                         bus.ctl("totals", "--json").out]
+        before = asked()
+        bus.stop()
+        open(bus.dir + "/config/actord/actord.conf", "a").write("KeepRecordsSec=1s\n")
+        time.sleep(1.1)
+        bus.start()
+        running = bus.submit(overrides=ENDLESS)
+        db = sqlite3.connect(f"file:{bus.dir}/state/actord/ledger.sqlite?mode=ro", uri=True)
+        rows = lambda j: sum(db.execute(f"SELECT count(*) FROM {t} WHERE job = ?", (j,)).fetchone()[0] for t in ("records", "statistics", "decisions"))
+        wait_for("the rows go", lambda: rows(job) == 0)
+        wait_for("those of the other come", lambda: rows(running) > 10)
+        equal(asked(), before, "properties, bill and totals")
+        for words in ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100], ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetFaults", "u", 10]:
+            try:
+                assert False, bus.call(path(job), JOB, *words)
+            except BusError as e:
+                assert f"The records of job {job} were removed on 20" in e.text and "its bill and totals remain" in e.text, e.text
+        said = bus.ctl("bill", job)
+        assert "the job's records were removed" in " ".join(said.out.split()), said.out
+        refused = bus.ctl("rounds", job, ok=False)
+        assert refused.status != 0 and "were removed on" in refused.err, refused
+        assert db.execute("SELECT count(*) FROM checkpoints WHERE job = ?", (job,)).fetchone()[0] > 0
+        equal(db.execute("SELECT state, trimmed_usec > 0, trimmable FROM jobs WHERE id = ?", (job,)).fetchone(), ("ended", 1, 0), "its row")
+
+
 @story("an ended job that KeepJobs= has forgotten is not listed, and its path still answers")
 def forgotten():
     with Bus("KeepJobs=1\n") as bus:

@@ -333,6 +333,12 @@ static void test_config(void) {
         g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=infinity\n"), ==, 0);
         g_assert_cmpuint(config.keep_files_usec, ==, 0);
 
+        g_assert_cmpuint(config.keep_records_usec, ==, 90ull * 24 * 3600 * 1000000);
+        g_assert_cmpuint(config.ledger_max_bytes, ==, 1u << 30);
+        g_assert_cmpint(parse(&config, "[Daemon]\nKeepRecordsSec=infinity\nLedgerMax=0\n"), ==, 0);
+        g_assert_cmpuint(config.keep_records_usec, ==, 0);
+        g_assert_cmpuint(config.ledger_max_bytes, ==, 0);
+
         g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=30 moons\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "[Daemon]\nKeepFilesSec=-1\n"), ==, -EINVAL);
         g_assert_cmpint(parse(&config, "[Daemon]\nMaxJob=3\n"), ==, -EINVAL);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Small steps, each a transaction of its own, when the daemon has nothing else to do. What a daemon that was killed has begun is found in the ledger, and comes first. A job goes
+ * by its summary from then on, so one whose summary cannot be read keeps its records. */
+#include "daemon/trim.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include "daemon/ended.h"
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/summary.h"
+#include "include/bus.h"
+
+#define STEP_ROWS     512u
+#define STEP_PAGES    128u
+#define INTERVAL_USEC (3600ull * 1000 * 1000)
+#define SHORTEST_USEC (1000ull * 1000)
+
+static void stop(Manager *manager) {
+        manager->trim_source = sd_event_source_disable_unref(manager->trim_source);
+}
+
+static bool is_over_size(Manager *manager) {
+        uint64_t used;
+
+        return manager->config.ledger_max_bytes > 0 && ledger_used_bytes(manager->ledger, &used) >= 0 &&
+               used > manager->config.ledger_max_bytes;
+}
+
+/* Jobs that ended before it. */
+static uint64_t limit_usec(Manager *manager, uint64_t now_usec) {
+        uint64_t keep_usec = manager->config.keep_records_usec;
+
+        if (is_over_size(manager))
+                return UINT64_MAX;
+        return keep_usec > 0 && keep_usec < now_usec ? now_usec - keep_usec : 0;
+}
+
+static bool has_summary(const LedgerJob *row) {
+        g_autofree Progress *progress = g_new0(Progress, 1);
+        bool readable;
+
+        progress_init(progress);
+        readable = row->summary && summary_read(row->summary, progress) >= 0;
+        progress_done(progress);
+        return readable;
+}
+
+static void say_removed(uint64_t job) {
+        LogEntry entry;
+
+        log_begin(&entry, MESSAGE_RECORDS_REMOVED);
+        log_field(&entry, "ACTORD_JOB=%" PRIu64, job);
+        log_send(&entry, LOG_INFO,
+                        "The records of job %" PRIu64
+                        " are removed from the ledger (KeepRecordsSec= or LedgerMax= of actord.conf); its bill stays.",
+                        job);
+}
+
+/* 1: its records may go. 0: they stay. */
+static int begin(Manager *manager, uint64_t id) {
+        __attribute__((cleanup(ledger_job_done))) LedgerJob row = {};
+        int r;
+
+        r = ledger_job_get(manager->ledger, id, &row);
+        if (r < 0)
+                return r;
+        if (row.trimmed_usec > 0)
+                return 1;
+        if (has_summary(&row)) {
+                say_removed(id);
+                return 1;
+        }
+        log_line(LOG_WARNING,
+                        "The summary of job %" PRIu64 " cannot be read, so its records stay in the ledger.",
+                        id);
+        return ledger_trim_never(manager->ledger, id);
+}
+
+/* 1: there may be more to do. */
+static int step(Manager *manager) {
+        uint64_t now_usec = (uint64_t) g_get_real_time(), id;
+        bool done;
+        int r;
+
+        r = ledger_trim_next(manager->ledger, limit_usec(manager, now_usec), &id);
+        if (r == -ENOENT)
+                return ledger_give_back(manager->ledger, STEP_PAGES);
+        if (r < 0)
+                return r;
+        if (id != manager->trimming) {
+                r = begin(manager, id);
+                if (r <= 0)
+                        return r < 0 ? r : 1;
+                manager->trimming = id;
+        }
+        /* Its end is not announced yet, or its decisions are being checked: later. */
+        if (manager_job(manager, id) || !ended_forget(manager, id))
+                return 0;
+        r = ledger_trim_step(manager->ledger, id, now_usec, STEP_ROWS, &done);
+        return r < 0 ? r : 1;
+}
+
+static int on_turn(sd_event_source *source, void *userdata) {
+        Manager *manager = userdata;
+        int r;
+
+        /* What is to be written comes first, and a ledger that cannot be written is not asked for this, too. */
+        if (manager->ledger_blocked || ledger_is_full(manager->ledger)) {
+                stop(manager);
+                return 0;
+        }
+        r = step(manager);
+        if (r < 0)
+                log_line(LOG_WARNING,
+                                "Records that are old enough could not be removed from the ledger (%s); it is tried again within the hour.",
+                                ledger_error_words(r));
+        if (r <= 0)
+                stop(manager);
+        return 0;
+}
+
+void trim_soon(Manager *manager) {
+        int r;
+
+        assert(manager);
+
+        /* A private daemon's ledger is its caller's. */
+        if (manager->trim_source || manager->mode == DAEMON_RUN)
+                return;
+        r = sd_event_add_defer(manager->event, &manager->trim_source, on_turn, manager);
+        if (r >= 0)
+                r = sd_event_source_set_priority(manager->trim_source, SD_EVENT_PRIORITY_IDLE);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->trim_source, SD_EVENT_ON);
+        if (r < 0)
+                stop(manager);
+        else
+                (void) sd_event_source_set_description(manager->trim_source, "old-records");
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+        uint64_t keep_usec = manager->config.keep_records_usec,
+                 wait = keep_usec > 0 ? CLAMP(keep_usec, SHORTEST_USEC, INTERVAL_USEC) : INTERVAL_USEC;
+        int r;
+
+        trim_soon(manager);
+        r = sd_event_source_set_time_relative(source, wait);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void trim_start(Manager *manager) {
+        assert(manager);
+
+        if (manager->mode == DAEMON_RUN)
+                return;
+        if (sd_event_add_time_relative(manager->event, &manager->trim_timer, CLOCK_BOOTTIME, 0, 0, on_timer,
+                            manager) >= 0)
+                (void) sd_event_source_set_description(manager->trim_timer, "old-records-timer");
+        else
+                log_line(LOG_ERR,
+                                "There was no memory to look for old records by KeepRecordsSec= and LedgerMax=.");
+}
+
+void trim_done(Manager *manager) {
+        assert(manager);
+
+        stop(manager);
+        manager->trim_timer = sd_event_source_disable_unref(manager->trim_timer);
+}
+
+int trim_refuse(const Job *job, sd_bus_error *error) {
+        g_autoptr(GDateTime) when = NULL;
+        g_autofree char *date = NULL;
+
+        assert(job);
+
+        if (job->row.trimmed_usec == 0)
+                return 0;
+        when = g_date_time_new_from_unix_local((gint64) (job->row.trimmed_usec / 1000000));
+        date = when ? g_date_time_format(when, "%Y-%m-%d") : NULL;
+        return sd_bus_error_setf(error, BUS_ERROR(RecordsRemoved),
+                        "The records of job %" PRIu64
+                        " were removed on %s (KeepRecordsSec= or LedgerMax= of actord.conf); its bill and totals remain.",
+                        job->row.id, date ? date : "an unknown date");
+}
