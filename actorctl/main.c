@@ -46,8 +46,8 @@ const Verb verbs[] = {
                         "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
                         "functions are cheaper.\n" },
         { VERB_TOTALS, "totals", "", "what ended jobs came to, by user and month", 0, 0, verb_totals,
-                        "One line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
-                        "money, environment steps and CPU time. root sees everybody's, others see theirs.\n" },
+                        "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
+                        "money, environment steps, CPU time. Others' lines are shown to root alone.\n" },
         { VERB_ROUNDS, "rounds", "JOB", "everything known of a job's rounds", 1, 1, verb_rounds,
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
@@ -71,10 +71,10 @@ const Verb verbs[] = {
                         "of `actorctl run` are no jobs of the daemon; the newest 20 are kept.\n" },
         { VERB_RECOVER, "recover", "RUN|DIR", "complete the books of a run that was left early", 1, 1,
                         verb_recover,
-                        "A run whose disk is full waits with its end. Left nevertheless, it keeps what its\n"
-                        "ledger lacks in a directory, and names it: this takes it in. So it does for a run\n"
-                        "whose daemon was killed: it ends, with what its ledger has. RUN is the number of\n"
-                        "its directory in ~/.local/state/actord/runs. Twice is the same as once.\n" },
+                        "A run whose disk is full waits before it ends. If it is left then, it puts what\n"
+                        "its ledger lacks into a directory and names it; this command takes that in. It\n"
+                        "also ends a run whose daemon was killed, with what its ledger has. RUN is the\n"
+                        "number of its directory in ~/.local/state/actord/runs. Twice is as good as once.\n" },
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"

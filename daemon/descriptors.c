@@ -54,21 +54,20 @@ _Noreturn static void drop_last(int directory_fd, int sync_fd) {
 }
 
 void directory_fd_drop(int fd) {
-        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
         int pair[2];
         pid_t pid;
 
         if (fd < 0 || pipe2(pair, O_CLOEXEC) < 0)
                 return;
-        theirs = pair[0];
-        ours = pair[1];
 
         pid = fork();
         if (pid == 0)
-                drop_last(fd, theirs);
+                drop_last(fd, pair[0]);
         /* Without a process it stays open: better than a daemon that may hang. */
         if (pid > 0)
                 (void) close(fd);
+        (void) close(pair[0]);
+        (void) close(pair[1]);
 }
 
 static Job *job_of_name(const Manager *manager, const char *name) {

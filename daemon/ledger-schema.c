@@ -137,6 +137,8 @@ static const char *const schema_3[] = {
 /* Schema 4: what is kept of a job when the records of its rounds go, and sums that are kept for ever. */
 #define X(column, field, comment) \
         "ALTER TABLE records ADD COLUMN " #column " INTEGER NOT NULL DEFAULT 0 /* " comment " */",
+#define LIST_INDEX "CREATE INDEX jobs_list ON jobs (" LIST_COLUMNS ") -- a list reads no job's text"
+
 static const char *const schema_4[] = {
         RECORD_COLUMNS_4(X) "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
         "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
@@ -152,7 +154,7 @@ static const char *const schema_4[] = {
         "ALTER TABLE jobs ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0 /* times that it went back to the queue */",
         "ALTER TABLE jobs ADD COLUMN back_usec INTEGER NOT NULL DEFAULT 0 /* since when it is there; 0: it is not */",
         "ALTER TABLE jobs ADD COLUMN paused_usec INTEGER NOT NULL DEFAULT 0 /* how long it was there before that */",
-        "CREATE INDEX jobs_list ON jobs (" LIST_COLUMNS ") -- a list reads no job's text",
+        LIST_INDEX,
         "CREATE INDEX jobs_trimmable ON jobs (trimmed_usec DESC, ended_usec, id) WHERE state = 'ended' AND summary IS NOT NULL AND trimmable",
         "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended'",
         "CREATE INDEX jobs_older ON jobs (id) WHERE environment IS NULL",
