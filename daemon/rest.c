@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "daemon/job.h"
 #include "lib/cleanup.h"
+#include "lib/sanitise.h"
 #include "lib/tree.h"
 #include "lib/words.h"
 
@@ -101,6 +102,7 @@ static bool belongs(const char *directory, const char *state_directory) {
 static int take(Ledger *ledger, const char *directory) {
         g_autofree char *path = g_build_filename(directory, LEDGER_NAME, NULL);
         Ledger *rest = NULL;
+        g_autofree char *safe = sanitise_text(directory);
         uint64_t n;
         int r;
 
@@ -112,11 +114,11 @@ static int take(Ledger *ledger, const char *directory) {
         r = ledger_rest_take(ledger, path, &n);
         if (r < 0)
                 return r;
-        (void) printf("%" PRIu64 " record%s taken in from %s.\n", n, n == 1 ? " was" : "s were", directory);
+        (void) printf("%" PRIu64 " record%s taken in from %s.\n", n, n == 1 ? " was" : "s were", safe);
         r = tree_remove(AT_FDCWD, directory, UINT_MAX);
         if (r != 0)
                 (void) fprintf(stderr, "actord: %s is not needed any more, and cannot be removed: %s.\n",
-                                directory, g_strerror(r < 0 ? -r : EBUSY));
+                                safe, g_strerror(r < 0 ? -r : EBUSY));
         return 0;
 }
 
@@ -192,7 +194,7 @@ static int end_jobs(const char *state_directory, Ledger *ledger) {
 
 int rest_recover(const char *directory) {
         g_autofree char *origin_path = g_build_filename(directory, ORIGIN_NAME, NULL), *state = NULL,
-                        *path = NULL;
+                        *path = NULL, *safe = NULL;
         Ledger *ledger = NULL;
         int r;
 
@@ -205,10 +207,11 @@ int rest_recover(const char *directory) {
         if (r >= 0)
                 r = end_jobs(state, ledger);
         (void) ledger_close(ledger);
+        safe = sanitise_text(r == -EBUSY ? state : path);
         if (r == -EBUSY)
-                (void) fprintf(stderr, "actord: The run in %s still goes on.\n", state);
+                (void) fprintf(stderr, "actord: The run in %s still goes on.\n", safe);
         else if (r < 0)
-                (void) fprintf(stderr, "actord: The ledger %s could not take in what it lacks: %s.\n", path,
+                (void) fprintf(stderr, "actord: The ledger %s could not take in what it lacks: %s.\n", safe,
                                 g_strerror(-r));
         return r;
 }
