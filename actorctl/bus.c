@@ -15,7 +15,8 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* A submission waits for its turn, for a person who is asked for a password, and for its files to be copied. */
+/* A submission waits for its turn, for a person who is asked for a password, and for its files to be
+ * copied. */
 #define SEND_TIMEOUT_USEC (240ull * 1000 * 1000)
 
 #define BUSY_WAIT_FIRST_USEC   (100ull * 1000)

@@ -30,7 +30,8 @@ int connection_open_any(const Options *options, Connection **ret);
 Connection *connection_close(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
 
-/* Calls a method; waits while the daemon says that it is busy. 0; or a negative errno (of include/bus.h's names too) after having said why. ret_reply may be NULL. */
+/* Calls a method; waits while the daemon says that it is busy. 0; or a negative errno (of include/bus.h's
+ * names too) after having said why. ret_reply may be NULL. */
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
                 sd_bus_message **ret_reply, const char *types, ...);
 /* The same for a submission that is already filled, which may take minutes; takes no reference. */

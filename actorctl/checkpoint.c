@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The settings stand in the metadata, so that a policy can be played without the job file that it came from. */
+/* The settings stand in the metadata, so that a policy can be played without the job file that it came
+ * from. */
 #include "actorctl/checkpoint.h"
 
 #include <errno.h>

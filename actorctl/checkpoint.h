@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a checkpoint file says about the job that wrote it, as actorctl needs it: on top of lib/checkpoint.h, with sentences that name
- * the file. */
+/* What a checkpoint file says about the job that wrote it, as actorctl needs it: on top of
+ * lib/checkpoint.h, with sentences that name the file. */
 #pragma once
 
 #include "lib/checkpoint.h"
 
-/* Checks that the file is whole and one of ours. name: for messages. 0 with *ret to be closed by checkpoint_close(); or a negative errno
- * with *ret_message, a sentence, g_free(). */
+/* Checks that the file is whole and one of ours. name: for messages. 0 with *ret to be closed by
+ * checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
 int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
 /* Turns its metadata ("Section.Key": "VALUE") into the text of a job file; errors as above. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first call is a Ping. The bus answers at once if it does not know actord, or must not let us speak with it; if it has started the unit and
- * the unit fails, the bus is not told, so we ask the service manager ourselves while we wait. */
+/* The first call is a Ping. The bus answers at once if it does not know actord, or must not let us speak
+ * with it; if it has started the unit and the unit fails, the bus is not told, so we ask the service
+ * manager ourselves while we wait. */
 #include "actorctl/reach.h"
 
 #include <errno.h>
@@ -58,8 +59,8 @@ static bool job_waits(sd_bus *bus, const char *path) {
                sd_bus_message_read(reply, "(uo)", &id, NULL) < 0 || id != 0;
 }
 
-/* Why it will not start by itself; NULL: it may. What the bus asked of systemd for our Ping was handled before this question is, as both
- * come to it one after the other over one connection. */
+/* Why it will not start by itself; NULL: it may. What the bus asked of systemd for our Ping was handled
+ * before this question is, as both come to it one after the other over one connection. */
 static char *unit_failure(sd_bus *bus) {
         g_autofree char *path = NULL;
         _cleanup_free_ char *state = NULL, *said = NULL;

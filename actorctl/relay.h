@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an environment and whoever runs it write to standard error comes to ours through a process between the two, sanitised. */
+/* What an environment and whoever runs it write to standard error comes to ours through a process between
+ * the two, sanitised. */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Three things sanitise a stream: characters that only show, lines of a length, and a number of lines. The first lines tell
- * what an environment is like and the last ones why it ended, so what is left out is in the middle. */
+/* Three things sanitise a stream: characters that only show, lines of a length, and a number of lines.
+ * The first lines tell what an environment is like and the last ones why it ended, so what is left out is
+ * in the middle. */
 #include "actorctl/sanitise-lines.h"
 
 #include <stdint.h>

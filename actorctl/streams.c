@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one place where text of ours and of strangers meets the user's terminal. stdio's streams are replaced by such whose buffers are sanitised as
- * they are written, so that a sentence, a table and a library's warning are treated alike. */
+/* The one place where text of ours and of strangers meets the user's terminal. stdio's streams are
+ * replaced by such whose buffers are sanitised as they are written, so that a sentence, a table and a
+ * library's warning are treated alike. */
 #include "actorctl/streams.h"
 
 #include <errno.h>

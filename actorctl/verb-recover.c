@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* recover: the books of a run that was left, or killed, before they were written. The daemon's program knows how; this one says to which directory. */
+/* recover: the books of a run that was left, or killed, before they were written. The daemon's program
+ * knows how; this one says to which directory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/wait.h>

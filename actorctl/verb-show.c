@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* show: every setting of a job as the daemon understood it, or of the job that a checkpoint file comes from, printed as the job file that
- * would give it again. */
+/* show: every setting of a job as the daemon understood it, or of the job that a checkpoint file comes
+ * from, printed as the job file that would give it again. */
 #include <stdio.h>
 #include <string.h>
 

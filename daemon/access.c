@@ -79,7 +79,8 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
         return 0;
 }
 
-/* The name of /etc/passwd: other places may have to be asked over a network, for which the daemon does not wait. */
+/* The name of /etc/passwd: other places may have to be asked over a network, for which the daemon does
+ * not wait. */
 static char *name_of(uint32_t uid) {
         _cleanup_fclose_ FILE *f = fopen("/etc/passwd", "re");
         const struct passwd *row;

@@ -19,7 +19,8 @@ int access_check(Manager *manager, sd_bus_message *message, const char *action, 
 /* The same for a method of a job, by daemon/audience.h. */
 int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handler, sd_bus_error *error);
 
-/* Whether the sender may see all of the job without polkit's being asked: its owner, root, and each caller where there is one user. */
+/* Whether the sender may see all of the job without polkit's being asked: its owner, root, and each
+ * caller where there is one user. */
 int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error);
 
 void access_queries_init(Manager *manager);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may see what of a job: its owner (with root, and whom polkit allows to manage jobs) everything, everybody else what this table leaves. Methods,
- * properties and lists ask here. Signals go to everybody on the bus, and so do properties: what they hold is what everybody may see. */
+/* Who may see what of a job: its owner (with root, and whom polkit allows to manage jobs) everything,
+ * everybody else what this table leaves. Methods, properties and lists ask here. Signals go to everybody
+ * on the bus, and so do properties: what they hold is what everybody may see. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,14 +10,15 @@
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* X(METHOD, AUDIENCE): of org.actord1.Job. PART: everybody, but others than the owner get settings as AUDIENCE_SETTINGS says. */
+/* X(METHOD, AUDIENCE): of org.actord1.Job. PART: everybody, but others than the owner get settings as
+ * AUDIENCE_SETTINGS says. */
 #define AUDIENCE_METHODS(X)                                                                      \
         X(Stop, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN) X(GetSettings, PART) X(GetBill, ALL) \
         X(GetEstimates, ALL) X(GetFleets, ALL) X(GetSchedulerBill, ALL) X(GetRounds, ALL)        \
         X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 
-/* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they see none. Options of [Environment] are
- * the owner's alone. */
+/* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they
+ * see none. Options of [Environment] are the owner's alone. */
 #define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING)
 /* clang-format on */
 
@@ -25,7 +27,8 @@ typedef enum Audience { AUDIENCE_ALL, AUDIENCE_PART, AUDIENCE_OWN } Audience;
 /* A method that the table does not have is the owner's. */
 Audience audience_of_method(const char *name);
 
-/* A text that may be or end in a path, as everybody sees it: "mujoco:/home/a/b.xml" is "mujoco:b.xml", "/home/a/mine.so" is "./mine.so". */
+/* A text that may be or end in a path, as everybody sees it: "mujoco:/home/a/b.xml" is "mujoco:b.xml",
+ * "/home/a/mine.so" is "./mine.so". */
 const char *audience_name(const char *text, char ret[SETTING_TEXT_MAX]);
 
 /* A setting as everybody sees it. */

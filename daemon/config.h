@@ -55,7 +55,8 @@ typedef struct Config {
 /* MaxJobs=0 becomes the number of CPUs. */
 void config_init(Config *config);
 
-/* Adds what a text says. -EINVAL with *ret_message, a sentence with file, line and key, to be freed with g_free(). */
+/* Adds what a text says. -EINVAL with *ret_message, a sentence with file, line and key, to be freed with
+ * g_free(). */
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message);
 
 /* Adds DIRECTORY/actord.conf and then DIRECTORY/the .conf files of DIRECTORY/actord.conf.d by name; what does not exist is skipped. */

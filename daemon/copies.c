@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child holds nothing of the daemon's but what it copies from and to, and says how it went by one record on a socket. It alone has the
- * caller's descriptors (daemon/gate.h): the daemon gets that of a directory from it, when it has been looked at. */
+/* The child holds nothing of the daemon's but what it copies from and to, and says how it went by one
+ * record on a socket. It alone has the caller's descriptors (daemon/gate.h): the daemon gets that of a
+ * directory from it, when it has been looked at. */
 #include "daemon/copies.h"
 
 #include <assert.h>
@@ -165,8 +166,8 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* All side by side above everything that is open, and then everything else is closed: a child that hangs in a stranger's file must
- * not keep an invoker's socket or the ledger open when the daemon has gone. */
+/* All side by side above everything that is open, and then everything else is closed: a child that hangs
+ * in a stranger's file must not keep an invoker's socket or the ledger open when the daemon has gone. */
 static int child_keep(int fds[], size_t n) {
         int lowest = STDERR_FILENO + 1, floor = lowest;
 

@@ -25,9 +25,9 @@ typedef struct CopyRequest {
         DirectoryKind kind;         /* of the directory */
 } CopyRequest;
 
-/* Into a new directory of the state directory. 1: they are there,
- * *ret_name is the directory's name and the caller's to commit or discard, *ret_directory_fd is the caller's directory, or -EBADF (its end is
- * directory_fd_drop()); 0: under way, and the handler will be called again; -EXDEV: the caller's directory is hidden from the system's
- * daemon, and no error is set; another negative: an error is set. */
+/* Into a new directory of the state directory. 1: they are there, *ret_name is the directory's name and
+ * the caller's to commit or discard, *ret_directory_fd is the caller's directory, or -EBADF (its end is
+ * directory_fd_drop()); 0: under way, and the handler will be called again; -EXDEV: the caller's
+ * directory is hidden from the system's daemon, and no error is set; another negative: an error is set. */
 int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
                 const CopyRequest *request, char **ret_name, int *ret_directory_fd, sd_bus_error *error);

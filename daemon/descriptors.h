@@ -7,8 +7,8 @@
 
 /* In the service manager's keeping, too, if there is one and it agrees. */
 void directory_keep(const Job *job);
-/* Closes a caller's directory; below 0: nothing. The last close of one may wait for its file system (daemon/gate.h), so that a process of its own
- * does it. */
+/* Closes a caller's directory; below 0: nothing. The last close of one may wait for its file system
+ * (daemon/gate.h), so that a process of its own does it. */
 void directory_fd_drop(int fd);
 static inline void directory_fd_dropp(const int *fd) {
         directory_fd_drop(*fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of jobs take. The ledger has a number for each job and the sum of each user's: they are looked at where a job's files change, one directory at a
- * time, and nobody goes through all of them. */
+/* What the files of jobs take. The ledger has a number for each job and the sum of each user's: they are
+ * looked at where a job's files change, one directory at a time, and nobody goes through all of them. */
 #pragma once
 
 #include "daemon/manager.h"
@@ -8,5 +8,6 @@
 /* Looks at a job's files, which may be gone, and has the ledger know it. */
 void disk_count(Manager *manager, uint64_t job);
 
-/* After a checkpoint counts, of round job->prune_round: those that Keep= does not keep go, and all earlier ones where the user has no room for them. */
+/* After a checkpoint counts, of round job->prune_round: those that Keep= does not keep go, and all
+ * earlier ones where the user has no room for them. */
 void disk_prune(Job *job);

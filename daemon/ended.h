@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ended jobs are rows of the ledger. Their paths on the bus stay: a row becomes a Job when it is asked for, and a few Jobs stay for the next question, since a client
- * that reads one property after another asks for the same job each time. */
+/* Ended jobs are rows of the ledger. Their paths on the bus stay: a row becomes a Job when it is asked
+ * for, and a few Jobs stay for the next question, since a client that reads one property after another
+ * asks for the same job each time. */
 #pragma once
 
 #include "daemon/manager.h"
 
 #define ENDED_KEPT 16u /* Jobs in memory: about 130 kB each, with its curve */
 
-/* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL: there is none, or its row cannot be read any more. */
+/* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL:
+ * there is none, or its row cannot be read any more. */
 Job *ended_find(Manager *manager, uint64_t id);
 /* Takes a job that has ended, and whose row says so. */
 void ended_keep(Manager *manager, Job *job);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The row of a job says `ended` from the transaction on that has its last record. What is left to do after it, acknowledging that record, removing what the
- * life had and saying so, is made up for if the daemon was killed in between: the file of the launch is removed last. */
+/* The row of a job says `ended` from the transaction on that has its last record. What is left to do
+ * after it, acknowledging that record, removing what the life had and saying so, is made up for if the
+ * daemon was killed in between: the file of the launch is removed last. */
 #include "daemon/ends.h"
 
 #include <dirent.h>

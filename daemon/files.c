@@ -188,8 +188,9 @@ int job_file_check(int fd, uint64_t *ret_bytes) {
         return 0;
 }
 
-/* Whether the units of the system's daemon and spawner hide a place from them (ProtectHome=, PrivateTmp=): a directory that the spawner does not
- * find cannot become a mount. Only the name is looked at. */
+/* Whether the units of the system's daemon and spawner hide a place from them (ProtectHome=,
+ * PrivateTmp=): a directory that the spawner does not find cannot become a mount. Only the name is looked
+ * at. */
 static bool directory_is_hidden(int fd) {
         static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
         char link[32], path[PATH_MAX];

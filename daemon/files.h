@@ -40,11 +40,13 @@ GArray *job_directories_list(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
 
-/* For a process that may hang. Whether a caller's descriptor is of a directory that becomes a mount: 0 or -EMEDIUMTYPE, with a reason if there
- * is more to say (lib/directory.h); -EXDEV: by_system, and it lies where the system's daemon and spawner see nothing. */
+/* For a process that may hang. Whether a caller's descriptor is of a directory that becomes a mount: 0 or
+ * -EMEDIUMTYPE, with a reason if there is more to say (lib/directory.h); -EXDEV: by_system, and it lies
+ * where the system's daemon and spawner see nothing. */
 int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char **ret_reason);
 
-/* For a process that may hang. Whether it is a regular file of a local file system, and of how many bytes. -EMEDIUMTYPE: it is neither; -EFBIG. */
+/* For a process that may hang. Whether it is a regular file of a local file system, and of how many
+ * bytes. -EMEDIUMTYPE: it is neither; -EFBIG. */
 int job_file_check(int fd, uint64_t *ret_bytes);
 /* The same, and copies it into the directory. */
 int job_file_add(int directory_fd, const char *key, int fd);
@@ -54,8 +56,9 @@ void job_file_remove(int jobs_fd, uint64_t job, const char *key);
 /* The file of a checkpoint's row. -EUCLEAN: it is not the one that was written. */
 int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint, bool verify);
 
-/* What the files of a directory of this name take, a job's number or what job_directory_new() gave it: what the job brought, and what it has left. Each counts
- * in whole blocks of 4 KiB. 0 also when there is none. */
+/* What the files of a directory of this name take, a job's number or what job_directory_new() gave it:
+ * what the job brought, and what it has left. Each counts in whole blocks of 4 KiB. 0 also when there is
+ * none. */
 uint64_t job_files_bytes(int jobs_fd, const char *name);
 
 /* Keeps the newest `keep` checkpoints up to round `newest`. A later one is just being written. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the gate gets rid of a descriptor without closing it: descriptors of strangers have numbers from GATE_FLOOR up, its own lie below. The
- * keeper is cloned with the table shared (CLONE_FILES), then the gate takes a copy of the lower part for itself (CLOSE_RANGE_UNSHARE), and the
- * keeper remains alone with the whole old one. The kernel copies a table in words of 64 numbers, so that is where the border lies. */
+/* How the gate gets rid of a descriptor without closing it: descriptors of strangers have numbers from
+ * GATE_FLOOR up, its own lie below. The keeper is cloned with the table shared (CLONE_FILES), then the
+ * gate takes a copy of the lower part for itself (CLOSE_RANGE_UNSHARE), and the keeper remains alone with
+ * the whole old one. The kernel copies a table in words of 64 numbers, so that is where the border lies. */
 #include "daemon/gate.h"
 
 #include <assert.h>
@@ -153,7 +154,8 @@ static int pass_on(const void *bytes, size_t n, const Descriptors *descriptors) 
         return 0;
 }
 
-/* The sender, which the bus itself writes into the header's fields: (code, variant) each, aligned to 8. What is not understood ends the search. */
+/* The sender, which the bus itself writes into the header's fields: (code, variant) each, aligned to 8.
+ * What is not understood ends the search. */
 static const char *find_sender(const uint8_t *head, size_t size, bool big) {
         enum { FIELD_SENDER = 7 };
         size_t at = MESSAGE_HEAD;
@@ -246,7 +248,8 @@ static void keeper_serve(const int ends[], const int fds[], size_t n) {
                         n_open--;
                 }
         }
-        /* One that was asked for and never fetched goes with its token, a moment from now: it must not be the last. */
+        /* One that was asked for and never fetched goes with its token, a moment from now: it must not be
+         * the last. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }
@@ -256,7 +259,8 @@ _Noreturn static void keeper_run(Slot *slot, int sync_fd, const int ends[], cons
 
         (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
         (void) prctl(PR_SET_NAME, "actord-keep");
-        /* The table is ours alone when the gate has taken its copy: then the bus must not stay open through us. */
+        /* The table is ours alone when the gate has taken its copy: then the bus must not stay open
+         * through us. */
         if (read(sync_fd, &byte, 1) == 1) {
                 (void) close_range(0, GATE_FLOOR - 1, 0);
                 keeper_serve(ends, fds, n);
@@ -427,7 +431,8 @@ static int ask_new(sd_bus **ret) {
                 r = sd_bus_set_bus_client(bus, true);
         if (r >= 0)
                 r = sd_bus_start(bus);
-        /* Which waits for the bus's answer to Hello: it closes a connection that has not got so far within seconds. */
+        /* Which waits for the bus's answer to Hello: it closes a connection that has not got so far
+         * within seconds. */
         if (r >= 0)
                 r = sd_bus_get_unique_name(bus, &name);
         if (r < 0)
@@ -436,8 +441,9 @@ static int ask_new(sd_bus **ret) {
         return 0;
 }
 
-/* All side by side above everything that is open, then down to their places, and nothing else is left. Each number below GATE_FLOOR is taken from
- * now on, from GATE_SYNC up by anything, so that no descriptor of a stranger gets one. */
+/* All side by side above everything that is open, then down to their places, and nothing else is left.
+ * Each number below GATE_FLOOR is taken from now on, from GATE_SYNC up by anything, so that no descriptor
+ * of a stranger gets one. */
 static int gate_keep(int bus_fd, int daemon_fd, int ask_fd) {
         int fds[] = { bus_fd, daemon_fd, ask_fd };
 
@@ -460,7 +466,8 @@ _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daem
         sigset_t all;
         int r;
 
-        /* It ends with the daemon, and not before: the bus must not lose a name that the daemon still uses. */
+        /* It ends with the daemon, and not before: the bus must not lose a name that the daemon still
+         * uses. */
         (void) sigfillset(&all);
         (void) sigprocmask(SIG_SETMASK, &all, NULL);
         (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);

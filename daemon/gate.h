@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between a bus and the daemon: descriptors that callers send stay outside of the daemon.
  *
- * Any user can make a file system that answers when it likes (FUSE, under an overlay, in a user namespace of their own). Whoever asks it a
- * question waits without a deadline, and not even SIGKILL ends that: fstat() is such a question, and so is close(), which tells the file
- * system about each descriptor that goes (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's
+ * Any user can make a file system that answers when it likes (FUSE, under an overlay, in a user namespace
+ * of their own). Whoever asks it a question waits without a deadline, and not even SIGKILL ends that:
+ * fstat() is such a question, and so is close(), which tells the file system about each descriptor that
+ * goes (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's
  * table at all.
  *
- * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor of a message it passes on a *token*, one
- * end of a socket pair, and leaves the descriptor with a *keeper*, a process for this message. A process that may hang (daemon/copies.c) asks
- * the keeper for the descriptor; when the daemon has closed its tokens, the keeper closes the descriptors and ends. A keeper that hangs holds
- * these descriptors and nothing else. Sealed memory passes as it is: nobody serves it.
+ * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor
+ * of a message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a
+ * *keeper*, a process for this message. A process that may hang (daemon/copies.c) asks the keeper for the
+ * descriptor; when the daemon has closed its tokens, the keeper closes the descriptors and ends. A keeper
+ * that hangs holds these descriptors and nothing else. Sealed memory passes as it is: nobody serves it.
  *
  * What the daemon writes goes to the bus directly. */
 #pragma once
@@ -17,13 +19,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keepers that have not ended: for all, and for each user. Descriptors of a user beyond that get tokens without a keeper. */
+/* Keepers that have not ended: for all, and for each user. Descriptors of a user beyond that get tokens
+ * without a keeper. */
 #define GATE_KEEPERS_MAX      2048u
 #define GATE_KEEPERS_USER_MAX 512u
 
-/* Connects to the bus at this address (unix:path=… or unix:abstract=…) and starts the gate. *ret_in is to be read from, *ret_out to be
- * written to. -EAFNOSUPPORT: an address of another kind. */
+/* Connects to the bus at this address (unix:path=… or unix:abstract=…) and starts the gate. *ret_in is to
+ * be read from, *ret_out to be written to. -EAFNOSUPPORT: an address of another kind. */
 int gate_start(const char *address, int *ret_in, int *ret_out);
 
-/* For a process that may hang: a descriptor of its own for a token. One that is no token is duplicated. -ENOLINK: it has no keeper. */
+/* For a process that may hang: a descriptor of its own for a token. One that is no token is duplicated.
+ * -ENOLINK: it has no keeper. */
 int gate_fetch(int token);

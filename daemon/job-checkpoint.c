@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a life begins with: the newest checkpoint that the ledger knows and whose file is what was written; else the one before it, and so on;
- * else the file that came with the job; else nothing. The rows of those that were passed over are gone before the life's first record:
- * then what earlier lives did behind the one that is taken is waste, and a daemon that restarts in this life takes the scheduler's state
- * from the same row. */
+/* What a life begins with: the newest checkpoint that the ledger knows and whose file is what was
+ * written; else the one before it, and so on; else the file that came with the job; else nothing. The
+ * rows of those that were passed over are gone before the life's first record: then what earlier lives
+ * did behind the one that is taken is waste, and a daemon that restarts in this life takes the
+ * scheduler's state from the same row. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -23,7 +24,8 @@ static const char *damage_word(int r) {
         return NULL;
 }
 
-/* A job can have a row for each of its rounds, and keeps Keep= files: older ones are missing because they were removed. */
+/* A job can have a row for each of its rounds, and keeps Keep= files: older ones are missing because they
+ * were removed. */
 static void say_damaged(Job *job, const LedgerCheckpoint *checkpoint, int r, unsigned n_before) {
         LogEntry entry;
 

@@ -188,7 +188,8 @@ void job_end_committed(Job *job) {
         end_check(job);
 }
 
-/* The job is over. It is `ended` when that is durable, and until then `ending`: the commit is tried again by itself, and says so by job_committed(). */
+/* The job is over. It is `ended` when that is durable, and until then `ending`: the commit is tried again
+ * by itself, and says so by job_committed(). */
 static void finish(Job *job, uint32_t end, const char *sentence) {
         if (job->end.noted)
                 return;
@@ -352,7 +353,8 @@ static bool worth_another_life(const Progress *p) {
                (p->end_fault == FAULT_INTERNAL && !limit_is_lasting(p->end_detail));
 }
 
-/* Whether the life that has ended by itself was the job's last; then how it ends, and why, which is empty where nothing failed. */
+/* Whether the life that has ended by itself was the job's last; then how it ends, and why, which is empty
+ * where nothing failed. */
 static bool is_last(const Job *job, uint32_t *ret_end, char ret_sentence[320]) {
         const Progress *p = &job->progress;
 
@@ -406,7 +408,8 @@ void job_life_check(Job *job) {
         if (job->state == JOB_QUEUED || job->backoff) {
                 if (job->end_wanted == PLAN_END_NOT)
                         return;
-                /* One that is back in the queue has a bill, and a daemon that was restarted has not read its records yet. */
+                /* One that is back in the queue has a bill, and a daemon that was restarted has not read
+                 * its records yet. */
                 (void) job_load_progress(job, false);
                 job->progress.ended = false;
                 finish(job, job->end_wanted, NULL);

@@ -143,8 +143,8 @@ static int seal_settings(const Job *job) {
         return r < 0 ? r : memfd_make_sealed("actord-settings", both, 2 * sizeof(JobSettings));
 }
 
-/* checkpoint_fd: what job_checkpoint_choose() returned. *ret_what: what could not be had. The descriptors are in the request, whether it
- * failed or not. */
+/* checkpoint_fd: what job_checkpoint_choose() returned. *ret_what: what could not be had. The descriptors
+ * are in the request, whether it failed or not. */
 static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what) {
         bool begins_anew = checkpoint_fd == -ENOENT && job->row.purpose != LAUNCH_EVALUATE;
         int r;
@@ -368,7 +368,8 @@ static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Counted from the job's first start, so that lives and restarts do not prolong it, without the time that it was back in the queue. */
+/* Counted from the job's first start, so that lives and restarts do not prolong it, without the time that
+ * it was back in the queue. */
 static void arm_runtime(Job *job) {
         uint64_t gone = (uint64_t) g_get_real_time() - job->row.started_usec - job->row.paused_usec;
         uint64_t most = job->settings.runtime_max_usec;
@@ -391,8 +392,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is not to blame for that, unless it
-         * does not answer or says nonsense. */
+        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is
+         * not to blame for that, unless it does not answer or says nonsense. */
         if (!job->exited && !job->life_error && is_kept_waiting(job)) {
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
                 return 0;

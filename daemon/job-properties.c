@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each property of a job is: a function from the job to the value, of the type that the property's row names. A row without one does not compile. */
+/* What each property of a job is: a function from the job to the value, of the type that the property's
+ * row names. A row without one does not compile. */
 #include "daemon/job-properties.h"
 
 #include <math.h>

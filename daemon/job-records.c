@@ -84,7 +84,8 @@ static void say_budget(Job *job) {
                         (double) nano / 1e9, currency);
 }
 
-/* Its row makes a checkpoint count: everything before it is durable in the same transaction, and what it replaces goes only after that. */
+/* Its row makes a checkpoint count: everything before it is durable in the same transaction, and what it
+ * replaces goes only after that. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,

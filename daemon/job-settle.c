@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The books of a life are closed. When its invoker is gone the spawner says what the life's cgroup counted, and removes that. If the invoker went without
- * its last record, what it did not tell becomes one of ours. */
+/* The books of a life are closed. When its invoker is gone the spawner says what the life's cgroup
+ * counted, and removes that. If the invoker went without its last record, what it did not tell becomes
+ * one of ours. */
 #include "daemon/job.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's turns: from the queue into a place, and, where a rule of the administrator's takes the place away, back into the queue. It ends its life by itself after
- * the round in flight, with a checkpoint, and its next life goes on from there: no work is lost and the policy is the same. */
+/* A job's turns: from the queue into a place, and, where a rule of the administrator's takes the place
+ * away, back into the queue. It ends its life by itself after the round in flight, with a checkpoint, and
+ * its next life goes on from there: no work is lost and the policy is the same. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -25,7 +26,8 @@ void job_turn_begin(Job *job) {
         job->row.back_usec = 0;
 }
 
-/* An evaluation or verification writes no checkpoint, and a directory that only the submitter can open again is not given up. */
+/* An evaluation or verification writes no checkpoint, and a directory that only the submitter can open
+ * again is not given up. */
 bool job_may_go_back(const Job *job) {
         assert(job);
 

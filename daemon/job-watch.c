@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A life's invoker is asked for a word when it has said nothing for a while. It sleeps until something happens, so that silence means nothing; only one that does
- * not answer is hung, and its life is over. Time is this process's own: neither while the host sleeps nor while the daemon is stopped can anybody be late. */
+/* A life's invoker is asked for a word when it has said nothing for a while. It sleeps until something
+ * happens, so that silence means nothing; only one that does not answer is hung, and its life is over.
+ * Time is this process's own: neither while the host sleeps nor while the daemon is stopped can anybody
+ * be late. */
 #include "daemon/job.h"
 
 #include <assert.h>

@@ -106,7 +106,8 @@ void job_set_state(Job *job, JobState state);
 void job_set_fault(Job *job, const char *sentence);
 /* Records of the ledger → progress; only once, unless asked to do it anew (when a life ended, its tail became waste). */
 int job_load_progress(Job *job, bool anew);
-/* The properties and the bill of an ended job, out of its row if it can be: a long job has a million records. */
+/* The properties and the bill of an ended job, out of its row if it can be: a long job has a million
+ * records. */
 int job_load_summary(Job *job);
 /* Also what is in records alone: what had accrued at each round, estimates, faults. */
 int job_load_records(Job *job);
@@ -140,7 +141,8 @@ bool job_end_by_records(Job *job);
 void job_end_committed(Job *job);
 /* A daemon was killed after the end was durable and before its invoker knew: that is made up for. */
 void job_take_up_end(Job *job);
-/* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)"; empty: it waits for nothing. Into ret, returns ret. */
+/* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)"; empty: it
+ * waits for nothing. Into ret, returns ret. */
 #define JOB_WAITING_MAX 512u
 const char *job_waiting(const Job *job, char ret[JOB_WAITING_MAX]);
 /* Nothing more is waited for: what there is of the job by now is all of it. */
@@ -155,8 +157,8 @@ void job_say_leftover(const Job *job, const char *reason);
 void job_watch_start(Job *job);
 void job_watch_heard(Job *job);
 
-/* job-settle.c. Whether the books of the life that is over are closed, but for a record that the ledger may not take yet; if not, job_life_check() is called when
- * they are. */
+/* job-settle.c. Whether the books of the life that is over are closed, but for a record that the ledger
+ * may not take yet; if not, job_life_check() is called when they are. */
 bool job_settle(Job *job);
 
 /* job-records.c. 0, also when the ledger is blocked; negative: the spool is nonsense. */
@@ -170,8 +172,9 @@ void job_send_plan(Job *job);
 /* job-schedule.c. closed: the record of the newest closed round; NULL: there is none yet. Decides for the round after it, unless that is done. */
 void job_decide(Job *job, const Record *closed);
 void job_schedule_anew(Job *job); /* the first round's decision */
-/* The checkpoint that this life begins with, opened and compared, and its round (0: it is none of this job's); whatever is newer is damaged,
- * was journalled, and counts no more. -ENOENT: it begins with nothing; a negative errno. */
+/* The checkpoint that this life begins with, opened and compared, and its round (0: it is none of this
+ * job's); whatever is newer is damaged, was journalled, and counts no more. -ENOENT: it begins with
+ * nothing; a negative errno. */
 int job_checkpoint_choose(Job *job, uint64_t *ret_round);
 
 /* As of the newest checkpoint, or anew; *ret: the records after it are still to be decided on. */

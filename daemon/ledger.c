@@ -99,8 +99,9 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
-/* A WAL or a mark that was left behind means that the last daemon did not end by itself; only then is reading the whole file worth its time. The mark lies in the
- * file of the lock, and on a full disk there may be none. */
+/* A WAL or a mark that was left behind means that the last daemon did not end by itself; only then is
+ * reading the whole file worth its time. The mark lies in the file of the lock, and on a full disk there
+ * may be none. */
 static bool left_behind(const char *path, int lock_fd) {
         _cleanup_free_ char *name = NULL;
         struct stat st;
@@ -125,7 +126,8 @@ static int integrity_check(Ledger *ledger) {
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
-/* Of a file that has no pages yet: freed ones can be given back. In any other it would be a write at each start, also on a full disk. */
+/* Of a file that has no pages yet: freed ones can be given back. In any other it would be a write at each
+ * start, also on a full disk. */
 static int make_room_returnable(Ledger *ledger) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r, rc;
@@ -252,7 +254,8 @@ static int ledger_setup(Ledger *ledger, const char *path) {
         check = !in_memory && left_behind(path, ledger->lock_fd);
         r = ledger_read(ledger, path, check);
         if (is_of_space(r) && !in_memory) {
-                /* The index of the WAL lies in a file beside it, unless nobody else may look: then it needs no space. */
+                /* The index of the WAL lies in a file beside it, unless nobody else may look: then it
+                 * needs no space. */
                 ledger->full = true;
                 (void) sqlite3_close(ledger->db);
                 ledger->db = NULL;

@@ -57,7 +57,8 @@ typedef struct LedgerCheckpoint {
 /* path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: not a ledger, or of a newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
-/* It was opened where there was no space: it can be read, and not written before it is opened again where there is. */
+/* It was opened where there was no space: it can be read, and not written before it is opened again where
+ * there is. */
 bool ledger_is_full(const Ledger *ledger);
 /* What a negative errno of the functions below means, as the part of a sentence. */
 const char *ledger_error_words(int error);
@@ -87,10 +88,12 @@ typedef struct LedgerListed {
         uint64_t round, n_env_steps;
         double return_mean, cost_full;
 } LedgerListed;
-/* Jobs with numbers below `before` (0: all), newest first, out of an index: of a row nothing else is read. each: 0 to go on, else it is returned. 0: there are no more. */
+/* Jobs with numbers below `before` (0: all), newest first, out of an index: of a row nothing else is
+ * read. each: 0 to go on, else it is returned. 0: there are no more. */
 int ledger_list(Ledger *ledger, uint64_t before, int (*each)(const LedgerListed *job, void *userdata),
                 void *userdata);
-/* Numbers of jobs whose rows an older actord wrote, newest first, at most `most`; and what their rows lack. */
+/* Numbers of jobs whose rows an older actord wrote, newest first, at most `most`; and what their rows
+ * lack. */
 int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n);
 int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, const char *description,
                 const char *currency);
@@ -109,14 +112,16 @@ int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret);
 int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
                 void *userdata);
 
-/* Queued like a record, and committed with the records that were queued before it; it counts from then on. -ENOBUFS: commit first. */
+/* Queued like a record, and committed with the records that were queued before it; it counts from then
+ * on. -ENOBUFS: commit first. */
 int ledger_checkpoint_append(Ledger *ledger, const LedgerCheckpoint *checkpoint);
 int ledger_checkpoint_newest(
                 Ledger *ledger, uint64_t job, LedgerCheckpoint *ret); /* -ENOENT; free ret->scheduler */
 /* The newest one before a position; -ENOENT. free ret->scheduler. */
 int ledger_checkpoint_before(
                 Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret);
-/* Those after a position do not count any more: whatever earlier lives did behind it was waste. {}: none counts. */
+/* Those after a position do not count any more: whatever earlier lives did behind it was waste. {}: none
+ * counts. */
 int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after);
 
 /* A decision and what it was made from. life and record name the record that closed the round before it (record 0: none did), whose statistics it saw. */
@@ -146,20 +151,22 @@ typedef struct LedgerRound {
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n);
 
-/* Jobs that have ended and have a summary, of which rows can be removed: one of which some are, then the one that ended first, if that was before
- * a time. -ENOENT: there is none. */
+/* Jobs that have ended and have a summary, of which rows can be removed: one of which some are, then the
+ * one that ended first, if that was before a time. -ENOENT: there is none. */
 int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_job);
-/* Removes at most so many rows of records, statistics and decisions, durably, and writes down when that began. *ret_done: none is left. -EBUSY: it has
- * not ended. */
+/* Removes at most so many rows of records, statistics and decisions, durably, and writes down when that
+ * began. *ret_done: none is left. -EBUSY: it has not ended. */
 int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned most, bool *ret_done);
 /* Its records stay. */
 int ledger_trim_never(Ledger *ledger, uint64_t job);
 /* Without pages that are free. */
 int ledger_used_bytes(Ledger *ledger, uint64_t *ret);
-/* Free pages go back to the file system, some at a time, where the file was made for that; else they are used again. 1: there are more. */
+/* Free pages go back to the file system, some at a time, where the file was made for that; else they are
+ * used again. 1: there are more. */
 int ledger_give_back(Ledger *ledger, unsigned most_pages);
 
-/* The end of a job: what its row says from then on, and what it adds to the totals of its user, month, tag, currency and sheet. */
+/* The end of a job: what its row says from then on, and what it adds to the totals of its user, month,
+ * tag, currency and sheet. */
 typedef struct LedgerEnd {
         LedgerJob row;
         char *currency, *sheet_name;
@@ -169,15 +176,16 @@ typedef struct LedgerEnd {
         double return_mean, cost_full;
 } LedgerEnd;
 
-/* Queued like a record, and committed in one transaction with the records that were queued before it. What is needed of the row is copied. Twice is the same
- * as once. -ENOBUFS: commit first. */
+/* Queued like a record, and committed in one transaction with the records that were queued before it.
+ * What is needed of the row is copied. Twice is the same as once. -ENOBUFS: commit first. */
 int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
 /* A row with the number that it has elsewhere. */
 int ledger_job_put(Ledger *ledger, const LedgerJob *job);
-/* All that waits in one ledger for a commit, into another one, of which the jobs have rows; it goes on waiting. */
+/* All that waits in one ledger for a commit, into another one, of which the jobs have rows; it goes on
+ * waiting. */
 int ledger_rest_write(Ledger *from, Ledger *to);
 /* What such a ledger has, in one transaction; *ret: how many of its records were not there yet. */
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records);

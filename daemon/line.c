@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One call of a line has its turn in each iteration of the event loop, so that what comes from the bus meanwhile is served in between. */
+/* One call of a line has its turn in each iteration of the event loop, so that what comes from the bus
+ * meanwhile is served in between. */
 #include "daemon/line.h"
 
 #include <assert.h>
@@ -278,7 +279,8 @@ static int busy(sd_bus_error *error, const char *what) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy), "actord is busy: %s. Try again in a moment.", what);
 }
 
-/* The first call that has waited for too long; NULL: none. *ret_usec: when the next one will have, if any waits. */
+/* The first call that has waited for too long; NULL: none. *ret_usec: when the next one will have, if any
+ * waits. */
 static LineCall *overdue(Line *line, uint64_t now, uint64_t *ret_usec) {
         *ret_usec = UINT64_MAX;
         for (GList *l = line->calls.head; l; l = l->next) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls that wait for their turn. A call that must wait for polkit, for a process that copies files, or for an earlier call of the same
- * connection is not refused: its message is kept, and its handler runs again when its turn has come. Turns go round the users, so that a
- * user with many calls does not hold up one with few. Every line has limits and a deadline; beyond them the answer is the error Busy,
- * which asks the caller to try again. A caller that leaves the bus leaves its lines. */
+/* Calls that wait for their turn. A call that must wait for polkit, for a process that copies files, or
+ * for an earlier call of the same connection is not refused: its message is kept, and its handler runs
+ * again when its turn has come. Turns go round the users, so that a user with many calls does not hold up
+ * one with few. Every line has limits and a deadline; beyond them the answer is the error Busy, which
+ * asks the caller to try again. A caller that leaves the bus leaves its lines. */
 #pragma once
 
 #include "daemon/manager.h"
@@ -14,8 +15,8 @@
 /* From the call's arrival: less than the 25 s that callers wait for an answer unless they say otherwise. */
 #define LINE_TIMEOUT_USEC (20ull * 1000 * 1000)
 
-/* X(NAME, at once, at once of one key): a submission's key is its connection, so that the jobs of a connection are numbered in the order
- * of its calls; the key of the others is the user. */
+/* X(NAME, at once, at once of one key): a submission's key is its connection, so that the jobs of a
+ * connection are numbered in the order of its calls; the key of the others is the user. */
 #define LINES(X)                                  \
         X(SUBMISSIONS, LINE_CALLS_MAX, 1u)        \
         X(QUERIES, QUERIES_MAX, QUERIES_USER_MAX) \
@@ -43,16 +44,17 @@ typedef struct LineEntry {
         uint64_t served; /* when its user had the last turn: a count that rises */
 } LineEntry;
 
-/* Whose turn it is; entries in the order of their arrival. The index of a call that waits, or -1. Pure: of those whose key has room, a
- * call of the user with the fewest active ones; of equals, of the user whose last turn is longest ago; of equals, the oldest. */
+/* Whose turn it is; entries in the order of their arrival. The index of a call that waits, or -1. Pure:
+ * of those whose key has room, a call of the user with the fewest active ones; of equals, of the user
+ * whose last turn is longest ago; of equals, the oldest. */
 ssize_t line_pick(const LineEntry *entries, size_t n, unsigned n_max, unsigned n_key_max);
 
 Lines *lines_new(Manager *manager);
 Lines *lines_free(Lines *lines);
 bool lines_are_empty(const Lines *lines);
 
-/* 1: it is the call's turn, and was before if this is not the first time; 0: it waits, and `handler` is called again with it (the caller
- * returns 1 now); negative: an error is set. */
+/* 1: it is the call's turn, and was before if this is not the first time; 0: it waits, and `handler` is
+ * called again with it (the caller returns 1 now); negative: an error is set. */
 int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 bool line_has(const Lines *lines, LineName name, sd_bus_message *message);

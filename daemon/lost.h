@@ -5,12 +5,14 @@
 #include "include/record.h"
 #include "include/settings.h"
 
-/* A life's own account: what its cgroup counted from its start to its end, and what its records claim of that. */
+/* A life's own account: what its cgroup counted from its start to its end, and what its records claim of
+ * that. */
 typedef struct LifeBooks {
         uint64_t life, seq, round; /* seq: of its newest record; round: the newest closed one */
         bool metered;              /* both readings are there */
         uint64_t began_nsec, over_nsec, claimed_nsec;
 } LifeBooks;
 
-/* The life's last record. Of one that could not be metered it says so: scope_cpu_nsec is 0, and so is what was lost. */
+/* The life's last record. Of one that could not be metered it says so: scope_cpu_nsec is 0, and so is
+ * what was lost. */
 void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each row is read once and completed, and its files are counted; one that cannot be read any more gets empty words, and is not tried again. */
+/* Each row is read once and completed, and its files are counted; one that cannot be read any more gets
+ * empty words, and is not tried again. */
 #include "daemon/older.h"
 
 #include <assert.h>

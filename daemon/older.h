@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of jobs that an older actord wrote: what lists show of them stands in their texts only, until it has been written down. */
+/* Rows of jobs that an older actord wrote: what lists show of them stands in their texts only, until it
+ * has been written down. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -4,5 +4,6 @@
 
 #include "daemon/manager.h"
 
-/* Starts what may start now, and with Preempt=yes tells jobs to go back that are beyond their user's share. */
+/* Starts what may start now, and with Preempt=yes tells jobs to go back that are beyond their user's
+ * share. */
 void places_fill(Manager *manager);

@@ -10,7 +10,8 @@
 
 typedef struct PlanLink PlanLink;
 
-/* Called from the event loop. hello, written, failed: negative ends the connection; failed is called before any hello, once. closed is the last call; the link is freed by its owner in or after it, never
+/* Called from the event loop. hello, written, failed: negative ends the connection; failed is called
+ * before any hello, once. closed is the last call; the link is freed by its owner in or after it, never
  * in another of these. error: 0 when the invoker closed, else what was wrong. */
 typedef struct PlanLinkOps {
         int (*hello)(const Hello *hello, const struct ucred *peer, void *userdata);

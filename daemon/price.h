@@ -28,9 +28,11 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
 int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
 
 /* clang-format off */
-/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill. total: PAPER counts in the paper total (execution only,
- * as MinionsRL, Nitro and Stellaris count), FULL in the full one alone. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: what is
- * written before the unit of what is kept and not used. A new kind is a row here and the place in price.c that books records under it. */
+/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill. total: PAPER
+ * counts in the paper total (execution only, as MinionsRL, Nitro and Stellaris count), FULL in the full
+ * one alone. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: what is written before the
+ * unit of what is kept and not used. A new kind is a row here and the place in price.c that books records
+ * under it. */
 #define CHARGES(X)                                                                    \
         X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
         X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \
@@ -67,9 +69,10 @@ const char *charge_to_string(uint32_t charge);
 /* Whose share of a machine: an actor's and the learner's may have different prices. */
 typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
 
-/* What is booked under one kind of charge. billed_nsec: emulated duration times allocation, each invocation rounded up to the sheet's granularity;
- * the allocation is in the sheet's own terms: vCPUs, or functions where the sheet names a fleet. mib_usec: the same times memory, in units of
- * MiB x microseconds. idle: of containers that are kept and have nothing to do. */
+/* What is booked under one kind of charge. billed_nsec: emulated duration times allocation, each
+ * invocation rounded up to the sheet's granularity; the allocation is in the sheet's own terms: vCPUs, or
+ * functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x
+ * microseconds. idle: of containers that are kept and have nothing to do. */
 typedef struct Account {
         uint64_t cpu_nsec;
         uint64_t billed_nsec[_SHARE_MAX], mib_usec;

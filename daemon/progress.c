@@ -191,7 +191,8 @@ static void add_scope(Progress *p, const Record *record) {
                 p->scope_unknown = true;
 }
 
-/* A scheduler does not hear of it: what it decides must not depend on accidents. A budget is money, and that was spent. */
+/* A scheduler does not hear of it: what it decides must not depend on accidents. A budget is money, and
+ * that was spent. */
 static void add_lost(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Usage alone = {};

@@ -105,8 +105,9 @@ double progress_evaluation_deviation(const Progress *progress);
 /* "the learner was killed by signal 9". */
 char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret[320]);
 
-/* Which records are waste: of a life that another followed, what lies beyond the newest checkpoint by then. Fed with all records once, asked afterwards. A
- * checkpoint that comes as waste was found damaged, and does not count. */
+/* Which records are waste: of a life that another followed, what lies beyond the newest checkpoint by
+ * then. Fed with all records once, asked afterwards. A checkpoint that comes as waste was found damaged,
+ * and does not count. */
 #define WASTE_LIVES_MAX 4096u
 typedef struct WasteMap {
         uint64_t n_lives;

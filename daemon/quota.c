@@ -23,7 +23,8 @@ static int find_groups(uint32_t uid, gid_t groups[GROUPS_MAX]) {
         return getgrouplist(entry->pw_name, entry->pw_gid, groups, &n) < 0 ? GROUPS_MAX : n;
 }
 
-/* Who is in which group is asked once for each user: it may take a while where users come over the network. */
+/* Who is in which group is asked once for each user: it may take a while where users come over the
+ * network. */
 static const Config *config_of(Manager *manager, uint32_t uid) {
         Config *config;
         g_autofree gid_t *groups = NULL;

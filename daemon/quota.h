@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a user's jobs may have together, by actord.conf: [Daemon] for all, [Group NAME] and [User NAME] for some. */
+/* What a user's jobs may have together, by actord.conf: [Daemon] for all, [Group NAME] and [User NAME]
+ * for some. */
 #pragma once
 
 #include "daemon/manager.h"
@@ -26,10 +27,12 @@ void quota_add(QuotaUsage *usage, const JobSettings *settings);
 /* Whether a job fits beside what runs. */
 bool quota_has_room(const Quota *quota, const QuotaUsage *running, const JobSettings *settings);
 
-/* Whether a user may submit this job: one that could never run is refused, as is one beyond the number of jobs. Negative: error is set. */
+/* Whether a user may submit this job: one that could never run is refused, as is one beyond the number of
+ * jobs. Negative: error is set. */
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, sd_bus_error *error);
 
-/* Whether the files that come with a job have room beside those of the user's other jobs. 0 bytes: whether there is any room. Negative: error is set. */
+/* Whether the files that come with a job have room beside those of the user's other jobs. 0 bytes:
+ * whether there is any room. Negative: error is set. */
 int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_error *error);
 /* Pure: whether files of so many bytes have room beside others. */
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);

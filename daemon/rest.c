@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A rest is a directory with a small ledger, and a file that names the state directory that it belongs to. It lies in that directory, or, where that has no space,
- * wherever there is some. */
+/* A rest is a directory with a small ledger, and a file that names the state directory that it belongs
+ * to. It lies in that directory, or, where that has no space, wherever there is some. */
 #include "daemon/rest.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all records of an ended job came to, as text: one name=value a line, sorted by nothing, what is zero left out. It stays in the ledger when the records go, and a later
- * program reads of it what it knows. Pure. */
+/* What all records of an ended job came to, as text: one name=value a line, sorted by nothing, what is
+ * zero left out. It stays in the ledger when the records go, and a later program reads of it what it
+ * knows. Pure. */
 #pragma once
 
 #include "daemon/progress.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small steps, each a transaction of its own, when the daemon has nothing else to do. What a daemon that was killed has begun is found in the ledger, and comes first. A job goes
- * by its summary from then on, so one whose summary cannot be read keeps its records. */
+/* Small steps, each a transaction of its own, when the daemon has nothing else to do. What a daemon that
+ * was killed has begun is found in the ledger, and comes first. A job goes by its summary from then on,
+ * so one whose summary cannot be read keeps its records. */
 #include "daemon/trim.h"
 
 #include <assert.h>
@@ -105,7 +106,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         Manager *manager = userdata;
         int r;
 
-        /* What is to be written comes first, and a ledger that cannot be written is not asked for this, too. */
+        /* What is to be written comes first, and a ledger that cannot be written is not asked for this,
+         * too. */
         if (manager->ledger_blocked || ledger_is_full(manager->ledger)) {
                 stop(manager);
                 return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ledger stays within KeepRecordsSec= and LedgerMax=: records, statistics and decisions of ended jobs are removed; their rows, bills and totals stay. */
+/* The ledger stays within KeepRecordsSec= and LedgerMax=: records, statistics and decisions of ended jobs
+ * are removed; their rows, bills and totals stay. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -143,7 +143,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-/* After the bus in each turn of the loop, so that those who have just called take part; but before it once enough was read. */
+/* After the bus in each turn of the loop, so that those who have just called take part; but before it
+ * once enough was read. */
 static int arm(Turns *turns) {
         int r;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whose call is served next. The daemon is one thread, and the bus hands it all callers' messages in one row: thousands of one user's would all be answered before one of
- * another's. So calls are taken off the bus as they come, which is cheap, and served one in each turn of the event loop, going round the users, and for each user round the
- * connections. A connection's calls keep their order. */
+/* Whose call is served next. The daemon is one thread, and the bus hands it all callers' messages in one
+ * row: thousands of one user's would all be answered before one of another's. So calls are taken off the
+ * bus as they come, which is cheap, and served one in each turn of the event loop, going round the users,
+ * and for each user round the connections. A connection's calls keep their order. */
 #pragma once
 
 #include "daemon/manager.h"

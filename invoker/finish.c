@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a job ends: no further order, actors gone, a last checkpoint if there is anything new to keep, tried until it is kept, the last record, and then only a
- * wait for the daemon to have it in its ledger. */
+/* How a job ends: no further order, actors gone, a last checkpoint if there is anything new to keep,
+ * tried until it is kept, the last record, and then only a wait for the daemon to have it in its ledger. */
 #include <assert.h>
 #include <errno.h>
 

@@ -298,7 +298,8 @@ static void check_end(Invoker *i, uint64_t now) {
         uint64_t until;
 
         if (i->phase == PHASE_ENDED) {
-                /* A daemon that is there says what it has, and may be waiting for space; it is watched by others, and its end is seen here. */
+                /* A daemon that is there says what it has, and may be waiting for space; it is watched by
+                 * others, and its end is seen here. */
                 until = i->link.fd >= 0 ? UINT64_MAX
                                         : i->ended_nsec + (i->invoked->launch.exit_with_daemon
                                                                                           ? END_MISSED_NSEC

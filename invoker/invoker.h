@@ -293,7 +293,8 @@ void finish_begin(Invoker *i, uint32_t end, uint32_t fault, int32_t detail, uint
 void finish_advance(Invoker *i);
 /* The last checkpoint: there will be another try, and whoever waits for it is told why. */
 void finish_checkpoint_failed(Invoker *i, uint32_t fault, int32_t detail);
-/* Before it was kept: then the life has failed, whatever it ended for, and the next one has what is missing computed again. */
+/* Before it was kept: then the life has failed, whatever it ended for, and the next one has what is
+ * missing computed again. */
 void finish_learner_lost(Invoker *i, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *i); /* at once, without records */
 

@@ -30,5 +30,6 @@ int link_receive(Link *link, Spool *spool);
 /* Tells of new records, once for all of them. Whatever goes wrong shows in link_receive(). */
 void link_tell(Link *link, const Spool *spool);
 
-/* Of an invoker that cannot begin: waits a while for the daemon to connect, and says why. Closes what else it was given: descriptors may be what it lacks. */
+/* Of an invoker that cannot begin: waits a while for the daemon to connect, and says why. Closes what
+ * else it was given: descriptors may be what it lacks. */
 void link_tell_failed(int listen_fd, InvokerStep step, int error);

@@ -354,7 +354,8 @@ int pool_fork(Invoker *i, Container *c) {
 void pool_order(Invoker *i, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(i, &c->worker, c->index);
-        /* Under a model nothing measured counts; whoever asks the learner for actions waits for it, and not by its own will. */
+        /* Under a model nothing measured counts; whoever asks the learner for actions waits for it, and
+         * not by its own will. */
         if (i->settings->clock != CLOCK_MODEL && !order->remote)
                 slept_begin(&c->worker.slept, &i->ourselves);
         else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPU time comes from the process's clock, which is exact while it runs; schedstat's lags by a tick then. Its delay does not: it is
- * counted when the wait is over, and who has just answered has not waited since. */
+/* CPU time comes from the process's clock, which is exact while it runs; schedstat's lags by a tick then.
+ * Its delay does not: it is counted when the wait is over, and who has just answered has not waited
+ * since. */
 #include "invoker/slept.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor slept by its own will during an invocation: it holds its memory meanwhile. Read from the kernel: the time from order
- * to answer, less its CPU time, less its waiting for a CPU, and less what we were busy with, or waited for, ourselves, so that a busy
- * host adds nothing. */
+/* How long an actor slept by its own will during an invocation: it holds its memory meanwhile. Read from
+ * the kernel: the time from order to answer, less its CPU time, less its waiting for a CPU, and less what
+ * we were busy with, or waited for, ourselves, so that a busy host adds nothing. */
 #pragma once
 
 #include <stdbool.h>

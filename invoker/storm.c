@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bells that ring without an answer. Each ring costs this process a wake-up, and a plugin can ring as fast as it can write. So a bell
- * that rang in vain several times within one order is no longer listened to: until that order is answered the timer looks at its worker
- * instead, and the next order listens again. What false rings and looks cost is moved from the control's use to the actor's. */
+/* Bells that ring without an answer. Each ring costs this process a wake-up, and a plugin can ring as
+ * fast as it can write. So a bell that rang in vain several times within one order is no longer listened
+ * to: until that order is answered the timer looks at its worker instead, and the next order listens
+ * again. What false rings and looks cost is moved from the control's use to the actor's. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything below the daemon in one file. It is written aside, synced, read back and renamed, so that under its name there is always all of
- * it or nothing; the daemon decides which checkpoint counts, and removes old ones. */
+/* Everything below the daemon in one file. It is written aside, synced, read back and renamed, so that
+ * under its name there is always all of it or nothing; the daemon decides which checkpoint counts, and
+ * removes old ones. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,8 @@
 #define WIDE
 #endif
 
-/* A kernel that other files call. Clang 14 names the symbol that chooses among the clones NAME.ifunc, and callers
- * elsewhere look for NAME: there, a function of this file calls it for them. */
+/* A kernel that other files call. Clang 14 names the symbol that chooses among the clones NAME.ifunc, and
+ * callers elsewhere look for NAME: there, a function of this file calls it for them. */
 #ifdef __clang__
 #define KERNEL(type, name, parameters, arguments) \
         WIDE static type name##_wide parameters;  \

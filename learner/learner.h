@@ -63,13 +63,13 @@ void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */
 
-/* learner/checkpoint.c, learner/restore.c: 0, or a negative errno after a sentence on stderr. A checkpoint that succeeds was written, synced
- * and read back, and has its name on the disk. */
+/* learner/checkpoint.c, learner/restore.c: 0, or a negative errno after a sentence on stderr. A
+ * checkpoint that succeeds was written, synced and read back, and has its name on the disk. */
 int learner_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
 int learner_restore(Learner *learner);
 
-/* The tensors of a checkpoint of this format and where their numbers live, the snapshots in bank banks[actor] (NULL: 0): one list for both
- * ways. Returns how many, below SAFETENSORS_ENTRIES_MAX. */
+/* The tensors of a checkpoint of this format and where their numbers live, the snapshots in bank
+ * banks[actor] (NULL: 0): one list for both ways. Returns how many, below SAFETENSORS_ENTRIES_MAX. */
 size_t learner_tensors(Learner *learner, unsigned format, const uint32_t *banks, TensorRow *ret);
 
 /* The policy's parameters alone, as a file of parameters has them. */

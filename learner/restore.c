@@ -20,8 +20,8 @@
 #include "lib/settings-print.h"
 #include "lib/slot.h"
 
-/* -EBADMSG: it is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another job; -ENOEXEC: other kernels go on from it to
- * another policy (lib/words.c says so where only the number is left). */
+/* -EBADMSG: it is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another job; -ENOEXEC:
+ * other kernels go on from it to another policy (lib/words.c says so where only the number is left). */
 __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *format, ...) {
         va_list values;
 

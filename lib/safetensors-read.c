@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A strict reader of the header: objects of strings, or of a type, a shape and two offsets; nothing else is JSON here, and nothing nests
- * deeper. The file may be cut short or made up, so that every number is checked against the file's size before it is used. */
+/* A strict reader of the header: objects of strings, or of a type, a shape and two offsets; nothing else
+ * is JSON here, and nothing nests deeper. The file may be cut short or made up, so that every number is
+ * checked against the file's size before it is used. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

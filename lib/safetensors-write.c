@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The header is built in memory, since its length comes first; tensors pass through one buffer, in which they are hashed; the digest of
- * all that comes last. */
+/* The header is built in memory, since its length comes first; tensors pass through one buffer, in which
+ * they are hashed; the digest of all that comes last. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

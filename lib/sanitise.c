@@ -8,7 +8,8 @@ bool sanitise_locale_is_utf8(void) {
         return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* GLib calls control (Cc), format (Cf: bidirectional and zero-width characters) and unassigned characters not printable. */
+/* GLib calls control (Cc), format (Cf: bidirectional and zero-width characters) and unassigned characters
+ * not printable. */
 static bool may_show(gunichar character) {
         return g_unichar_isprint(character) && character != 0x2028 && character != 0x2029;
 }
@@ -65,7 +66,8 @@ static void append_escape(GString *to, gunichar character) {
                                 0xdc00 + ((character - 0x10000) & 0x3ff));
 }
 
-/* What stands between strings is ASCII, and so are the controls that a generator has not escaped itself: DEL alone. */
+/* What stands between strings is ASCII, and so are the controls that a generator has not escaped itself:
+ * DEL alone. */
 char *sanitise_json(char *text) {
         g_autofree char *valid = g_utf8_make_valid(text, -1);
         bool utf8 = sanitise_locale_is_utf8();

@@ -56,7 +56,8 @@ static bool is_plugin(const LaunchMount *mount) {
                !strchr(mount->at + strlen(PLUGIN_DIRECTORY), '/');
 }
 
-/* The places that an actor's root has for what a job brings. All are read-only: what several actors could write, they could talk through. */
+/* The places that an actor's root has for what a job brings. All are read-only: what several actors could
+ * write, they could talk through. */
 static bool mounts_are_clean(const Launch *launch) {
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
                 const LaunchMount *mount = &launch->mounts[i];
@@ -74,8 +75,8 @@ static bool mounts_are_clean(const Launch *launch) {
         return true;
 }
 
-/* Root gives a job ids of the reserved range only, so no id of a person or a service, and never 0; and a whole part of it, so that jobs have
- * either the same or none in common. Anybody else has only their own. */
+/* Root gives a job ids of the reserved range only, so no id of a person or a service, and never 0; and a
+ * whole part of it, so that jobs have either the same or none in common. Anybody else has only their own. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;

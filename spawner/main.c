@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-spawn: socket-activated in system mode, one launch from an inherited connection (--fd=N) otherwise. Each launch has a process of its own,
- * since one may hang in a file system that a user serves. */
+/* actord-spawn: socket-activated in system mode, one launch from an inherited connection (--fd=N)
+ * otherwise. Each launch has a process of its own, since one may hang in a file system that a user
+ * serves. */
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>

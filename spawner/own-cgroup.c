@@ -111,7 +111,8 @@ static bool is_populated(int parent_fd, const char *name) {
         return !strstr(text, "populated 0\n");
 }
 
-/* Where the daemon was killed with its spawner, their job's cgroup is left. While the daemon lives, it will have it read and removed. */
+/* Where the daemon was killed with its spawner, their job's cgroup is left. While the daemon lives, it
+ * will have it read and removed. */
 static void sweep_siblings(const char *own) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_closedir_ DIR *siblings = NULL;
@@ -139,7 +140,8 @@ static void sweep_siblings(const char *own) {
         }
 }
 
-/* *ret_path: of the job's cgroup in the hierarchy, which is where the spawner is; *ret: the same in the file system. */
+/* *ret_path: of the job's cgroup in the hierarchy, which is where the spawner is; *ret: the same in the
+ * file system. */
 static int own_directory(const Launch *launch, char ret[512], char ret_path[256]) {
         char at[256], below[256];
         int n;

@@ -210,8 +210,8 @@ static int start_actor_scopes(Asking *a, const Child *child, uid_t owner, Cgroup
         return 0;
 }
 
-/* Each job has a slice: it stays when its last scope is gone, with what that used still in its counter, until it is stopped. A slice's name
- * says what it is in: a dash is a step down. */
+/* Each job has a slice: it stays when its last scope is gone, with what that used still in its counter,
+ * until it is stopped. A slice's name says what it is in: a dash is a step down. */
 static void choose_names(Asking *a, char ret_unit[128]) {
         const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
         const char *kind = a->launch->exit_with_daemon ? "run" : "job";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A life is over, and the last words of its invoker may not say what it used. A cgroup's counter outlives everything in it, but not itself:
- * whoever removes the cgroup reads the counter first, and that is us. */
+/* A life is over, and the last words of its invoker may not say what it used. A cgroup's counter outlives
+ * everything in it, but not itself: whoever removes the cgroup reads the counter first, and that is us. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-/* Processes that are dead leave their cgroup within a moment; one that hangs in the kernel does not hold up the books. */
+/* Processes that are dead leave their cgroup within a moment; one that hangs in the kernel does not hold
+ * up the books. */
 enum { EMPTY_PATIENCE = 100, EMPTY_ATTEMPTS = 400, EMPTY_WAIT_USEC = 5000 };
 
 static int read_file(int fd, const char *name, char *ret, size_t n) {

@@ -21,8 +21,8 @@
 #define LAUNCH_FDS_MAX    (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 #define STEP_TIMEOUT_MSEC 10000
 
-/* Launches that have been begun and not answered: for all, and for each user. One may hang in a file system that does not answer, where not even
- * SIGKILL ends it: then it keeps its seat. */
+/* Launches that have been begun and not answered: for all, and for each user. One may hang in a file
+ * system that does not answer, where not even SIGKILL ends it: then it keeps its seat. */
 #define LAUNCHES_MAX      64u
 #define LAUNCHES_USER_MAX 8u
 #define LAUNCH_SEC        25u /* then a launch that still can be killed is */
@@ -33,7 +33,8 @@ typedef struct Seat {
         uint32_t answered;
 } Seat;
 
-/* What this spawner may do at most. It is compiled in or stands on its command line, and no record changes it. */
+/* What this spawner may do at most. It is compiled in or stands on its command line, and no record
+ * changes it. */
 typedef struct Terms {
         bool system; /* a listening socket brings the callers: the daemon and root alone, for the system's manager */
         uid_t daemon_uid;
@@ -92,8 +93,9 @@ int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *re
 int own_cgroup_make(
                 const Launch *launch, const Child *child, uid_t owner, Cgroup *ret); /* 0: none to be had */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
-/* Around the cgroup of a life lies another, which goes on counting when that is gone: a slice, or one of our own. *ret_nsec: what it counted.
- * It is emptied by force if need be, and removed. -ENOENT: there is none. */
+/* Around the cgroup of a life lies another, which goes on counting when that is gone: a slice, or one of
+ * our own. *ret_nsec: what it counted. It is emptied by force if need be, and removed. -ENOENT: there is
+ * none. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int cgroup_mount(char ret[256]);         /* where the unified hierarchy is mounted */

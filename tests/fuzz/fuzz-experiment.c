@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as an experiment: refused after a sentence on standard error, or a matrix within its limits. Its job file is a seed of ours. */
+/* Any bytes as an experiment: refused after a sentence on standard error, or a matrix within its limits.
+ * Its job file is a seed of ours. */
 #include <fcntl.h>
 #include <glib.h>
 #include <stdint.h>

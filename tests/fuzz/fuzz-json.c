@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as JSON, however deep: refused with a reason, or read; and what was read, printed, is read again and prints the same. */
+/* Any bytes as JSON, however deep: refused with a reason, or read; and what was read, printed, is read
+ * again and prints the same. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plugin that makes one system call, which its job's [Environment] Call= names, and says with its error what came of it. */
+/* A plugin that makes one system call, which its job's [Environment] Call= names, and says with its error
+ * what came of it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>

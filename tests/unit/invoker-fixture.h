@@ -369,7 +369,8 @@ static G_GNUC_UNUSED bool container_is_frozen(const Job *job, unsigned container
         return g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "frozen 1");
 }
 
-/* To freeze takes its time; a leaf that is not to be frozen has been thawed, or never was, when its round is over. */
+/* To freeze takes its time; a leaf that is not to be frozen has been thawed, or never was, when its round
+ * is over. */
 static G_GNUC_UNUSED bool container_becomes_frozen(const Job *job, unsigned container) {
         for (unsigned i = 0; i < WAIT_MSEC; i++) {
                 if (container_is_frozen(job, container))
@@ -400,7 +401,8 @@ static G_GNUC_UNUSED uint64_t actors_cpu_nsec(const Job *job) {
         return sum;
 }
 
-/* A plugin hangs by using a processor, so a machine that has been slow to come to it is told from one that is there. */
+/* A plugin hangs by using a processor, so a machine that has been slow to come to it is told from one
+ * that is there. */
 static G_GNUC_UNUSED void wait_until_it_hangs(const Job *job, uint64_t before_nsec) {
         enum { HANGS_NSEC = 50000000 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A checkpoint that is cut, flipped, of other kernels or made up is refused, and nothing of it ends the process. */
+/* A checkpoint that is cut, flipped, of other kernels or made up is refused, and nothing of it ends the
+ * process. */
 #include <fcntl.h>
 #include <nettle/sha2.h>
 #include <unistd.h>
@@ -34,7 +35,8 @@ static void test_damage(void) {
                 g_assert_cmpuint(count_accepted(&bed, content, length), ==, 0);
         g_assert_cmpuint(count_accepted(&bed, content, n - 1), ==, 0);
 
-        /* Wherever a bit is flipped: header, metadata, weights, the optimiser, snapshots, the digest itself. */
+        /* Wherever a bit is flipped: header, metadata, weights, the optimiser, snapshots, the digest
+         * itself. */
         damaged = g_malloc(n + 1);
         for (unsigned i = 0; i < 4000; i++) {
                 memcpy(damaged, content, n);
@@ -61,7 +63,8 @@ static void reseal(char *content, gsize n) {
         sha256_digest(&sha, SHA256_DIGEST_SIZE, (uint8_t *) content + n - SHA256_DIGEST_SIZE);
 }
 
-/* Other kernels, or another version of ours, compute other bits: refused, unless the job says that it does not mind. */
+/* Other kernels, or another version of ours, compute other bits: refused, unless the job says that it
+ * does not mind. */
 static void check_other_arithmetic(const char *pattern, size_t value_at, char other) {
         g_autofree char *content = NULL, *path = NULL;
         Bed bed = {};
@@ -99,7 +102,8 @@ static void test_kernels(void) {
         check_other_arithmetic("\"arithmetic\":\"1\"", strlen("\"arithmetic\":\""), '9');
 }
 
-/* A file that says that it is whole is not believed either: its policy is hashed as well. Byte by byte: weights and their statistics are hashed. */
+/* A file that says that it is whole is not believed either: its policy is hashed as well. Byte by byte:
+ * weights and their statistics are hashed. */
 static void test_weights(void) {
         g_autofree char *content = NULL;
         Bed bed = {};
@@ -142,7 +146,8 @@ static void test_weights(void) {
         place_close(&place);
 }
 
-/* An algorithm's own numbers can be finite and still impossible: a file that says that a life's work is owed would be worked off first. */
+/* An algorithm's own numbers can be finite and still impossible: a file that says that a life's work is
+ * owed would be worked off first. */
 static void test_owed(void) {
         static const double owed[] = { 0.5, 1.0, -0.5, 1e18 };
         ActordEnvSpec spec = bed_spec_box(3, 2, 4);

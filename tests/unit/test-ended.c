@@ -114,7 +114,8 @@ static Job *add_job(Manager *manager, uint64_t id) {
         return job;
 }
 
-/* An end that a daemon did not live to announce is taken up behind the jobs that run, and is older than they are. */
+/* An end that a daemon did not live to announce is taken up behind the jobs that run, and is older than
+ * they are. */
 static void test_order(void) {
         Manager *manager = manager_fixture();
         uint64_t older = add_row(manager, "ended", true), first = add_row(manager, "running", true),

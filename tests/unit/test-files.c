@@ -168,7 +168,8 @@ static void test_prune(Fixture *f, const void *userdata) {
         g_assert_true(has_state(f, "notes.txt"));
 }
 
-/* Whole blocks, of what the job brought and of what it has left; a link counts for nothing, wherever it leads. */
+/* Whole blocks, of what the job brought and of what it has left; a link counts for nothing, wherever it
+ * leads. */
 static void test_bytes(Fixture *f, const void *userdata) {
         g_autofree char *big = g_strnfill(5000, 'x'), *name = NULL,
                         *link = g_build_filename(f->path, "1", "state", "link", NULL);

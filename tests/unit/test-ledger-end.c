@@ -78,7 +78,8 @@ static int keep_total(const LedgerTotal *total, void *userdata) {
         return 0;
 }
 
-/* Whatever jobs cost, their totals can be written: a sum beyond SQLite's integers would block the ledger for good. */
+/* Whatever jobs cost, their totals can be written: a sum beyond SQLite's integers would block the ledger
+ * for good. */
 static void test_totals(void) {
         LedgerTotal all = {};
         Ledger *ledger;

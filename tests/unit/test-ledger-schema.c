@@ -130,7 +130,8 @@ static void test_schema_3(void) {
         remove_ledger(path, directory);
 }
 
-/* A file that was cut short while it is open is noticed before the next write, and what was to be written is kept. */
+/* A file that was cut short while it is open is noticed before the next write, and what was to be written
+ * is kept. */
 static void test_cut_short(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-3.sql"), *whole = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of ended jobs are removed in steps; a ledger that is opened again in the middle goes on, and what a job came to stays. */
+/* Rows of ended jobs are removed in steps; a ledger that is opened again in the middle goes on, and what
+ * a job came to stays. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a killed life did not tell: the difference between two readings, less what its records claim, and what that costs. */
+/* What a killed life did not tell: the difference between two readings, less what its records claim, and
+ * what that costs. */
 #include <glib.h>
 #include <string.h>
 

@@ -417,8 +417,8 @@ static void test_reboot(void) {
         g_assert_cmpuint(usage.wall_nsec, ==, 15 * SEC);
 }
 
-/* Everything that is said of a kind of charge follows from its row: lines under each convention, totals, whose CPU time it is, and the page
- * that explains it. */
+/* Everything that is said of a kind of charge follows from its row: lines under each convention, totals,
+ * whose CPU time it is, and the page that explains it. */
 static void test_charges(void) {
         g_autofree char *path = g_strdup_printf("%s/docs/actorctl.1", g_getenv("ACTORD_SOURCE") ?: "."),
                         *page = NULL;

@@ -62,7 +62,8 @@ static void test_preemption(void) {
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
 }
 
-/* Whatever comes and goes, a transfer leaves both users within their shares: no job is sent back for one that is sent back for it. */
+/* Whatever comes and goes, a transfer leaves both users within their shares: no job is sent back for one
+ * that is sent back for it. */
 static void test_preemption_settles(void) {
         for (uint32_t seed = 0; seed < 2000; seed++) {
                 g_autoptr(GRand) rand = g_rand_new_with_seed(seed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that are cut, flipped or made up are refused, each with a sentence; one that was written here is read back as it was. */
+/* Files that are cut, flipped or made up are refused, each with a sentence; one that was written here is
+ * read back as it was. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>

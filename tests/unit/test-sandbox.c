@@ -271,7 +271,8 @@ static int act_library_files(void) {
         return REFUSED;
 }
 
-/* As sandbox/ruleset.c asks. A container's own filter may forbid it, and the job then says that this limit is not enforced. */
+/* As sandbox/ruleset.c asks. A container's own filter may forbid it, and the job then says that this
+ * limit is not enforced. */
 static bool landlock_is_there(void) {
         enum { RULESET_VERSION = 1 << 0 };
 

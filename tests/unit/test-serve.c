@@ -224,7 +224,8 @@ static uint64_t cpu_nsec_of(pthread_t thread) {
         return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
-/* Somebody rings and never asks: the learner soon looks around only now and then, and serves the others meanwhile. */
+/* Somebody rings and never asks: the learner soon looks around only now and then, and serves the others
+ * meanwhile. */
 static void test_storm(void) {
         enum { STORM_USEC = 500000 };
         Scene scene;

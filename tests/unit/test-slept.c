@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An actor that sleeps in a step pays for the memory that it holds; one that waits for a CPU does not pay for that. */
+/* An actor that sleeps in a step pays for the memory that it holds; one that waits for a CPU does not pay
+ * for that. */
 #include "invoker/slept.h"
 #include "lib/boottime.h"
 #include "lib/clock.h"

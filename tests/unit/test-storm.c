@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plugins that ring their bells without an answer, and sleep. The test plays spawner and daemon, as in test-invoker.c. */
+/* Plugins that ring their bells without an answer, and sleep. The test plays spawner and daemon, as in
+ * test-invoker.c. */
 #include "lib/boottime.h"
 #include "tests/unit/invoker-fixture.h"
 
@@ -24,8 +25,8 @@ static uint64_t actors_billed_nsec(const Job *job, uint64_t round) {
         return sum;
 }
 
-/* Two actors ring their bells a million times in a step of the second round. The invoker wakes for a few of these rings and then once in a
- * millisecond, which the actors pay, and their rounds go on. */
+/* Two actors ring their bells a million times in a step of the second round. The invoker wakes for a few
+ * of these rings and then once in a millisecond, which the actors pay, and their rounds go on. */
 static void test_storm(gconstpointer data) {
         enum { N_ACTORS = 2, WAKES_ELSE = 300, LOOKS_LEAST_NSEC = 200000 };
         uint64_t begun, msec, n_before, n_wakes, used, billed;

@@ -409,8 +409,8 @@ static int on_first_answer(sd_bus_message *m, void *userdata, sd_bus_error *erro
         return 0;
 }
 
-/* Each file is within its limit and so is their number, but all together would fill the disk: the one of the three whose size is known last is
- * refused, before any is copied. */
+/* Each file is within its limit and so is their number, but all together would fill the disk: the one of
+ * the three whose size is known last is refused, before any is copied. */
 static void test_bytes_of_a_user(Fixture *f, const void *userdata) {
         Race race = {};
 
