@@ -23,6 +23,7 @@ MANAGER_ROWS = [
     ("RemoveJobFiles", "t {job}", OK, REFUSED),
     ("KeepRest", "", ELSEWHERE, ELSEWHERE),
     ("GetQuota", "u {uid}", OK, REFUSED),
+    ("GetTotals", "", OK, OK),  # of the caller
 ]
 JOB_ROWS = [
     ("GetSettings", "", OK, OK),
