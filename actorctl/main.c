@@ -35,7 +35,9 @@ const Verb verbs[] = {
                         "What is printed is a job file again. FILE is a checkpoint (.safetensors), whose\n"
                         "job need not be known here.\n" },
         { VERB_CAT, "cat", "JOB", "the job file as it was submitted", 1, 1, verb_cat, "" },
-        { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop, "" },
+        { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,
+                        "A job whose last checkpoint cannot be written waits, and `status` says for what.\n"
+                        "Stopped a second time, it ends without.\n" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
                         "Ctrl-C ends the watching, not the job.\n" },
         { VERB_BILL, "bill", "JOB", "what a job costs, by kind of charge", 1, 1, verb_bill,

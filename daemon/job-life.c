@@ -384,7 +384,7 @@ static void arm_runtime(Job *job) {
 static bool is_kept_waiting(const Job *job) {
         bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
 
-        return job->waits_checkpoint > 0 ||
+        return (job->waits_checkpoint > 0 && !job->end.noted) ||
                (read_to_its_end && job->link && job->acknowledged < plan_link_position(job->link));
 }
 
@@ -532,8 +532,16 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
 
         if (job->state == JOB_ENDED)
                 return -ESRCH;
-        if (job->end_wanted != PLAN_END_NOT || job->end.noted)
+        if (job->end.noted)
                 return 0;
+        if (job->end_wanted != PLAN_END_NOT) {
+                /* Asked twice, it does without a checkpoint that cannot be written. A run has KeepRest() for that. */
+                if (job->waits_checkpoint > 0 && job->manager->mode != DAEMON_RUN) {
+                        job_leave(job);
+                        job_arm_deadline(job, 0, NULL);
+                }
+                return 0;
+        }
 
         job->end_wanted = end;
         job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);

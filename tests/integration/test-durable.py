@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a job's end leaves when the disk is full: ledger, files and standard output say the same, or the job has not ended."""
-import os, subprocess, sys, tempfile
+import os, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -266,6 +266,22 @@ def ledger_taken_away():
         b.call("/org/actord1", MANAGER, "StopJob", "t", job)
         equal(b.ended(job), "interrupted", "result")
         assert "removed or replaced" in open(b.dir + "/log").read()
+
+
+@story("a last checkpoint that can never be written: the second stop ends the job without it, and says so")
+def stopped_twice():
+    with Bus() as b:
+        job = b.submit(overrides=[("Job.StopSteps", "100000000"), ("Job.StopReturn", "")])
+        wait_for("some rounds", lambda: b.get(job, "Round") > 3)
+        shutil.rmtree(f"{b.dir}/state/actord/jobs/{job}/state")
+        b.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        wait_for("it says what it waits for", lambda: "its last checkpoint waits" in b.get(job, "Waiting"))
+        equal(b.state(job), "ending", "state")
+        b.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        wait_for("the end", lambda: b.state(job) == "ended", 60)
+        equal((b.get(job, "Result"), b.get(job, "PolicySHA256")), ("interrupted", ""), "result and policy")
+        assert "its last checkpoint could not be written" in b.get(job, "Fault"), b.get(job, "Fault")
+
 
 
 if __name__ == "__main__":
