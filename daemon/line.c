@@ -102,12 +102,14 @@ static void drop(Lines *lines, sd_bus_message *message);
 
 void call_again(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler) {
         sd_bus_message *kept = sd_bus_message_ref(message);
-        void *object = object_of(manager, kept);
         sd_bus_error error = SD_BUS_ERROR_NULL;
+        void *object;
         int r;
 
+        assert(manager);
         assert(handler);
 
+        object = object_of(manager, kept);
         if (object) {
                 r = sd_bus_message_rewind(kept, true);
                 if (r >= 0)

@@ -394,7 +394,7 @@ int invoker_wait_outside(Invoker *i, Worker *worker, uint64_t until_nsec) {
                 listen_event(i);
         else if (fds[1].revents)
                 link_event(i);
-        if (fds[3].revents)
+        if (worker && fds[3].revents)
                 worker->n_false_rings++;
         return fds[4].revents ? -ECHILD : 0;
 }
