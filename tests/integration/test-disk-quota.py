@@ -58,7 +58,7 @@ def disk_quota():
         equal(disk_of(bus), (0, size - 4096), "when all are removed")
         with open(bus.dir + "/job.conf", "w") as f:
             f.write(JOB_TEXT)
-        r = bus.ctl("submit", f.name, f"--from={policy}", ok=False)
+        r = bus.ctl("submit", f.name, f"--from={policy}", "--set", "Job.StopSteps=1000000000", ok=False)
         assert r.status == 1 and "The files that come with the job take" in r.err, r.err
         wait_for("nothing of it is left", lambda: os.listdir(place) == [])
         third = bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")])
