@@ -11,7 +11,7 @@
  * of a message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a
  * *keeper*, a process for this message. A process that may hang (daemon/copies.c) asks the keeper for the
  * descriptor; when the daemon has closed its tokens, the keeper closes the descriptors and ends. A keeper
- * that hangs holds these descriptors and nothing else. Sealed memory passes as it is: nobody serves it.
+ * that hangs holds these descriptors and nothing else. Sealed memory passes as it is: no process serves it.
  *
  * What the daemon writes goes to the bus directly. */
 #pragma once

@@ -224,7 +224,7 @@ int ledger_look(Ledger *ledger) {
         }
         if (st.st_dev != ledger->device || st.st_ino != ledger->inode)
                 return -ESTALE;
-        /* Shorter, but long enough for its pages: somebody has had it packed. */
+        /* Shorter, but long enough for its pages: sqlite3 has packed it (VACUUM). */
         if (st.st_size < ledger->bytes && st.st_size < pages_bytes(ledger))
                 return -EUCLEAN;
         ledger->bytes = st.st_size;

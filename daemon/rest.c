@@ -89,7 +89,7 @@ int rest_keep(Manager *manager, char **ret) {
         return r;
 }
 
-/* One of ours, and of nobody who could have put it there for us. */
+/* Whether this user made it: another user could have put it there for us to find. */
 static bool belongs(const char *directory, const char *state_directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL), *origin = NULL;
         struct stat st;

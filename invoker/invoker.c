@@ -328,7 +328,7 @@ static void check_end(Invoker *i, uint64_t now) {
                 finish_begin(i, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 
-/* A deadline is for who had its time. If we were stopped, or the host slept, nobody had: all begin anew. */
+/* A deadline counts the time that a worker could use. We were stopped, or the host slept: all begin anew. */
 static void forgive_absence(Invoker *i, uint64_t now) {
         uint64_t suspended_nsec = clock_suspended();
         bool slept = suspended_nsec - i->suspended_nsec >= ABSENT_NSEC;

@@ -162,7 +162,7 @@ typedef struct Invoker {
                         [_ORDER_KIND_MAX]; /* that an order took on this host; of LEARN: for each rollout */
         bool was_restored;                 /* the learner has a state worth keeping */
         bool has_checkpoint;
-        bool no_last_checkpoint;        /* there is nothing that could be kept, or nobody who could */
+        bool no_last_checkpoint;        /* there is nothing to keep, or no learner to keep it */
         uint64_t checkpoint_retry_nsec; /* a last one that failed is tried again from then on */
         int32_t checkpoint_error;       /* as said; 0: none was */
         uint64_t checkpoint_round, checkpoint_nsec;

@@ -224,7 +224,7 @@ static int child_map_segments(const Invoker *i, const Container *c, uint64_t *at
         return 0;
 }
 
-/* What nobody writes to. The invoker's own mappings of the same are given up; an environment that keeps a
+/* What is only read. The invoker's own mappings of the same are given up; an environment that keeps a
  * pointer to its settings was given others. */
 static int child_map_contracts(const Invoker *i, ActorContext *x, uint64_t *bytes) {
         const void *settings = address_map(INVOKER_FD_SETTINGS, sizeof(JobSettings), PROT_READ, NULL), *page,

@@ -298,7 +298,7 @@ void report_ended(Invoker *i) {
                 record.metered.cpu_nsec += i->containers[k].spare_nsec;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        /* Of a policy that lies in a file; another one nobody could find again. */
+        /* Of a policy that lies in a file: the digest of any other could not be compared with anything. */
         if (i->invoked->launch.purpose != LAUNCH_TRAIN ||
                         (i->has_checkpoint && i->checkpoint_round == i->number))
                 memcpy(record.sha256, i->policy_sha256, sizeof(record.sha256));
