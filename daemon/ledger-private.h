@@ -90,6 +90,8 @@ int ledger_error(Ledger *ledger, int rc);
 int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
+/* The one number that this asks for. -EUCLEAN: there is no row. */
+int ledger_integer(Ledger *ledger, const char *sql, int64_t *ret);
 int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement); /* runs, resets; 0 or -errno */
 
 /* One transaction: end takes the result so far, commits at 0, else rolls back, and returns what became of it. */

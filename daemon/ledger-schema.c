@@ -195,20 +195,6 @@ static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
         return r;
 }
 
-static int integer_query(Ledger *ledger, const char *sql, int64_t *ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r, rc;
-
-        r = ledger_prepare(ledger, sql, &statement);
-        if (r < 0)
-                return r;
-        rc = sqlite3_step(statement);
-        if (rc != SQLITE_ROW)
-                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
-        *ret = sqlite3_column_int64(statement, 0);
-        return 0;
-}
-
 /* Statistics are added now and then, within a schema: what an older program's rounds lack was not measured, and is NULL. An older program of the same schema names
  * the columns that it writes, and leaves the others. */
 static int statistics_add_missing(Ledger *ledger) {
@@ -232,7 +218,7 @@ static int statistics_add_missing(Ledger *ledger) {
                 (void) snprintf(sql, sizeof(sql),
                                 "SELECT count(*) FROM pragma_table_info('statistics') WHERE name = '%s'",
                                 names[i]);
-                r = integer_query(ledger, sql, &n);
+                r = ledger_integer(ledger, sql, &n);
                 if (r < 0)
                         return r;
                 if (n > 0)
@@ -319,13 +305,13 @@ int ledger_schema_apply(Ledger *ledger) {
 
         assert(ledger);
 
-        r = integer_query(ledger, "PRAGMA application_id", &application_id);
+        r = ledger_integer(ledger, "PRAGMA application_id", &application_id);
         if (r < 0)
                 return r;
-        r = integer_query(ledger, "PRAGMA user_version", &version);
+        r = ledger_integer(ledger, "PRAGMA user_version", &version);
         if (r < 0)
                 return r;
-        r = integer_query(ledger, "SELECT count(*) FROM sqlite_schema", &n_objects);
+        r = ledger_integer(ledger, "SELECT count(*) FROM sqlite_schema", &n_objects);
         if (r < 0)
                 return r;
 

@@ -7,28 +7,21 @@
 #include <assert.h>
 #include <stdio.h>
 
-static int number_query(Ledger *ledger, const char *sql, uint64_t *ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r, rc;
-
-        r = ledger_prepare(ledger, sql, &statement);
-        if (r < 0)
-                return r;
-        rc = sqlite3_step(statement);
-        if (rc != SQLITE_ROW)
-                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
-        *ret = (uint64_t) sqlite3_column_int64(statement, 0);
-        return 0;
-}
-
 int ledger_used_bytes(Ledger *ledger, uint64_t *ret) {
+        int64_t bytes;
+        int r;
+
         assert(ledger);
         assert(ret);
 
-        return number_query(ledger,
+        r = ledger_integer(ledger,
                         "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, "
                         "pragma_page_size",
-                        ret);
+                        &bytes);
+        if (r < 0)
+                return r;
+        *ret = (uint64_t) bytes;
+        return 0;
 }
 
 int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_job) {
@@ -143,18 +136,18 @@ int ledger_trim_never(Ledger *ledger, uint64_t job) {
 }
 
 int ledger_give_back(Ledger *ledger, unsigned most_pages) {
-        uint64_t kind, before = 0, after = 0;
+        int64_t kind, before = 0, after = 0;
         char sql[64];
         int r;
 
         assert(ledger);
 
-        r = number_query(ledger, "PRAGMA auto_vacuum", &kind);
+        r = ledger_integer(ledger, "PRAGMA auto_vacuum", &kind);
         if (r < 0)
                 return r;
         if (kind != 2)
                 return 0;
-        r = number_query(ledger, "PRAGMA freelist_count", &before);
+        r = ledger_integer(ledger, "PRAGMA freelist_count", &before);
         if (r < 0 || before == 0)
                 return r;
         r = ledger_look(ledger);
@@ -164,7 +157,7 @@ int ledger_give_back(Ledger *ledger, unsigned most_pages) {
         r = ledger_exec(ledger, sql);
         if (r < 0)
                 return r;
-        r = number_query(ledger, "PRAGMA freelist_count", &after);
+        r = ledger_integer(ledger, "PRAGMA freelist_count", &after);
         if (r < 0)
                 return r;
         return after > 0 && after < before;

@@ -60,6 +60,20 @@ int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret) {
         return 0;
 }
 
+int ledger_integer(Ledger *ledger, const char *sql, int64_t *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r, rc;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        rc = sqlite3_step(statement);
+        if (rc != SQLITE_ROW)
+                return rc == SQLITE_DONE ? -EUCLEAN : ledger_error(ledger, rc);
+        *ret = sqlite3_column_int64(statement, 0);
+        return 0;
+}
+
 int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement) {
         int r;
 
