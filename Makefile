@@ -37,12 +37,12 @@ say = $(if $(filter 0,$(V)),@$(if $(silent),,printf '  %-4s %s\n' $(1) $@;))
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What the control side (daemon, actorctl) may use of lib/, and nobody else: these link GLib.
-LIB_CONTROL := lib/settings.c lib/settings-check.c lib/settings-text.c lib/settings-inner.c lib/nearest.c lib/sanitise.c lib/sheets.c
+LIB_CONTROL := lib/settings/settings.c lib/settings/check.c lib/settings/text.c lib/settings/inner.c lib/nearest.c lib/sanitise.c lib/sheets.c
 
 # What only the learner and actorctl take of lib/: these link nettle.
-LIB_TENSORS := lib/safetensors-read.c lib/safetensors-write.c lib/checkpoint.c
+LIB_TENSORS := lib/checkpoint/safetensors-read.c lib/checkpoint/safetensors-write.c lib/checkpoint/checkpoint.c
 
-SRC_lib      := $(sort $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c)))
+SRC_lib      := $(sort $(filter-out $(LIB_CONTROL) $(LIB_TENSORS),$(wildcard lib/*.c lib/*/*.c)))
 SRC_tensors  := $(LIB_TENSORS)
 SRC_control  := $(sort $(wildcard $(LIB_CONTROL)))
 SRC_daemon   := $(sort $(wildcard daemon/*.c daemon/*/*.c))
@@ -50,13 +50,12 @@ SRC_spawner  := $(sort $(wildcard spawner/*.c))
 SRC_sandbox  := $(sort $(wildcard sandbox/*.c))
 SRC_actor    := $(sort $(wildcard actor/*.c actor/envs/*.c))
 SRC_invoker  := $(sort $(wildcard invoker/*.c))
-# These call actors: only who links both takes them.
+SRC_trial    := $(sort $(wildcard actor/trial/*.c))
+# These two call actors: a learner that also acts, and a whole job inside an actor. No other program links them.
 SRC_fused    := learner/fused.c
-SRC_trial    := $(sort $(wildcard trial/*.c))
-SRC_acting   := learner/acting.c
-SRC_learner  := $(sort $(filter-out $(SRC_fused) $(SRC_acting),$(wildcard learner/*.c)))
 SRC_job      := $(sort $(wildcard learner/job/*.c))
-SRC_actorctl := $(sort $(wildcard actorctl/*.c))
+SRC_learner  := $(sort $(filter-out $(SRC_fused) $(SRC_job),$(wildcard learner/*.c learner/*/*.c)))
+SRC_actorctl := $(sort $(wildcard actorctl/*.c actorctl/*/*.c))
 # With what the parser of job files checks, too.
 SRC_mujoco   := $(sort $(wildcard actor/envs/mujoco/*.c) lib/terms.c)
 SRC_gym      := $(sort $(wildcard actor/envs/gym/*.c))
@@ -72,7 +71,6 @@ CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-
 LIBS_lib      := -lm
 LIBS_spawner   = $(shell $(PKG) --libs libsystemd) -lm
 LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
-LIBS_trial     = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
 LIBS_learner   = $(shell $(PKG) --libs openblas nettle libseccomp) -lpthread -lm
 LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols nettle) -lm
@@ -97,8 +95,10 @@ endif
 MUJOCO_ENGINE := $(B)/env-mujoco-$(patsubst libmujoco.so.%,%,$(notdir $(MUJOCO_LIBRARY))).so
 MODULES  += $(MUJOCO_ENGINE)
 endif
-PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(B)/actord-trial $(MODULES)
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test-*.c))
+PROGRAMS := $(B)/actord $(B)/actorctl $(B)/actord-spawn $(B)/actord-invoker $(B)/actord-learner $(MODULES)
+# A test lies in the folder of the room that it tests; its program does not.
+UNIT_SOURCES := $(sort $(wildcard tests/unit/*/test-*.c))
+UNIT_TESTS := $(patsubst %.c,$(B)/tests/%,$(notdir $(UNIT_SOURCES)))
 
 .PHONY: all
 all: $(PROGRAMS) $(B)/share
@@ -111,7 +111,7 @@ $(B)/o/%.o: %.c
 $(call objects,$(SRC_control) $(SRC_daemon) $(SRC_actorctl)): CFLAGS_room = $(CFLAGS_control)
 $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
 # Kernels: constant trip counts and independent accumulators are worth unrolling; the results stay as written.
-KERNELS := lib/forward.c learner/hessian.c learner/convolution.c $(wildcard learner/kernels*.c)
+KERNELS := lib/forward.c learner/curvature/hessian.c learner/kernel/convolution.c $(wildcard learner/kernel/kernels*.c)
 $(call objects,$(KERNELS)) $(call module_objects,$(KERNELS)): CFLAGS_room = -O3
 
 $(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))
@@ -121,10 +121,8 @@ $(B)/actorctl: $(call objects,$(SRC_actorctl) $(SRC_control) $(SRC_tensors) $(SR
 $(B)/actord-spawn: $(call objects,$(SRC_spawner) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_spawner)
 # Plugins resolve actord_random_*() in the program that loads them: only these are exported.
-$(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
+$(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_trial) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_invoker)
-$(B)/actord-trial: $(call objects,$(SRC_trial) $(SRC_sandbox) $(SRC_actor) $(SRC_lib))
-	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_trial)
 $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 
@@ -147,10 +145,10 @@ endif
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) -fPIC $(CFLAGS_room) -MMD -MP -c -o $@ $<
-$(B)/env-job.so: $(call module_objects,$(SRC_job) $(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
+$(B)/env-job.so: $(call module_objects,$(SRC_job) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # A job's learner that acts, too: what Policy=fused forks instead of actord-learner.
-$(B)/fused.so: $(call module_objects,$(SRC_acting) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
+$(B)/fused.so: $(call module_objects,$(SRC_fused) $(filter-out learner/main.c,$(SRC_learner)) $(SRC_actor) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -o $@ $^ $(LIBS_learner) -ldl
 # Embeds CPython; the interpreter starts in an actor's sandbox.
 PYTHON_PREFIX := $(shell $(PKG) --variable=prefix python3-embed 2>/dev/null)
@@ -185,11 +183,12 @@ $(B)/share: $(wildcard packaging/price/* packaging/schedulers/*)
 	@touch $@
 
 # Tests link whatever they name out of one archive of everything but the mains.
-$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_learner) $(SRC_fused) $(SRC_acting) $(SRC_job) $(SRC_actorctl) $(SRC_tensors) $(SRC_lib)) \
+$(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) $(SRC_spawner) $(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $(SRC_trial) $(SRC_learner) $(SRC_fused) $(SRC_job) $(SRC_actorctl) $(SRC_tensors) $(SRC_lib)) \
                 $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsDP $@ $^
-$(B)/tests/%.o: tests/unit/%.c
+vpath test-%.c $(sort $(dir $(UNIT_SOURCES)))
+$(B)/tests/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
 $(B)/tests/%: $(B)/tests/%.o $(B)/rooms.a

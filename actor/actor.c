@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. Everything that an order's result depends on is in the
- * order, the slots and the policy, so that this process may be killed at any instruction and replaced by another. */
+/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. Everything that an order's
+ * result depends on is in the order, the slots and the policy, so that this process may be killed at any
+ * instruction and replaced by another. */
 #include "actor/actor.h"
 
 #include <assert.h>
@@ -17,16 +18,18 @@ static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
 
-/* As process 1 of its namespace an actor cannot die of abort()'s second try: the kernel would report another signal. */
+/* As process 1 of its namespace an actor cannot die of abort()'s second try: the kernel would report
+ * another signal. */
 static void abort_exits(void) {
         struct sigaction action = { .sa_handler = on_abort };
 
         (void) sigaction(SIGABRT, &action, NULL);
 }
 
-static const ActordEnv *environment_acquire(const ActorContext *context) {
+const ActordEnv *actor_acquire(const ActorContext *context) {
         const ActordEnv *env = context->env;
 
+        abort_exits();
         if (!env && (!context->plugin_path || plugin_load(context->plugin_path, &env) < 0))
                 _exit(EXIT_ENVIRONMENT_LOAD);
         if (environment_check(env) < 0)
@@ -75,8 +78,7 @@ void actor_main(const ActorContext *context) {
         assert(context->settings);
         assert(context->worker);
 
-        abort_exits();
-        env = environment_acquire(context);
+        env = actor_acquire(context);
 
         for (;;) {
                 Answer answer = { .fault = FAULT_NONE };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One whole episode on streams of its own: it touches no slot, so that a job learns the same with and without evaluations. Episode k is
- * the same episode for each policy of one seed, whatever else the settings say, which makes them comparable: the difference of two policies is
- * measured on common random numbers. */
+/* One whole episode on streams of its own: it touches no slot, so that a job learns the same with and
+ * without evaluations. Episode k is the same episode for each policy of one seed, whatever else the
+ * settings say, which makes them comparable: the difference of two policies is measured on common random
+ * numbers. */
 #include <assert.h>
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The room's own: what a container keeps between orders. Memory for it is taken at the first order; a rollout allocates nothing. */
+/* The room's own: what a container keeps between orders. Memory for it is taken at the first order; a
+ * rollout allocates nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,12 +9,13 @@
 #include "actor/actor.h"
 #include "lib/forward.h"
 
-/* An environment's instance. Which slot it steps does not matter: its state comes from a snapshot at each invocation, unless the
- * environment is sticky, when each slot has an instance of its own. */
+/* An environment's instance. Which slot it steps does not matter: its state comes from a snapshot at each
+ * invocation, unless the environment is sticky, when each slot has an instance of its own. */
 typedef struct Instance {
         void *memory;
         bool initialised;
-        uint64_t next_ordinal; /* STICKY: the invocation that may go on from here; 0: none may, since none follows the first */
+        /* STICKY: the invocation that may go on from here; 0: none may, since none follows the first */
+        uint64_t next_ordinal;
 } Instance;
 
 typedef struct Host {
@@ -27,7 +29,9 @@ typedef struct Host {
 
         Forward *forward;
         SlotState *states; /* [envs] */
-        uint8_t *stacks; /* [envs + 1][observation_bytes]: what slots see, and what a step shows; NULL: no frames are stacked */
+        /* [envs + 1][observation_bytes]: what slots see, and what a step shows; NULL: no frames are
+         * stacked */
+        uint8_t *stacks;
         float *parameters;          /* [FORWARD_ROWS_MAX], of one action's distribution each */
         void *action;               /* clipped */
         void *sample, *observation; /* of an evaluation: as drawn, as seen */
@@ -39,7 +43,8 @@ int environment_check(const ActordEnv *env);
 /* A user's plugin, loaded in the sandbox. 0 or -ENOEXEC after a sentence on stderr. */
 int plugin_load(const char *path, const ActordEnv **ret);
 
-/* Memory for instances: zeroed, aligned to a page, and real only where it is touched. NULL: there is none. */
+/* Memory for instances: zeroed, aligned to a page, and real only where it is touched. NULL: there is
+ * none. */
 void *instance_memory_take(uint64_t bytes);
 void instance_memory_give_back(void *memory, uint64_t bytes);
 
@@ -54,14 +59,16 @@ int host_evaluation_instance(Host *host, Instance **ret);
 /* The version that an order names, in its bank. -ESTALE: another one lies there. */
 int host_policy(const Host *host, const Order *order, const PolicyHead **ret);
 
-/* An evaluation's episode, a step at a time, for who looks at each; 0, or what the environment returned. step: the newest, t: how many
- * there were. Whoever plays an episode of this number with this policy plays the same one. */
+/* An evaluation's episode, a step at a time, for who looks at each; 0, or what the environment returned.
+ * step: the newest, t: how many there were. Every player of an episode of this number with this policy
+ * plays the same one. */
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
 int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode, uint32_t t,
                 ActordStep *ret);
 bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t);
 
-/* The orders. Each answers; a negative errno in between becomes answer->fault with the errno as its detail. */
+/* The orders. Each answers; a negative errno in between becomes answer->fault with the errno as its
+ * detail. */
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret);
 void invocation_run(Host *host, const Order *order, Answer *ret);
 void evaluation_run(Host *host, const Order *order, Answer *ret);

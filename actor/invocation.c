@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One invocation: (policy version, snapshots, random streams, step count) -> (trajectory, new snapshots), and nothing else.
+/* One invocation: (policy version, snapshots, random streams, step count) -> (trajectory, new snapshots),
+ * and nothing else.
  *
- * It reads one bank of its segment and writes the other, with all columns; what it reads it never changes, so that it can be cut short
- * anywhere and run again with the same result. Every random number belongs to its place:
+ * It reads one bank of its segment and writes the other, with all columns; what it reads it never
+ * changes, so that it can be cut short anywhere and run again with the same result. Every random number
+ * belongs to its place:
  *
  *   action of step t    (seed, ACTION, slot, the slot's invocation, t)
  *   noise of step t     (seed, STEP, slot, the slot's invocation, t)
  *   begin of episode k  (seed, RESET, slot, k, 0)
  *
- * An order may say that the learner acts: then the actions of each step are asked for, and are the same ones, as whoever draws them uses the
- * same forward pass and the same stream.
+ * An order may say that the learner acts: then the actions of each step are asked for, and are the same
+ * ones, as the learner draws them from the same forward pass and the same stream.
  *
- * Of stacked frames a row has the newest, and what a slot sees is kept beside the segment. That each stack is the one before and a frame is
- * checked, since whoever reads the rows relies on it.
+ * Of stacked frames a row has the newest, and what a slot sees is kept beside the segment. That each
+ * stack is the one before and a frame is checked, since readers of the rows rely on it.
  *
- * An episode that ends is followed by the next one's first observation in the very next row; what was seen last of a truncated one
- * is kept apart, as its return goes on there. */
+ * An episode that ends is followed by the next one's first observation in the very next row; what was
+ * seen last of a truncated one is kept apart, as its return goes on there. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environments that an administrator installed: built in, or in a module beside our programs. They load before any fork, so that all
- * actors share their pages; a user's plugin never comes this way, and of a user's packages nothing but what is to load them. */
+/* Environments that an administrator installed: built in, or in a module beside our programs. They load
+ * before any fork, so that all actors share their pages; a user's plugin never comes this way, and of a
+ * user's packages nothing but what is to load them. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>

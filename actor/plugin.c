@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A user's environment: a shared object that holds `actord_env`. Its constructors run as it loads, hence only here, after the sandbox
- * has closed. What it says of itself is checked before it is called. */
+/* A user's environment: a shared object that holds `actord_env`. Its constructors run as it loads, hence
+ * only here, after the sandbox has closed. What it says of itself is checked before it is called. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "actor/host.h"
 
@@ -16,33 +17,40 @@ int environment_check(const ActordEnv *env) {
         return 0;
 }
 
+/* The path is one inside the sandbox, which says nothing to a user: the daemon's sentence names theirs. */
+static const char *load_error(const char *path) {
+        const char *why = dlerror();
+        size_t n = strlen(path);
+
+        return strncmp(why, path, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
+}
+
 int plugin_load(const char *path, const ActordEnv **ret) {
         const ActordEnv *env;
         void *handle;
 
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!handle) {
-                (void) fprintf(stderr, "The environment does not load: %s\n", dlerror());
+                (void) fprintf(stderr, "The environment does not load: %s\n", load_error(path));
                 return -ENOEXEC;
         }
 
         env = dlsym(handle, "actord_env");
         if (!env) {
-                (void) fprintf(stderr, "%s defines no \"actord_env\": it is no environment of actord.\n",
-                                path);
+                (void) fprintf(stderr,
+                                "The environment's file defines no \"actord_env\": it is no environment of actord.\n");
                 return -ENOEXEC;
         }
         if (environment_check(env) < 0) {
                 if (env->abi != ACTORD_ENV_ABI)
                         (void) fprintf(stderr,
-                                        "%s is an environment for ABI %u, and this actord has ABI %u: compile it with "
+                                        "The environment is one for ABI %u, and this actord has ABI %u: compile it with "
                                         "the installed actord/env.h.\n",
-                                        path, env->abi, ACTORD_ENV_ABI);
+                                        env->abi, ACTORD_ENV_ABI);
                 else
                         (void) fprintf(stderr,
-                                        "%s lacks a function in its table, or its struct_bytes is too small: "
-                                        "actord/env.h has the seven that each environment needs.\n",
-                                        path);
+                                        "The environment lacks a function in its table, or its struct_bytes is too small: "
+                                        "actord/env.h has the seven that each environment needs.\n");
                 return -ENOEXEC;
         }
 

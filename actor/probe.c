@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an environment is, asked before a job starts: its spec, and whether it can begin an episode at all, so that a job with an
- * environment that cannot is refused and not retried. Asked of each later process too: the slots are laid out by what the first one said,
- * and an environment that says something else would write where it must not. */
+/* What an environment is, asked before a job starts: its spec, and whether it can begin an episode at
+ * all, so that a job with an environment that cannot is refused and not retried. Asked of each later
+ * process too: the slots are laid out by what the first one said, and an environment that says something
+ * else would write where it must not. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

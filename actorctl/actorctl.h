@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What every verb gets: the options, the exit statuses that scripts rely on, and one way to say that something is wrong. */
+/* What all verbs share: the options, the exit statuses that scripts rely on, and one way to report a
+ * problem. */
 #pragma once
 
 #include <glib.h>
@@ -14,7 +15,7 @@ typedef enum ExitStatus {
         STATUS_FAILED = 1,
         STATUS_USAGE = 2,         /* the command line, or the job file */
         STATUS_BUDGET = 3,        /* the budget was exhausted before the target was reached */
-        STATUS_ENDING = 4,        /* left before its books were written: `actorctl recover` */
+        STATUS_ENDING = 4,        /* left before its records were in the ledger: `actorctl recover` */
         STATUS_INTERRUPTED = 130, /* as a shell says of SIGINT */
 } ExitStatus;
 
@@ -24,7 +25,7 @@ typedef struct Options {
         bool help, version;
         JsonMode json;
         bool no_pager, no_legend, quiet;
-        bool system, user; /* neither: wherever a daemon can be reached */
+        bool system, user; /* neither: the first daemon that can be reached */
         bool wait, follow, csv;
         bool dot, svg, check;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
@@ -33,7 +34,7 @@ typedef struct Options {
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *from, *target, *actions, *state_file;
-        char *video, *gif, *frames, *fleet;
+        char *video, *gif, *frames, *fleet, *prices;
         bool states, all;
         char *owner; /* a name or a number */
         char *tag;
@@ -85,17 +86,22 @@ extern const Verb verbs[];
 
 /* "actorctl: …" on stderr, with a newline. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for sentences that begin with a file's name, and so without the program's. */
+void complain_bare(const char *sentences);
+/* What was said last by one of the two; "": nothing. */
+const char *complaint_last(void);
 
-/* Whether a new file may get this name: nothing has it, or an ordinary file, and no device, pipe or link; false after having said so. */
+/* Whether a file that we write may take this name: it is free, or belongs to an ordinary file, not to a
+ * device, a pipe or a link. false: a message has been printed. */
 bool may_replace(const char *path);
 
-/* Parses argv, options before and after the verb. STATUS_OK; or STATUS_USAGE after having said why. *ret_arguments: the verb and what
- * follows, g_strfreev(). */
+/* Parses argv; options may stand before and after the verb. STATUS_OK; or STATUS_USAGE, with a message.
+ * *ret_arguments: the verb and its arguments, g_strfreev(). */
 ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments);
 /* Whether the verb takes every option that was given. */
 ExitStatus options_check(const Options *options, const Verb *verb);
 void options_done(Options *options);
-/* The options that a verb takes; 0: those that all take. */
+/* Prints the options that a verb takes; 0: those that every verb takes. */
 void options_print_help(unsigned verb);
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The same interface behind three doors; everything above this file does not know which one it came through. */
+/* A daemon can be reached in three ways: on the system's bus, on the user's bus, or as a child of this
+ * program on a socket. Its interface is the same in all three, so callers of this file do not need to
+ * know which one it is. */
 #include "actorctl/bus.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* A submission waits for its turn, for a person who is asked for a password, and for its files to be
+/* SubmitJob may take long: it waits for its turn, for a person to type a password, and until files are
  * copied. */
 #define SEND_TIMEOUT_USEC (240ull * 1000 * 1000)
 
@@ -48,17 +50,15 @@ static Connection *connection_new(sd_bus *bus) {
 }
 
 static int try_bus(int (*open_bus)(sd_bus **), bool must, Connection **ret) {
-        sd_bus *bus = NULL;
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         int r;
 
         r = open_bus(&bus);
-        if (r >= 0 && !must && !name_is_reachable(bus))
-                r = -ENOENT;
-        if (r < 0) {
-                sd_bus_flush_close_unref(bus);
+        if (r < 0)
                 return r;
-        }
-        *ret = connection_new(bus);
+        if (!must && !name_is_reachable(bus))
+                return -ENOENT;
+        *ret = connection_new(TAKE_PTR(bus));
         (*ret)->destination = BUS_NAME;
         return 0;
 }
@@ -69,7 +69,7 @@ static int open_named(bool system, Connection **ret) {
         r = try_bus(system ? sd_bus_open_system : sd_bus_open_user, true, ret);
         if (r == -ENOMEDIUM)
                 complain("there is no user's bus here: DBUS_SESSION_BUS_ADDRESS= and XDG_RUNTIME_DIR= are not set, as "
-                         "they are after a login");
+                         "a login sets them");
         else if (r < 0)
                 complain("the %s bus cannot be reached: %s", system ? "system" : "user's", g_strerror(-r));
         return r;
@@ -145,8 +145,9 @@ int connection_open_private(bool keep, Connection **ret) {
 
         r = run_directory_make(
                         keep, &connection->state_directory, &connection->lock_fd, &connection->temporary);
-        if (r >= 0)
-                r = start_private(connection);
+        if (r < 0)
+                return r;
+        r = start_private(connection);
         if (r < 0)
                 return r;
         *ret = g_steal_pointer(&connection);
@@ -180,7 +181,8 @@ int connection_open_any(const Options *options, Connection **ret) {
 Connection *connection_close(Connection *connection) {
         if (!connection)
                 return NULL;
-        /* What is queued is still sent on a bus; a private daemon takes the closed socket as the end. */
+        /* Messages that are still queued are sent on a bus. A private daemon takes the closed socket as
+         * its end. */
         if (connection->pid > 0)
                 sd_bus_close_unref(connection->bus);
         else
@@ -207,15 +209,14 @@ static bool connection_lost(int r) {
 static void complain_error(
                 const Connection *connection, const char *path, const sd_bus_error *error, int r) {
         relay_flush(connection->relay);
-        /* What a bus knows of a job that is not there is only that its object is not. */
+        /* The bus only says that it has no such object; the user asked for a job. */
         if (sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
                         g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/"))
                 complain("There is no job %s.", path + strlen(BUS_PATH_JOB_PREFIX "/"));
-        else if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile))) {
-                /* Its sentences begin with the file's name. */
-                (void) fflush(stdout);
-                fprintf(stderr, "%s\n", error->message);
-        } else if (connection_lost(r) && connection->pid > 0)
+        else if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile)))
+                /* These messages begin with the file's name. */
+                complain_bare(error->message);
+        else if (connection_lost(r) && connection->pid > 0)
                 complain("the private daemon ended unexpectedly");
         else if (error->message)
                 complain("%s", error->message);
@@ -227,10 +228,11 @@ static void say_busy(bool *said, uint64_t since) {
         if (*said || now_usec() - since < BUSY_QUIET_USEC || !isatty(STDERR_FILENO))
                 return;
         *said = true;
-        fprintf(stderr, "actord is busy with calls of others; waiting for a turn (Ctrl-C gives up)\n");
+        fprintf(stderr, "actord is busy with other callers; waiting for a turn (Ctrl-C gives up)\n");
 }
 
-/* A daemon that has too much to do says so by an error of its own, and has not begun with the call. */
+/* A daemon that has too much to do answers with an error of its own and has not begun with the call, so
+ * the call is repeated. */
 static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout_usec, sd_bus_error *error,
                 sd_bus_message **ret_reply) {
         uint64_t since = now_usec(), wait = BUSY_WAIT_FIRST_USEC;
@@ -243,7 +245,7 @@ static int call_patiently(sd_bus *bus, sd_bus_message *message, uint64_t timeout
                                 now_usec() - since > BUSY_LONGEST_USEC)
                         return r;
                 say_busy(&said, since);
-                /* Many that were told so at once do not come back at once. */
+                /* Callers that were refused together must not come back together. */
                 g_usleep(wait / 2 + (gulong) g_random_int_range(0, (gint32) wait));
                 wait = MIN(2 * wait, BUSY_WAIT_LONGEST_USEC);
                 sd_bus_error_free(error);
@@ -297,6 +299,24 @@ int job_path(const char *number, uint64_t *ret_id, char **ret_path) {
         if (ret_id)
                 *ret_id = id;
         return 0;
+}
+
+ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const char *method) {
+        g_autoptr(Connection) connection = NULL;
+        ExitStatus status = STATUS_OK;
+
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        for (size_t i = 0; i < n; i++) {
+                g_autofree char *path = NULL;
+                uint64_t id;
+
+                if (job_path(numbers[i], &id, &path) < 0)
+                        return STATUS_USAGE;
+                if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, method, NULL, "t", id) < 0)
+                        status = STATUS_FAILED;
+        }
+        return status;
 }
 
 ExitStatus status_of_error(int r) {

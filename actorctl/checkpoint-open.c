@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A file is opened here, since the daemon opens no path of a user; a job's newest checkpoint comes as a descriptor. */
+/* A checkpoint is a file, which is opened here since the daemon opens no path of a user; or the newest
+ * one of a job, which the daemon passes as a descriptor. */
 #include "actorctl/checkpoint-open.h"
 
 #include <fcntl.h>

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The checkpoint that somebody names: a job of the daemon by its number, or a file. */
+/* The checkpoint that the user names: a job of the daemon by its number, or a file. */
 #pragma once
 
 #include "actorctl/bus.h"
-#include "lib/checkpoint.h"
+#include "lib/checkpoint/checkpoint.h"
 
-/* The newest checkpoint of the job at `path`, to be closed. name: for messages, as "checkpoint of job 7". STATUS_OK; else after having said why. */
+/* The newest checkpoint of the job at `path`, to be closed. name: for messages, as "checkpoint of job 7".
+ * STATUS_OK; else after having said why. */
 ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd);
 
 typedef struct NamedCheckpoint {
-        char *name, *text; /* what messages call it; the settings that it was made with, as a job file */
+        char *name, *text; /* name: for messages; text: the settings that it was made with, as a job file */
         int fd;
-        Checkpoint checkpoint;  /* of fd: whole, and of a format that we know */
-        Connection *connection; /* to the daemon whose job it is of; NULL: a file */
+        Checkpoint checkpoint;  /* the content of fd, whole and of a format that we know */
+        Connection *connection; /* to the daemon that has the job; NULL: it is a file */
 } NamedCheckpoint;
 #define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })
 

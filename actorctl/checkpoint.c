@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The settings stand in the metadata, so that a policy can be played without the job file that it came
- * from. */
+/* The metadata of a checkpoint holds the job's settings, so that a policy can be played without the job
+ * file that it came from. */
 #include "actorctl/checkpoint.h"
 
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
 
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 static int refuse(int r, char **ret_message, const char *name, const char *reason) {
         *ret_message = g_strdup_printf("%s: %s", name, reason);
@@ -47,7 +47,7 @@ int checkpoint_job_text(
 
         if (!safetensors_metadata(checkpoint->file, "Job.Environment"))
                 return refuse(-EBADMSG, ret_message, name,
-                                "it does not say which job wrote it, so it is no checkpoint of actord");
+                                "it does not say which job wrote it, so it is not a checkpoint of actord");
 
         text = g_string_new(NULL);
         for (int i = 0; i < _SETTING_MAX; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a checkpoint file says about the job that wrote it, as actorctl needs it: on top of
- * lib/checkpoint.h, with sentences that name the file. */
+ * lib/checkpoint/checkpoint.h, with sentences that name the file. */
 #pragma once
 
-#include "lib/checkpoint.h"
+#include "lib/checkpoint/checkpoint.h"
 
 /* Checks that the file is whole and one of ours. name: for messages. 0 with *ret to be closed by
  * checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */

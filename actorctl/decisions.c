@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decisions become one number a round: one lasts until the next. The file is JSON, an array with a `round` and its `actors` in each element, and `taken` where the round
- * took one of them, which is what `actorctl decisions --json` prints, whatever else stands there. */
+/* The daemon records a decision only when the number of actors changes; here decisions become one number
+ * for each round. The file is what `actorctl decisions --json` prints: a JSON array of objects with a
+ * `round`, its `actors`, and `taken` where the round took only one of them. Other members are ignored. */
 #include "actorctl/decisions.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "actorctl/json.h"
+#include "actorctl/view/json.h"
 #include "include/bus.h"
 #include "include/record.h"
 #include "include/settings.h"
@@ -16,7 +17,8 @@
 #define COUNTS_MAX (1u << 18) /* as many as the daemon takes */
 #define PART       10000u
 
-/* taken: NaN where a round took all. -EINVAL: not one after the other; -E2BIG: too many. */
+/* taken: NaN where a round took the rollouts of all actors. -EINVAL: rounds are not ascending; -E2BIG:
+ * too many. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
@@ -54,7 +56,7 @@ static int add_rows(sd_bus_message *reply, GArray *counts, size_t *ret_n) {
                 return r;
         round = names ? column(names, "round") : -EBADMSG;
         actors = names ? column(names, "actors") : -EBADMSG;
-        taken = names ? column(names, "taken") : -EBADMSG; /* an older daemon has none */
+        taken = names ? column(names, "taken") : -EBADMSG; /* an older daemon does not send it */
         if (round < 0 || actors < 0)
                 return -EBADMSG;
 
@@ -103,7 +105,7 @@ int decisions_of_job(Connection *connection, const char *path, GArray **ret_coun
         return 0;
 }
 
-/* NaN: there is none. What is no number is none that may stand here. */
+/* NaN: the member is missing. A member that is not a number is an error. */
 static double number_of(JsonObject *object, const char *name) {
         JsonNode *node = json_object_get_member(object, name);
         GType type;
@@ -124,7 +126,7 @@ static int add_element(JsonNode *node, GArray *counts) {
 
 int decisions_of_file(const char *file, GArray **ret_counts) {
         g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-        g_autoptr(JsonNode) root = NULL; /* stays so where the file is empty */
+        g_autoptr(JsonNode) root = NULL; /* stays empty if the file is empty */
         g_autofree char *reason = NULL;
         JsonArray *array;
         int r;
@@ -151,7 +153,8 @@ int decisions_of_file(const char *file, GArray **ret_counts) {
         return 0;
 }
 
-/* The last one goes on; one for a round that did not come is left out. */
+/* The last decision holds for the rounds that follow; a decision for a round that did not take place is
+ * left out. */
 double decisions_mean(const GArray *counts, uint64_t n_rounds) {
         double sum = 0;
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A FIFO that nobody writes to would keep whoever opens it, at a time when Ctrl-C is not heard
- * (follow_prepare()); a device may have no end. */
+/* Opening a FIFO waits until another program opens it for writing, and Ctrl-C may be blocked at that time
+ * (follow_prepare()); a device may have no end. So only regular files are opened, and pipes that already
+ * have a writer. */
 #include "actorctl/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* A pipe without a name in any directory: whoever started this program made it for it, and writes. */
+/* A pipe without a name, from a shell: the program that started this one made it and writes to it. */
 static bool is_piped(int fd, const struct stat *st) {
         struct statfs fs;
 
@@ -47,10 +50,34 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_n) {
         r = fd < 0 ? fd : fd_size(fd, &bytes);
         if (r < 0)
                 return r;
-        /* A pipe has none, and a file may grow: what is read counts as well. */
+        /* The size is only a first check: a pipe has none, and a file may grow while it is read. */
         return bytes > max ? -EFBIG : read_all(fd, max, ret, ret_n);
 }
 
 const char *file_reason(int r) {
-        return r == -ENOTSUP ? "it is no regular file" : g_strerror(-r);
+        return r == -ENOTSUP ? "it is not a regular file" : g_strerror(-r);
+}
+
+int aside_open(const char *path, int mode, Aside *ret) {
+        g_autofree char *aside = g_strconcat(path, ".XXXXXX", NULL);
+        int fd = g_mkstemp_full(aside, O_RDWR | O_CLOEXEC, mode);
+
+        if (fd < 0)
+                return -errno;
+        *ret = (Aside){ .fd = fd, .path = g_steal_pointer(&aside) };
+        return 0;
+}
+
+int aside_commit(Aside *aside, const char *path) {
+        if (fsync(aside->fd) < 0 || rename(aside->path, path) < 0)
+                return -errno;
+        g_clear_pointer(&aside->path, g_free);
+        return 0;
+}
+
+void aside_done(Aside *aside) {
+        if (aside->path)
+                (void) unlink(aside->path);
+        g_clear_pointer(&aside->path, g_free);
+        aside->fd = close_fd(aside->fd);
 }

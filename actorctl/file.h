@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that a user names, for reading: whatever stands there, nothing waits for it and nothing grows without
- * end. */
+/* Reads files that a user names, without waiting for ever or growing without end; and writes files that
+ * appear whole or not at all. */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 
-/* A regular file, or what another program pipes into this one (/dev/stdin, a shell's <(…)). The descriptor; or
- * a negative errno: -EISDIR; -ENOTSUP: it is something else. */
+/* Opens a regular file, or a pipe from another program (/dev/stdin, a shell's <(…)). The descriptor; or a
+ * negative errno: -EISDIR; -ENOTSUP: it is neither. */
 int file_open(const char *path);
 
-/* All of it, NUL-terminated; g_free(). 0; or a negative errno, -EFBIG: it has more than `max` bytes. */
+/* Reads a whole file, NUL-terminated; g_free(). 0; or a negative errno, -EFBIG: it has more than `max`
+ * bytes. */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n);
 
-/* Why one of these failed. */
+/* The reason, for an error of the two above. */
 const char *file_reason(int r);
+
+/* A new file beside another one, whose place it takes when it is whole: under _cleanup_(aside_done). */
+typedef struct Aside {
+        int fd;
+        char *path; /* NULL: there is none */
+} Aside;
+
+#define ASIDE_EMPTY \
+        { .fd = -EBADF }
+
+/* 0, or a negative errno; mode as open() takes it. */
+int aside_open(const char *path, int mode, Aside *ret);
+/* Makes the new file durable and gives it the other's name. 0, or a negative errno. */
+int aside_commit(Aside *aside, const char *path);
+/* Removes the new file unless it was committed. */
+void aside_done(Aside *aside);

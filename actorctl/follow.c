@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One small event loop: the daemon's signals, the user's, and a clock for the display. Signals of the daemon are hints; what is
- * true is asked for, so a lost one only costs a second. */
+/* Follows a job until it ends. One small event loop hears the daemon's signals, the user's, and a clock
+ * for the display. A signal of the daemon only wakes the loop; the job's properties are read anew, at
+ * least once a second, so that a lost signal costs a second. */
 #include "actorctl/follow.h"
 
 #include <errno.h>
@@ -9,11 +10,12 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
-#include "actorctl/display.h"
+#include "actorctl/private.h"
+#include "actorctl/view/display.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 #define REFRESH_USEC 100000ull
 #define ASK_USEC     1000000ull
@@ -27,11 +29,11 @@ typedef struct Follower {
         sd_event *event;
         uint64_t asked_usec;
         unsigned n_interrupts;
-        bool limits_said, waiting_said, ended;
+        bool quiet, limits_said, waiting_said, ended;
         ExitStatus result;
 } Follower;
 
-/* Not sd_event_exit(): an attached bus takes that as its own end, and there are still questions. */
+/* Not sd_event_exit(): the bus that is attached would close, and more calls follow. */
 static void end(Follower *f, ExitStatus result) {
         if (f->ended)
                 return;
@@ -50,26 +52,35 @@ void follow_prepare(void) {
         (void) sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Each limit that is not enforced is said once, in words. */
+/* Reports each limit that is not enforced, once; --quiet leaves that out, but not that there is no
+ * sandbox. */
 static void say_limits(Follower *f) {
         if (f->limits_said || !f->status->limits[0])
                 return;
         f->limits_said = true;
         if (g_strcmp0(f->status->sandbox_level, "none") == 0)
                 complain("THIS JOB HAS NO SANDBOX: its environment can do whatever this user can (Sandbox=none)");
-        fprintf(stderr, "actorctl: what is not enforced:\n");
+        if (f->quiet)
+                return;
+        fprintf(stderr, "actorctl: limits that are not enforced:\n");
         for (char **word = f->status->limits; *word; word++)
                 for (uint32_t i = 0; limit_to_string(i); i++)
                         if (strcmp(limit_to_string(i), *word) == 0)
                                 fprintf(stderr, "  %s\n", limit_sentence(i));
 }
 
-/* Once for each time that it begins. */
+/* A queued job waits for a quota; a job in any other state waits until its records can be written. */
+static bool books_wait(const JobStatus *status) {
+        return status->waiting[0] && g_strcmp0(status->state, "queued") != 0;
+}
+
+/* Reports a wait once, when it begins. */
 static void say_waiting(Follower *f) {
         bool waits = f->status->waiting[0] != '\0';
 
         if (waits && !f->waiting_said)
-                complain("%s; it is tried again each second", f->status->waiting);
+                complain(books_wait(f->status) ? "%s; it is tried again each second" : "%s",
+                                f->status->waiting);
         f->waiting_said = waits;
 }
 
@@ -82,13 +93,20 @@ static void show(Follower *f) {
                 end(f, STATUS_OK);
 }
 
+static int read_changes(JobStatus *status, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_skip(m, "s");
+        if (r < 0)
+                return r;
+        return job_status_read(status, m);
+}
+
 static int on_properties(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Follower *f = userdata;
         int r;
 
-        r = sd_bus_message_skip(m, "s");
-        if (r >= 0)
-                r = job_status_read(f->status, m);
+        r = read_changes(f->status, m);
         if (r < 0)
                 complain("a signal of the daemon cannot be read and is ignored: %s", g_strerror(-r));
         show(f);
@@ -105,14 +123,28 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
+/* Without a state that stays, there is nothing to recover. */
+static void complain_private_end(const Connection *connection) {
+        g_autofree char *word = run_directory_word(connection->state_directory);
+
+        if (connection->temporary)
+                complain("the private daemon ended unexpectedly, and the job with it");
+        else
+                complain("the private daemon ended unexpectedly, and the job with it; what it did is in %s, and "
+                         "`actorctl recover %s` ends the job with that",
+                                connection->state_directory, word);
+}
+
 static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Follower *f = userdata;
 
         relay_flush(f->connection->relay);
         if (f->display)
                 display_end(f->display, f->status);
-        complain(f->connection->pid > 0 ? "the private daemon ended unexpectedly, and the job with it"
-                                        : "the bus is gone; the job goes on without being watched");
+        if (f->connection->pid > 0)
+                complain_private_end(f->connection);
+        else
+                complain("the connection to the bus is lost; the job goes on");
         end(f, STATUS_FAILED);
         return 0;
 }
@@ -130,12 +162,12 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
 
         f->n_interrupts++;
         if (f->interrupt == FOLLOW_LEAVE || f->n_interrupts > 1) {
-                end(f, f->connection->pid > 0 && f->status->waiting[0] ? STATUS_ENDING : STATUS_INTERRUPTED);
+                end(f, f->connection->pid > 0 && books_wait(f->status) ? STATUS_ENDING : STATUS_INTERRUPTED);
                 return 0;
         }
-        fprintf(stderr, f->status->waiting[0]
-                                        ? "\nactorctl: its books wait; Ctrl-C again leaves, and keeps what they lack\n"
-                                        : "\nactorctl: stopping, with checkpoint and books; Ctrl-C again leaves at once\n");
+        fprintf(stderr, books_wait(f->status)
+                                        ? "\nactorctl: its records wait to be written; Ctrl-C again leaves, and keeps them aside\n"
+                                        : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C again leaves at once\n");
         return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
                         BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
 }
@@ -143,7 +175,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
 static int on_all(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Follower *f = userdata;
 
-        /* A daemon that is being restarted answers the next time. */
+        /* An error is ignored: a daemon that is being restarted answers the next question. */
         if (!sd_bus_message_is_method_error(m, NULL) && job_status_read(f->status, m) >= 0)
                 show(f);
         return 0;
@@ -176,13 +208,14 @@ static int add_matches(Follower *f) {
 
         r = sd_bus_match_signal(bus, NULL, f->connection->destination, f->path,
                         "org.freedesktop.DBus.Properties", "PropertiesChanged", on_properties, f);
-        if (r >= 0)
-                r = sd_bus_match_signal(bus, NULL, f->connection->destination, BUS_PATH,
-                                BUS_INTERFACE_MANAGER, "JobRemoved", on_removed, f);
-        if (r >= 0)
-                r = sd_bus_match_signal(bus, NULL, NULL, "/org/freedesktop/DBus/Local",
-                                "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, f);
-        return r;
+        if (r < 0)
+                return r;
+        r = sd_bus_match_signal(bus, NULL, f->connection->destination, BUS_PATH, BUS_INTERFACE_MANAGER,
+                        "JobRemoved", on_removed, f);
+        if (r < 0)
+                return r;
+        return sd_bus_match_signal(bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+                        "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, f);
 }
 
 static int add_sources(Follower *f) {
@@ -201,39 +234,55 @@ static int add_sources(Follower *f) {
         return sd_event_add_time(f->event, NULL, CLOCK_MONOTONIC, now + REFRESH_USEC, 0, on_tick, f);
 }
 
-static int follow(Follower *f) {
+static int run_until_ended(Follower *f) {
         int r;
 
         r = sd_bus_attach_event(f->connection->bus, f->event, SD_EVENT_PRIORITY_NORMAL);
-        if (r >= 0)
-                r = add_matches(f);
-        if (r >= 0)
-                r = add_sources(f);
-        if (r >= 0)
-                r = ask(f);
-        while (r >= 0 && !f->ended)
+        if (r < 0)
+                return r;
+        r = add_matches(f);
+        if (r < 0)
+                return r;
+        r = add_sources(f);
+        if (r < 0)
+                return r;
+        r = ask(f);
+        if (r < 0)
+                return r;
+        while (!f->ended) {
                 r = sd_event_run(f->event, UINT64_MAX);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int follow(Follower *f) {
+        int r;
+
+        r = sd_event_new(&f->event);
+        if (r < 0)
+                return r;
+        r = run_until_ended(f);
         (void) sd_bus_detach_event(f->connection->bus);
+        f->event = sd_event_unref(f->event);
         return r;
 }
 
-ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, Display *display,
-                JobStatus *status) {
-        _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, bool quiet,
+                Display *display, JobStatus *status) {
         Follower f = {
                 .connection = connection,
                 .path = path,
                 .interrupt = interrupt,
+                .quiet = quiet,
                 .display = display,
                 .status = status,
         };
         int r;
 
         follow_prepare();
-        r = sd_event_new(&event);
-        f.event = event;
-        if (r >= 0)
-                r = follow(&f);
+        r = follow(&f);
         relay_flush(connection->relay);
         if (r < 0) {
                 complain("the job cannot be followed: %s", g_strerror(-r));
@@ -247,18 +296,18 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
         return f.result;
 }
 
-ExitStatus submission_follow(Connection *connection, const Options *options, const Submission *submission,
+ExitStatus job_file_follow(Connection *connection, const Options *options, const JobFile *job_file,
                 char **ret_path, JobStatus *status) {
         g_autoptr(Display) display = NULL;
         ExitStatus result;
         uint64_t id;
 
-        result = submission_send(submission, connection, &id, ret_path);
+        result = job_file_send(job_file, connection, &id, ret_path);
         if (result != STATUS_OK)
                 return result;
         if (options && !options->quiet)
                 display = display_new(stderr, false, connection, *ret_path);
         if (display)
-                display_count_runs(display, submission->n_runs);
-        return job_follow(connection, *ret_path, FOLLOW_STOP, display, status);
+                display_count_runs(display, job_file->n_runs);
+        return job_follow(connection, *ret_path, FOLLOW_STOP, options && options->quiet, display, status);
 }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Waiting for a job's end, with something to look at. */
+/* Waits for the end of a job and shows its progress. */
 #pragma once
 
 #include "actorctl/job-status.h"
-#include "actorctl/submission.h"
+#include "actorctl/job-file.h"
 
 typedef struct Display Display;
 
 typedef enum FollowInterrupt {
-        FOLLOW_STOP,  /* Ctrl-C stops the job, a second one leaves at once */
-        FOLLOW_LEAVE, /* Ctrl-C ends the waiting, not the job */
+        FOLLOW_STOP,  /* Ctrl-C stops the job, a second Ctrl-C leaves at once */
+        FOLLOW_LEAVE, /* Ctrl-C leaves the job running */
 } FollowInterrupt;
 
-/* Ctrl-C belongs to job_follow() from here on: what is pressed earlier is kept for it. */
+/* Blocks Ctrl-C and its like until job_follow() handles them; one that comes earlier is kept. */
 void follow_prepare(void);
 
-/* Returns when the job has ended: STATUS_OK, and *status is its last word (the job's own result is in there). STATUS_INTERRUPTED: left
- * before that. STATUS_FAILED: the daemon is gone, after having said so. display may be NULL. */
-ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, Display *display,
-                JobStatus *status);
+/* Returns when the job has ended. STATUS_OK: *status holds its final properties, with the job's own
+ * result. STATUS_INTERRUPTED: the user left before the end. STATUS_FAILED: the daemon is gone, with a
+ * message. quiet: without the list of limits that are not enforced. display may be NULL. */
+ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, bool quiet,
+                Display *display, JobStatus *status);
 
-/* Sends a submission and follows the job, with a display unless --quiet (options NULL: without); Ctrl-C stops it. As job_follow(); *ret_path is the job's once the
- * daemon has it. */
-ExitStatus submission_follow(Connection *connection, const Options *options, const Submission *submission,
+/* Submits a job file and follows the job as job_follow() does, with a display unless --quiet (options
+ * NULL: without one); Ctrl-C stops it. *ret_path is set once the daemon has the job. */
+ExitStatus job_file_follow(Connection *connection, const Options *options, const JobFile *job_file,
                 char **ret_path, JobStatus *status);

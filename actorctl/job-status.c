@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The list of properties becomes reader, JSON and destructor: a new property is a row. */
+/* The reader, the JSON writer and the destructor are made from the list of properties: a new property is
+ * a row there. */
 #include "actorctl/job-status.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "actorctl/table.h"
+#include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "include/record.h"
 #include "lib/cleanup.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 #define INIT_t(value)  (void) (value)
 #define INIT_u(value)  (void) (value)
@@ -26,11 +27,13 @@
 #define DONE_s(value)  g_free(*(value))
 #define DONE_as(value) g_strfreev(*(value))
 
-void job_status_init(JobStatus *status) {
-        *status = (JobStatus){};
-#define X(type, property, member, changes) INIT_##type(&status->member);
+JobStatus job_status_empty(void) {
+        JobStatus status = {};
+
+#define X(type, property, member, changes) INIT_##type(&status.member);
         JOB_PROPERTIES(X)
 #undef X
+        return status;
 }
 
 void job_status_done(JobStatus *status) {
@@ -61,11 +64,11 @@ static int read_s(sd_bus_message *m, property_s *ret) {
         int r;
 
         r = sd_bus_message_read(m, "s", &value);
-        if (r >= 0) {
-                g_free(*ret);
-                *ret = g_strdup(value);
-        }
-        return r;
+        if (r < 0)
+                return r;
+        g_free(*ret);
+        *ret = g_strdup(value);
+        return 0;
 }
 
 static int read_as(sd_bus_message *m, property_as *ret) {
@@ -73,30 +76,28 @@ static int read_as(sd_bus_message *m, property_as *ret) {
         int r;
 
         r = sd_bus_message_read_strv(m, &value);
-        if (r >= 0) {
-                g_strfreev(*ret);
-                *ret = value ? value : g_new0(char *, 1);
-        }
-        return r;
+        if (r < 0)
+                return r;
+        g_strfreev(*ret);
+        *ret = value ? value : g_new0(char *, 1);
+        return 0;
 }
 
 static int read_property(JobStatus *status, const char *name, sd_bus_message *m) {
-        int r = -ENXIO;
-
-#define X(type, property, member, changes)                         \
-        if (strcmp(name, #property) == 0) {                        \
-                r = sd_bus_message_enter_container(m, 'v', #type); \
-                if (r >= 0)                                        \
-                        r = read_##type(m, &status->member);       \
-                if (r >= 0)                                        \
-                        r = sd_bus_message_exit_container(m);      \
-                return r;                                          \
+#define X(type, property, member, changes)                           \
+        if (strcmp(name, #property) == 0) {                          \
+                int r;                                               \
+                                                                     \
+                r = sd_bus_message_enter_container(m, 'v', #type);   \
+                if (r < 0)                                           \
+                        return r;                                    \
+                r = read_##type(m, &status->member);                 \
+                return r < 0 ? r : sd_bus_message_exit_container(m); \
         }
         JOB_PROPERTIES(X)
 #undef X
-        /* A newer daemon may have more to say. */
-        r = sd_bus_message_skip(m, "v");
-        return r;
+        /* A newer daemon may have more properties. */
+        return sd_bus_message_skip(m, "v");
 }
 
 int job_status_read(JobStatus *status, sd_bus_message *message) {
@@ -159,7 +160,7 @@ ExitStatus job_exit_status(const JobStatus *status) {
         return STATUS_FAILED;
 }
 
-/* The daemon's sentence holds that of the contract, up to its number. */
+/* The daemon's sentence begins like the contract's, up to the first placeholder. */
 static bool says_fault(const char *sentence, uint32_t fault) {
         const char *pattern = fault_sentence(fault);
         g_autofree char *words = g_strndup(pattern, strcspn(pattern, "(%"));

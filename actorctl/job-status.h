@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's properties as a struct, and its bill: what displays and results are made from. */
+/* A job's properties as a struct, and its bill. Displays and results are made from these. */
 #pragma once
 
 #include <json-glib/json-glib.h>
@@ -20,18 +20,20 @@ typedef struct JobStatus {
 #undef X
 } JobStatus;
 
-void job_status_init(JobStatus *status);
+/* Of a job that nothing is known of yet. */
+JobStatus job_status_empty(void);
 void job_status_done(JobStatus *status);
-/* Takes what an a{sv} holds; the rest stays. 0 or a negative errno. */
+/* Reads an a{sv}; properties that it does not hold keep their values. 0 or a negative errno. */
 int job_status_read(JobStatus *status, sd_bus_message *message);
-/* GetAll. 0; or a negative errno after having said why. */
+/* Reads all properties from the daemon. 0; or a negative errno, with a message. */
 int job_status_fetch(JobStatus *status, Connection *connection, const char *path);
 bool job_has_ended(const JobStatus *status);
 /* Every property under its own name. */
 JsonNode *job_status_to_json(const JobStatus *status);
-/* Whether a job never made a step because its environment does not load: then its job file is wrong. */
+/* Whether the job failed before its first step because its environment does not load: then the job file
+ * is wrong. */
 bool job_environment_failed(const JobStatus *status);
-/* What scripts are told of a job's end. */
+/* The exit status that scripts get for the job's end. */
 ExitStatus job_exit_status(const JobStatus *status);
 
 typedef struct JobBillLine {
@@ -49,11 +51,15 @@ typedef struct SchedulerBill { /* of the training of the job's scheduler */
 typedef struct JobBill {
         char *currency, *price_sheet;
         double paper, full;
+        double learner_second,
+                        /* what one second costs by another sheet; NaN: by the job's own sheet */
+                        actor_second;
         GArray *lines; /* of JobBillLine */
         SchedulerBill scheduler;
 } JobBill;
 
-int job_bill_fetch(Connection *connection, const char *path, JobBill **ret);
+/* prices: the price sheet to use; NULL: the job's own. 0; or a negative errno, with a message. */
+int job_bill_fetch(Connection *connection, const char *path, const char *prices, JobBill **ret);
 JobBill *job_bill_free(JobBill *bill);
 JsonNode *job_bill_to_json(const JobBill *bill);
 /* The lines as a table, then the two totals. */
@@ -62,12 +68,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
 
 /* The object that `run --json` prints. */
 JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory);
-/* The same for people: a few lines, and the bill. actors_mean: of a round; NaN: not known. */
+/* The same as a few lines of text, with the bill. actors_mean: actors in a round; NaN: not known. */
 void job_result_print(
                 const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options);
-/* What a bill cannot know, if there is anything. */
+/* Prints what could not be metered, if anything. */
 void job_unmetered_print(const JobStatus *status);
-/* And, of a job that failed, why. */
+/* Prints why a job failed, if it did. */
 void job_result_complain(const JobStatus *status);
 
 /* "2min 5.3s"; "12,345". Into ret, returns ret. */
@@ -78,5 +84,5 @@ char *format_scheduler(const JobStatus *status, double actors_mean);
 /* "476.60 (mean of 100 episodes; deviation 32.10)". */
 #define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its point */
 char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]);
-/* "0.000123 USD": as many digits as tell something. */
+/* "0.000123 USD": enough digits to be significant. */
 char *format_money(double amount, const char *currency, char ret[48]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actorctl: a table of verbs. Each verb is a file; this one finds it, or the one that was meant. */
+/* actorctl, the client. It is a table of verbs, each in a file of its own. This file finds the verb, or
+ * suggests the one that was meant. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -8,10 +9,10 @@
 #include <string.h>
 
 #include "actorctl/actorctl.h"
-#include "actorctl/streams.h"
+#include "actorctl/view/streams.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
 
 static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
 
@@ -23,7 +24,7 @@ const Verb verbs[] = {
                         "and checkpoint are written. A second Ctrl-C ends it at once. With --from it goes\n"
                         "on from that checkpoint, to the policy that it would have had.\n\n"
                         "Exit status: 0 finished or target reached, 1 failed, 2 wrong usage or job file,\n"
-                        "3 budget exhausted before the target, 4 left before its books could be written\n"
+                        "3 budget exhausted before the target, 4 left before its records could be written\n"
                         "(`actorctl recover`), 130 interrupted.\n" },
         { VERB_SUBMIT, "submit", "FILE", "give a job to the daemon and print its number", 1, 1, verb_submit,
                         "The file, and a plugin that it names, are opened here and now: later changes to\n"
@@ -32,8 +33,8 @@ const Verb verbs[] = {
         { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
         { VERB_STATUS, "status", "[JOB...]", "how a job, or the daemon, is doing", 0, 64, verb_status, "" },
         { VERB_SHOW, "show", "JOB|FILE", "every setting of a job, defaults included", 1, 1, verb_show,
-                        "What is printed is a job file again. FILE is a checkpoint (.safetensors), whose\n"
-                        "job need not be known here.\n" },
+                        "What is printed is a job file again. FILE is a checkpoint (.safetensors) of\n"
+                        "any job.\n" },
         { VERB_CAT, "cat", "JOB", "the job file as it was submitted", 1, 1, verb_cat, "" },
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,
                         "A job whose last checkpoint cannot be written waits, and `status` says for what.\n"
@@ -46,8 +47,10 @@ const Verb verbs[] = {
                         "Beside it, by estimate: the same rounds under other distributions, and on the\n"
                         "fleets of servers that price sheets name in the same currency. A fleet is paid\n"
                         "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
-                        "functions are cheaper.\n" },
-        { VERB_TOTALS, "totals", "", "what ended jobs came to, by user and month", 0, 0, verb_totals,
+                        "functions are cheaper.\n\n"
+                        "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
+                        "time on the emulated clock is the same under all.\n" },
+        { VERB_TOTALS, "totals", "", "what ended jobs did and cost, by user and month", 0, 0, verb_totals,
                         "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
                         "money, environment steps, CPU time. Others' lines are shown to root alone.\n" },
         { VERB_ROUNDS, "rounds", "JOB", "everything known of a job's rounds", 1, 1, verb_rounds,
@@ -63,20 +66,20 @@ const Verb verbs[] = {
                         "The environment is loaded in the sandbox in which the job would run it.\n" },
         { VERB_GRAPH, "graph", "FILE", "which part of a job runs in which process", 1, 1, verb_graph,
                         "The training loop as fragments and the tensors between them, as the job's\n"
-                        "distribution policy maps them to processes. Shapes that only the environment\n"
-                        "knows are words.\n" },
+                        "distribution policy maps them to processes. A shape that only the\n"
+                        "environment knows is a word.\n" },
         { VERB_EXPORT, "export", "JOB", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
                         "" },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
                         "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"
                         "What is written down of a job stays, and can be shown: bills are records. Runs\n"
                         "of `actorctl run` are no jobs of the daemon; the newest 20 are kept.\n" },
-        { VERB_RECOVER, "recover", "RUN|DIR", "complete the books of a run that was left early", 1, 1,
+        { VERB_RECOVER, "recover", "RUN|DIR", "complete the ledger of a run that was left early", 1, 1,
                         verb_recover,
                         "A run whose disk is full waits before it ends. If it is left then, it puts what\n"
                         "its ledger lacks into a directory and names it; this command takes that in. It\n"
                         "also ends a run whose daemon was killed, with what its ledger has. RUN is the\n"
-                        "number of its directory in ~/.local/state/actord/runs. Twice is as good as once.\n" },
+                        "number of its directory in ~/.local/state/actord/runs. Twice does no harm.\n" },
         { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
@@ -87,7 +90,8 @@ const Verb verbs[] = {
                         verb_experiment,
                         "Runs each cell of a matrix (arms x factors x seeds) as a job, and writes tables\n"
                         "with bootstrap intervals and plots into FILE.results. What is finished is kept:\n"
-                        "the same command goes on after Ctrl-C, and does again only what was redefined.\n"
+                        "the same command goes on after Ctrl-C; after you edit the file, it reruns only\n"
+                        "the cells that changed.\n"
                         "A private daemon runs the jobs, unless --system or --user names one; as many at\n"
                         "once as find CPUs for what each keeps busy, its learner's threads or its actors,\n"
                         "or --jobs=N whatever they need.\n" },
@@ -108,15 +112,15 @@ const Verb verbs[] = {
                         "  rollout NAME   what it does, as JSON lines with every digit\n\n"
                         "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
-        { VERB_QUOTA, "quota", "[USER]", "what a user's jobs have, and may have", 0, 1, verb_quota,
+        { VERB_QUOTA, "quota", "[USER]", "what a user's jobs use, and may use", 0, 1, verb_quota,
                         "Your own, or with the right to manage jobs another user's. Administrators set\n"
                         "limits in actord.conf(5).\n" },
-        { VERB_SCHEDULER, "scheduler", "WORD [NAME]", "trained ones: list, show, train, export, remove", 0,
+        { VERB_SCHEDULER, "scheduler", "WORD [NAME]", "list, show, train, export or remove schedulers", 0,
                         3, verb_scheduler,
                         "list              those of your own, and those that came with actord\n"
                         "show NAME         what one was trained on, and what that cost\n"
                         "train FILE        learn what each round of a job is worth (MinionsRL)\n"
-                        "export NAME FILE  copy one into a file, for somebody else\n"
+                        "export NAME FILE  copy one into a file, for another user\n"
                         "remove NAME       remove one of your own\n\n"
                         "A job uses one by Policy=minions:NAME in [Scaling]. NAME may be a file (./FILE).\n"
                         "One of your own stands before one of the same name that came with actord.\n"
@@ -227,7 +231,7 @@ static ExitStatus dispatch(const Options *options, char **arguments) {
         return run_verb(options, verb, arguments[0] ? arguments + 1 : arguments);
 }
 
-/* One that was closed stays one that nothing can be written to, and does not become that of a file. */
+/* A standard stream that was closed is opened on /dev/null, so that no file gets its number. */
 static void keep_standard_descriptors(void) {
         int fd;
 
@@ -243,9 +247,9 @@ int main(int argc, char **argv) {
         ExitStatus status;
 
         keep_standard_descriptors();
-        /* Letters are the user's; numbers keep their point. */
+        /* Text is in the user's locale; numbers keep their decimal point. */
         (void) setlocale(LC_CTYPE, "");
-        /* A reader that went away ends the printing, not the job. */
+        /* A reader that has gone away ends the output, not the job. */
         (void) signal(SIGPIPE, SIG_IGN);
         limits_prepare();
         streams_sanitise();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Options are rows of one table: GLib parses by it, the help is printed from it, and an option that a verb does not take is refused
- * rather than ignored. */
+/* The command line's options are rows of one table: GLib parses by it, the help is printed from it, and
+ * an option that the verb does not take is refused. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,15 @@
 
 #include "actorctl/actorctl.h"
 #include "include/environments.h"
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
+
+typedef enum OptionKind {
+        OPTION_FLAG,    /* sets a bool */
+        OPTION_TEXT,    /* keeps a copy */
+        OPTION_NUMBER,  /* a whole number from 1 to `highest` */
+        OPTION_SETTING, /* short for --set */
+        OPTION_OWN,     /* read by `take` alone */
+} OptionKind;
 
 typedef struct OptionRow {
         const char *name;
@@ -16,9 +24,20 @@ typedef struct OptionRow {
         const char *argument; /* NULL: a flag */
         unsigned verbs;
         const char *help;
-        /* false: the value is wrong. */
+        OptionKind kind;
+        size_t at; /* of the member of Options that it sets */
+        uint64_t highest;
+        const char *setting; /* "Section.Key=" */
+        /* OPTION_TEXT: checks the value, NULL: any will do. false: it is wrong, with a message. */
         bool (*take)(Options *options, const char *value);
 } OptionRow;
+
+#define FLAG(member)            OPTION_FLAG, offsetof(Options, member), 0, NULL, NULL
+#define TEXT(member)            OPTION_TEXT, offsetof(Options, member), 0, NULL, NULL
+#define CHECKED(member, check)  OPTION_TEXT, offsetof(Options, member), 0, NULL, check
+#define NUMBER(member, highest) OPTION_NUMBER, offsetof(Options, member), highest, NULL, NULL
+#define SETTING(setting)        OPTION_SETTING, 0, 0, setting, NULL
+#define OWN(take)               OPTION_OWN, 0, 0, NULL, take
 
 #define LISTING                                                                                            \
         (VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | \
@@ -27,29 +46,6 @@ typedef struct OptionRow {
 #define TABLES                                                                                          \
         (VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | \
                         VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
-
-#define FLAG(member)                                                     \
-        static bool take_##member(Options *options, const char *value) { \
-                options->member = true;                                  \
-                return true;                                             \
-        }
-FLAG(help)
-FLAG(version)
-FLAG(no_pager)
-FLAG(no_legend)
-FLAG(quiet)
-FLAG(system)
-FLAG(user)
-FLAG(wait)
-FLAG(follow)
-FLAG(dry_run)
-FLAG(states)
-FLAG(all)
-FLAG(csv)
-FLAG(check)
-FLAG(dot)
-FLAG(svg)
-#undef FLAG
 
 static bool take_json(Options *options, const char *value) {
         static const struct {
@@ -75,88 +71,16 @@ static bool take_set(Options *options, const char *value) {
         return true;
 }
 
-static bool take_seed(Options *options, const char *value) {
-        g_ptr_array_add(options->sets, g_strconcat("Job.Seed=", value, NULL));
-        return true;
-}
-
-static bool take_policy(Options *options, const char *value) {
-        g_ptr_array_add(options->sets, g_strconcat("Distribution.Policy=", value, NULL));
-        return true;
-}
-
-static bool take_number(const char *name, const char *value, uint64_t highest, uint64_t *ret) {
-        if (!g_ascii_string_to_unsigned(value, 10, 1, highest, ret, NULL)) {
-                complain("--%s=%s: it must be a whole number from 1 to %" G_GUINT64_FORMAT, name, value,
-                                highest);
-                return false;
-        }
-        return true;
-}
-
-static bool take_episodes(Options *options, const char *value) {
-        return take_number("episodes", value, 1000000, &options->n_episodes);
-}
-
-static bool take_rounds(Options *options, const char *value) {
-        return take_number("rounds", value, 1048576, &options->n_rounds);
-}
-
-static bool take_name(Options *options, const char *value) {
-        g_free(options->name);
-        options->name = g_strdup(value);
-        return true;
-}
-
-static bool take_target(Options *options, const char *value) {
+static bool check_target(Options *options, const char *value) {
         double target;
 
-        if (settings_parse_real(value, -JOB_TARGET_MAX, JOB_TARGET_MAX, &target) < 0) {
-                complain("--target=%s: it must be a number from %g to %g", value, -JOB_TARGET_MAX,
-                                JOB_TARGET_MAX);
-                return false;
-        }
-        g_free(options->target);
-        options->target = g_strdup(value);
-        return true;
+        if (settings_parse_real(value, -JOB_TARGET_MAX, JOB_TARGET_MAX, &target) >= 0)
+                return true;
+        complain("--target=%s: it must be a number from %g to %g", value, -JOB_TARGET_MAX, JOB_TARGET_MAX);
+        return false;
 }
 
-static bool take_lines(Options *options, const char *value) {
-        return take_number("lines", value, 1000000000, &options->n_lines);
-}
-
-static bool take_steps(Options *options, const char *value) {
-        return take_number("steps", value, UINT64_C(1) << 40, &options->n_steps);
-}
-
-static bool take_actions(Options *options, const char *value) {
-        g_free(options->actions);
-        options->actions = g_strdup(value);
-        return true;
-}
-
-static bool take_state(Options *options, const char *value) {
-        g_free(options->state_file);
-        options->state_file = g_strdup(value);
-        return true;
-}
-
-#define NAME(member)                                                     \
-        static bool take_##member(Options *options, const char *value) { \
-                g_free(options->member);                                 \
-                options->member = g_strdup(value);                       \
-                return true;                                             \
-        }
-NAME(from)
-NAME(video)
-NAME(gif)
-NAME(frames)
-NAME(fleet)
-NAME(owner)
-NAME(tag)
-#undef NAME
-
-/* "2026-11-23", with a time of day if need be, in the local time; or how long ago: "12h", "3d". */
+/* "2026-11-23", with an optional time of day, in local time; or how long ago: "12h", "3d". */
 static bool take_since(Options *options, const char *value) {
         g_autoptr(GTimeZone) zone = g_time_zone_new_local();
         g_autofree char *whole =
@@ -176,68 +100,55 @@ static bool take_since(Options *options, const char *value) {
         return true;
 }
 
-static bool take_jobs(Options *options, const char *value) {
-        return take_number("jobs", value, 1000, &options->n_jobs);
-}
-
-static bool take_format(Options *options, const char *value) {
-        g_free(options->format);
-        options->format = g_strdup(value);
-        return true;
-}
-
-static bool take_output(Options *options, const char *value) {
-        g_free(options->output);
-        options->output = g_strdup(value);
-        return true;
-}
-
 /* clang-format off */
 static const OptionRow rows[] = {
-        { "help", 'h', NULL, VERB_ANY, "show this help", take_help },
-        { "version", 0, NULL, VERB_ANY, "show the version", take_version },
+        { "help", 'h', NULL, VERB_ANY, "show this help", FLAG(help) },
+        { "version", 0, NULL, VERB_ANY, "show the version", FLAG(version) },
         { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL | VERB_GRAPH | VERB_SCHEDULER | VERB_ENV | VERB_CALIBRATE,
-                        "change a setting of the job file; empty: unset", take_set },
-        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV, "as --set Job.Seed=N", take_seed },
-        { "policy", 0, "POLICY", VERB_GRAPH, "as --set Distribution.Policy=POLICY", take_policy },
-        { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", take_dot },
-        { "svg", 0, NULL, VERB_GRAPH, "print a picture", take_svg },
-        { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", take_wait },
-        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100; 1 to record)", take_episodes },
-        { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", take_rounds },
-        { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", take_target },
-        { "from", 0, "JOB|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER, "go on from a checkpoint; from a scheduler", take_from },
-        { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", take_name },
-        { "steps", 0, "N", VERB_ENV, "of a rollout (default 1000), of a bench's run", take_steps },
-        { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", take_actions },
-        { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST, "a rollout begins with it; only jobs in it", take_state },
-        { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", take_all },
-        { "owner", 0, "USER", VERB_LIST, "only jobs of this user", take_owner },
-        { "tag", 0, "TAG", VERB_LIST, "only jobs with this Tag=", take_tag },
-        { "since", 0, "TIME", VERB_LIST, "only jobs submitted since then, or so long ago", take_since },
-        { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", take_states },
-        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", take_gif },
-        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", take_video },
-        { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV, "the same as PNGs in a new directory", take_frames },
-        { "fleet", 0, "SHEET", VERB_BILL, "compare with the servers of this price sheet alone", take_fleet },
-        { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", take_format },
+                        "change a setting of the job file; empty: unset", OWN(take_set) },
+        { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV, "as --set Job.Seed=N", SETTING("Job.Seed=") },
+        { "policy", 0, "POLICY", VERB_GRAPH, "as --set Distribution.Policy=POLICY", SETTING("Distribution.Policy=") },
+        { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", FLAG(dot) },
+        { "svg", 0, NULL, VERB_GRAPH, "print a picture", FLAG(svg) },
+        { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", FLAG(wait) },
+        { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER, "how many to play (default 100; 1 to record)", NUMBER(n_episodes, 1000000) },
+        { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", NUMBER(n_rounds, 1048576) },
+        { "target", 0, "RETURN", VERB_SCHEDULER, "that a run is to reach (default: StopReturn=)", CHECKED(target, check_target) },
+        { "from", 0, "JOB|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER, "go on from a checkpoint; from a scheduler", TEXT(from) },
+        { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", TEXT(name) },
+        { "steps", 0, "N", VERB_ENV, "of a rollout (default 1000), of a bench's run", NUMBER(n_steps, UINT64_C(1) << 40) },
+        { "actions", 0, "FILE", VERB_ENV, "of a rollout; or random (default), or zero", TEXT(actions) },
+        { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST, "a rollout begins with it; only jobs in it", TEXT(state_file) },
+        { "all", 0, NULL, VERB_LIST, "also jobs that ended long ago", FLAG(all) },
+        { "owner", 0, "USER", VERB_LIST, "only jobs of this user", TEXT(owner) },
+        { "tag", 0, "TAG", VERB_LIST, "only jobs with this Tag=", TEXT(tag) },
+        { "since", 0, "TIME", VERB_LIST, "only jobs submitted since then, or so long ago", OWN(take_since) },
+        { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", FLAG(states) },
+        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record what is played, or rolled out", TEXT(gif) },
+        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "the same by ffmpeg", TEXT(video) },
+        { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV, "the same as PNGs in a new directory", TEXT(frames) },
+        { "fleet", 0, "SHEET", VERB_BILL, "compare with the servers of this price sheet alone", TEXT(fleet) },
+        { "prices", 0, "SHEET", VERB_BILL, "the same records by this price sheet", TEXT(prices) },
+        { "format", 0, "FORMAT", VERB_EXPORT, "safetensors (default)", TEXT(format) },
         { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT,
-                        "where to: a file (-: stdout), a directory", take_output },
-        { "jobs", 0, "N", VERB_EXPERIMENT, "jobs at once (default: as the CPUs suffice)", take_jobs },
-        { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", take_dry_run },
-        { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", take_follow },
-        { "lines", 'n', "N", VERB_LOGS | VERB_LIST, "only the newest N", take_lines },
-        { "check", 0, NULL, VERB_DECISIONS, "say whether each decision follows from its inputs", take_check },
-        { "csv", 0, NULL, VERB_ROUNDS | VERB_DECISIONS, "print every column, separated by commas", take_csv },
+                        "where to: a file (-: stdout), a directory", TEXT(output) },
+        { "jobs", 0, "N", VERB_EXPERIMENT, "jobs at once (default: as the CPUs suffice)", NUMBER(n_jobs, 1000) },
+        { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", FLAG(dry_run) },
+        { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", FLAG(follow) },
+        { "lines", 'n', "N", VERB_LOGS | VERB_LIST, "only the newest N", NUMBER(n_lines, 1000000000) },
+        { "check", 0, NULL, VERB_DECISIONS, "say whether each decision follows from its inputs", FLAG(check) },
+        { "csv", 0, NULL, VERB_ROUNDS | VERB_DECISIONS, "print every column, separated by commas", FLAG(csv) },
         { "json", 'j', "short|pretty", TABLES | VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_VERIFY | VERB_CALIBRATE,
-                        "print JSON (default: pretty)", take_json },
-        { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", take_no_pager },
-        { "no-legend", 0, NULL, LISTING, "no headings, no footer", take_no_legend },
-        { "quiet", 'q', NULL, VERB_ANY, "say less", take_quiet },
-        { "system", 0, NULL, VERB_ANY, "ask the system's daemon", take_system },
-        { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", take_user },
+                        "print JSON (default: pretty)", OWN(take_json) },
+        { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", FLAG(no_pager) },
+        { "no-legend", 0, NULL, LISTING, "no headings, no footer", FLAG(no_legend) },
+        { "quiet", 'q', NULL, VERB_ANY, "say less", FLAG(quiet) },
+        { "system", 0, NULL, VERB_ANY, "ask the system's daemon", FLAG(system) },
+        { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", FLAG(user) },
 };
 /* clang-format on */
+
+static char *last_complaint;
 
 void complain(const char *format, ...) {
         g_autofree char *sentence = NULL;
@@ -248,6 +159,19 @@ void complain(const char *format, ...) {
         va_end(arguments);
         (void) fflush(stdout);
         fprintf(stderr, "actorctl: %s\n", sentence);
+        g_free(last_complaint);
+        last_complaint = g_steal_pointer(&sentence);
+}
+
+void complain_bare(const char *sentences) {
+        (void) fflush(stdout);
+        fprintf(stderr, "%s\n", sentences);
+        g_free(last_complaint);
+        last_complaint = g_strdup(sentences);
+}
+
+const char *complaint_last(void) {
+        return last_complaint ?: "";
 }
 
 bool may_replace(const char *path) {
@@ -255,8 +179,37 @@ bool may_replace(const char *path) {
 
         if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
                 return true;
-        complain("%s is no ordinary file, and is not replaced; name another one", path);
+        complain("%s is not an ordinary file and is not replaced; name another one", path);
         return false;
+}
+
+static bool take_number(const OptionRow *row, const char *value, uint64_t *ret) {
+        if (g_ascii_string_to_unsigned(value, 10, 1, row->highest, ret, NULL))
+                return true;
+        complain("--%s=%s: it must be a whole number from 1 to %" G_GUINT64_FORMAT, row->name, value,
+                        row->highest);
+        return false;
+}
+
+static bool take_row(const OptionRow *row, Options *options, const char *value) {
+        void *member = (uint8_t *) options + row->at;
+        char **text = member;
+
+        switch (row->kind) {
+        case OPTION_FLAG: *(bool *) member = true; return true;
+        case OPTION_TEXT:
+                if (row->take && !row->take(options, value))
+                        return false;
+                g_free(*text);
+                *text = g_strdup(value);
+                return true;
+        case OPTION_NUMBER: return take_number(row, value, member);
+        case OPTION_SETTING:
+                g_ptr_array_add(options->sets, g_strconcat(row->setting, value, NULL));
+                return true;
+        case OPTION_OWN: return row->take(options, value);
+        }
+        g_assert_not_reached();
 }
 
 static size_t find_row(const char *name, size_t length) {
@@ -269,7 +222,7 @@ static size_t find_row(const char *name, size_t length) {
         return i;
 }
 
-/* GLib hands over "--set" or "-o". Sentences about values are printed where they are found, so the error has none. */
+/* GLib passes "--set" or "-o". A wrong value is reported where it is found, so the GError has no message. */
 static gboolean take(const char *option, const char *value, gpointer data, GError **error) {
         const char *name = option + strspn(option, "-");
         size_t i = find_row(name, strlen(name));
@@ -277,7 +230,7 @@ static gboolean take(const char *option, const char *value, gpointer data, GErro
 
         g_assert(i < G_N_ELEMENTS(rows));
         options->given |= UINT64_C(1) << i;
-        if (rows[i].take(options, value))
+        if (take_row(&rows[i], options, value))
                 return TRUE;
         g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "");
         return FALSE;
@@ -298,8 +251,8 @@ static void complain_option(const char *argument) {
                 complain("unknown option %s; `actorctl --help` lists them", argument);
 }
 
-/* Long options with a typing error get a suggestion; --json and -j alone get the value that GLib would otherwise take from the next
- * argument. */
+/* Long options with a typing error get a suggestion; --json and -j alone get the value that GLib would
+ * otherwise take from the next argument. */
 static bool prepare(char **argv) {
         for (char **p = argv + 1; *p && strcmp(*p, "--") != 0; p++) {
                 size_t row;
@@ -371,19 +324,9 @@ void options_done(Options *options) {
         if (options->sets)
                 g_ptr_array_unref(options->sets);
         options->sets = NULL;
-        g_clear_pointer(&options->format, g_free);
-        g_clear_pointer(&options->name, g_free);
-        g_clear_pointer(&options->from, g_free);
-        g_clear_pointer(&options->target, g_free);
-        g_clear_pointer(&options->output, g_free);
-        g_clear_pointer(&options->actions, g_free);
-        g_clear_pointer(&options->state_file, g_free);
-        g_clear_pointer(&options->video, g_free);
-        g_clear_pointer(&options->gif, g_free);
-        g_clear_pointer(&options->frames, g_free);
-        g_clear_pointer(&options->fleet, g_free);
-        g_clear_pointer(&options->owner, g_free);
-        g_clear_pointer(&options->tag, g_free);
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (rows[i].kind == OPTION_TEXT)
+                        g_clear_pointer((char **) ((uint8_t *) options + rows[i].at), g_free);
 }
 
 void options_print_help(unsigned verb) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Run mode's far end. The daemon gets a socket and a state directory and nothing else of ours: standard output belongs to the result,
- * the terminal's Ctrl-C to us. */
+/* Starts the private daemon of run mode. The daemon gets a socket and a state directory and nothing else
+ * of ours: standard output belongs to the result, and Ctrl-C to this program. */
 #include "actorctl/private.h"
 
 #include <dirent.h>
@@ -25,9 +25,10 @@
 #include "lib/sibling.h"
 #include "lib/tree.h"
 
-#define RUNS_KEPT       20u
-#define DAEMON_FD       3
-#define DAEMON_END_MSEC 15000
+#define RUNS_KEPT         20u /* of each kind, beside the run that begins */
+#define CHECKPOINT_SUFFIX ".safetensors"
+#define FAR_FD            3 /* of the program that is started: its end of our socket */
+#define DAEMON_END_MSEC   15000
 
 extern char **environ;
 
@@ -68,13 +69,36 @@ static int lock_directory(const char *path) {
         return TAKE_FD(fd);
 }
 
-/* Runs that still go on hold their lock. */
-static void remove_old_runs(const char *runs, const GArray *numbers) {
-        for (guint i = 0; i + RUNS_KEPT <= numbers->len; i++) {
-                g_autofree char *path = g_strdup_printf(
-                                "%s/%" G_GUINT64_FORMAT, runs, g_array_index(numbers, uint64_t, i));
-                _cleanup_close_ int lock = lock_directory(path);
+bool run_directory_has_checkpoint(const char *path) {
+        g_autofree char *jobs = g_build_filename(path, "jobs", NULL);
+        g_autoptr(GDir) directory = g_dir_open(jobs, 0, NULL);
+        const char *job;
 
+        while (directory && (job = g_dir_read_name(directory))) {
+                g_autofree char *state = g_build_filename(jobs, job, "state", NULL);
+                g_autoptr(GDir) files = g_dir_open(state, 0, NULL);
+                const char *file;
+
+                while (files && (file = g_dir_read_name(files)))
+                        if (g_str_has_suffix(file, CHECKPOINT_SUFFIX))
+                                return true;
+        }
+        return false;
+}
+
+/* Keeps the newest runs that have a checkpoint, and as many others: those never push out a policy. A run
+ * that is still going on holds a lock on its directory. */
+static void remove_old_runs(const char *runs, const GArray *numbers) {
+        unsigned kept[2] = {};
+
+        for (guint i = numbers->len; i > 0; i--) {
+                g_autofree char *path = g_strdup_printf(
+                                "%s/%" G_GUINT64_FORMAT, runs, g_array_index(numbers, uint64_t, i - 1));
+                _cleanup_close_ int lock = -EBADF;
+
+                if (++kept[run_directory_has_checkpoint(path)] <= RUNS_KEPT)
+                        continue;
+                lock = lock_directory(path);
                 if (lock >= 0)
                         run_directory_remove(path);
         }
@@ -130,24 +154,38 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
         return 0;
 }
 
+char *run_directory_word(const char *path) {
+        g_autofree char *runs = g_build_filename(g_get_user_state_dir(), "actord", "runs", NULL),
+                        *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
+
+        return g_strdup(g_str_equal(parent, runs) && run_number(name) > 0 ? name : path);
+}
+
 void run_directory_remove(const char *path) {
         (void) tree_remove(AT_FDCWD, path, UINT_MAX);
 }
 
-/* Beside this program as in a build tree, else where it is installed. */
-char *private_daemon_path(void) {
+/* Beside this program in a build tree, else where it is installed. */
+char *private_directory(void) {
         char directory[SIBLING_DIRECTORY_MAX];
 
         if (sibling_directory(directory) >= 0) {
                 g_autofree char *path = g_build_filename(directory, "actord", NULL);
 
                 if (access(path, X_OK) == 0)
-                        return g_steal_pointer(&path);
+                        return g_strdup(directory);
         }
-        return g_build_filename(ACTORD_LIBEXECDIR, "actord", NULL);
+        return g_strdup(ACTORD_LIBEXECDIR);
 }
 
-static int spawn(const char *path, char **argv, int fd, int stderr_fd, pid_t *ret) {
+char *private_program_path(const char *program) {
+        g_autofree char *directory = private_directory();
+
+        return g_build_filename(directory, program, NULL);
+}
+
+int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret) {
+        g_autofree char *path = private_program_path(program);
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
         sigset_t none, all;
@@ -159,22 +197,24 @@ static int spawn(const char *path, char **argv, int fd, int stderr_fd, pid_t *re
         (void) posix_spawn_file_actions_adddup2(&actions, stderr_fd, STDERR_FILENO);
         (void) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
         (void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        (void) posix_spawn_file_actions_adddup2(&actions, fd, DAEMON_FD);
+        (void) posix_spawn_file_actions_adddup2(&actions, fd, FAR_FD);
+        (void) posix_spawn_file_actions_addclosefrom_np(&actions, FAR_FD + 1);
         (void) posix_spawnattr_init(&attributes);
         (void) posix_spawnattr_setsigmask(&attributes, &none);
         (void) posix_spawnattr_setsigdefault(&attributes, &all);
         (void) posix_spawnattr_setflags(
                         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-        r = -posix_spawn(ret, path, &actions, &attributes, argv, environ);
+        r = -posix_spawn(ret, path, &actions, &attributes, (char *const *) argv, environ);
         (void) posix_spawnattr_destroy(&attributes);
         (void) posix_spawn_file_actions_destroy(&actions);
+        if (r < 0)
+                complain("%s cannot be started: %s%s", path, g_strerror(-r), limit_advice(r));
         return r;
 }
 
 int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid) {
-        g_autofree char *path = private_daemon_path(),
-                        *state = g_strconcat("--state=", state_directory, NULL);
-        char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, NULL };
+        g_autofree char *state = g_strconcat("--state=", state_directory, NULL);
+        const char *argv[] = { "actord", "--run-fd=3", state, NULL };
         int pair[2], r;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -183,11 +223,10 @@ int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_
                                 limit_advice(r));
                 return r;
         }
-        r = spawn(path, argv, pair[1], stderr_fd, ret_pid);
+        r = private_spawn("actord", argv, pair[1], stderr_fd, ret_pid);
         (void) close_fd(pair[1]);
         if (r < 0) {
                 (void) close_fd(pair[0]);
-                complain("%s cannot be started: %s%s", path, g_strerror(-r), limit_advice(r));
                 return r;
         }
         return pair[0];

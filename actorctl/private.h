@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A daemon of one's own: its process, and the directory where it keeps its state. */
+/* A private daemon: its process, and the directory of its state. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A new directory; *ret_lock keeps others from tidying it away. keep: a number among the user's runs, of which the newest are kept;
- * else, or when home cannot be written, one of its own under /tmp, and *ret_temporary says so. */
+/* Makes a new directory; *ret_lock keeps other programs from removing it. keep: it gets a number among
+ * the user's runs, of which the newest are kept. Otherwise, or if the home directory cannot be written,
+ * it lies under /tmp, and *ret_temporary is true. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
+/* Whether one of its jobs left a policy. */
+bool run_directory_has_checkpoint(const char *path);
+/* How `actorctl recover` calls it: by the number among the user's runs, else by the path. g_free() */
+char *run_directory_word(const char *path);
 
-/* The daemon's program. g_free() */
-char *private_daemon_path(void);
+/* Where our other programs and the modules lie; one of the programs. g_free() */
+char *private_directory(void);
+char *private_program_path(const char *program);
 
-/* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is our end of its socket. */
+/* Starts one of them with fd as its descriptor 3, and nothing else of ours but stderr_fd as its standard
+ * error, out of reach of the terminal's Ctrl-C. */
+int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
+
+/* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is
+ * our end of its socket. */
 int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid);
-/* Waits until it has ended, after its socket was closed; kills it when it does not. Returns the wait status. */
+/* Waits for the end of the daemon after its socket was closed, and kills it if it does not end. Returns
+ * the wait status. */
 int private_daemon_wait(pid_t pid);

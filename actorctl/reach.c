@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The first call is a Ping. The bus answers at once if it does not know actord, or must not let us speak
- * with it; if it has started the unit and the unit fails, the bus is not told, so we ask the service
- * manager ourselves while we wait. */
+/* The first call to a daemon on a bus is a Ping. The bus answers at once if it does not know actord, or
+ * if it must not let us talk to it. If it has asked systemd to start the unit and the unit fails, the bus
+ * is not told, so this file asks systemd while it waits for the answer. */
 #include "actorctl/reach.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static int unit_path(sd_bus *bus, char **ret) {
         return 0;
 }
 
-/* Whether systemd has yet to start the unit, or to stop it first. */
+/* Whether systemd still has to start the unit, or to stop it first. */
 static bool job_waits(sd_bus *bus, const char *path) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint32_t id = 0;
@@ -59,8 +59,8 @@ static bool job_waits(sd_bus *bus, const char *path) {
                sd_bus_message_read(reply, "(uo)", &id, NULL) < 0 || id != 0;
 }
 
-/* Why it will not start by itself; NULL: it may. What the bus asked of systemd for our Ping was handled
- * before this question is, as both come to it one after the other over one connection. */
+/* Why the unit will not start by itself; NULL: it may. The bus asked systemd to start it for our Ping
+ * before this question: systemd handles the two in order, as they come over one connection. */
 static char *unit_failure(sd_bus *bus) {
         g_autofree char *path = NULL;
         _cleanup_free_ char *state = NULL, *said = NULL;
@@ -93,7 +93,7 @@ static int complain_error(const Ping *ping, bool system) {
                          "(systemctl %sreload dbus)",
                                 system ? "system" : "user's", system ? "" : "--user ");
         else if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_ACCESS_DENIED))
-                complain("the %s bus lets no call pass to actord: it has not read the rules in "
+                complain("the %s bus blocks calls to actord: it has not read the rules in "
                          "dbus-1/system.d/org.actord1.conf; as root: systemctl reload dbus",
                                 system ? "system" : "user's");
         else
@@ -101,7 +101,7 @@ static int complain_error(const Ping *ping, bool system) {
         return ping->error;
 }
 
-/* Until there is an answer. 0: there is one; -ESHUTDOWN: the unit failed, *ret_failure says how. */
+/* Waits for an answer. 0: it came; -ESHUTDOWN: the unit failed, and *ret_failure says how. */
 static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
         int r;
 
@@ -125,7 +125,8 @@ static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
 
 int daemon_reach(sd_bus *bus, bool system) {
         Ping ping = {};
-        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL; /* goes before what it writes to */
+        /* freed before the string that it writes to */
+        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
         g_autofree char *failure = NULL;
         uint64_t usual_usec;
         int r;
@@ -145,7 +146,7 @@ int daemon_reach(sd_bus *bus, bool system) {
         if (failure)
                 r = complain_start(system, failure);
         else if (r < 0)
-                complain("the bus broke off while actord was called: %s", g_strerror(-r));
+                complain("the bus closed the connection while actord was called: %s", g_strerror(-r));
         else if (ping.error < 0)
                 r = complain_error(&ping, system);
         sd_bus_error_free(&ping.said);

@@ -5,6 +5,6 @@
 #include <stdbool.h>
 #include <systemd/sd-bus.h>
 
-/* Waits until the daemon answers. 0; or a negative errno after having said why. A unit that fails to
- * start is noticed while waiting: the bus itself would say only after 25 seconds that nobody came. */
+/* Waits until the daemon answers. 0; or a negative errno, with a message. A unit that fails to start is
+ * noticed at once; the bus itself would wait 25 seconds. */
 int daemon_reach(sd_bus *bus, bool system);

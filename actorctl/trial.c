@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The far end of actord-trial: started with its request at fixed descriptors, read until it closes its pipe. */
+/* Sends a launch to a spawner of its own, and reads the invoker's rows until it closes the pipe. */
 #include "actorctl/trial.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "actorctl/relay.h"
+#include "actorctl/private.h"
+#include "actorctl/view/relay.h"
+#include "include/launch.h"
 #include "include/record.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
-#include "lib/sibling.h"
+#include "lib/limits.h"
+#include "lib/message.h"
 #include "lib/slot.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
-enum { FD_ABOVE = 32 }; /* where no number of TrialFd is */
-
-extern char **environ;
+enum { ANSWER_MSEC = 30000 };
 
 static const char *const problem_sentences[] = {
 #define X(name, sentence) sentence,
@@ -33,6 +35,11 @@ uint64_t trial_space_numbers(const ActordSpace *space) {
         return space_numbers(space);
 }
 
+void trial_take_spec(const TrialRow *row, void *userdata) {
+        if (row->kind == TRIAL_SPEC)
+                memcpy(userdata, row->head, sizeof(TrialSpec));
+}
+
 uint32_t trial_state_numbers(const TrialSpec *spec) {
         uint32_t n = 0;
 
@@ -41,7 +48,7 @@ uint32_t trial_state_numbers(const TrialSpec *spec) {
         return n;
 }
 
-/* What the rest of actorctl prints and counts with. */
+/* Checks the parts of a spec that the rest of actorctl prints or counts with. */
 static bool spec_is_sane(const TrialSpec *said) {
         uint64_t n = 0;
         int field;
@@ -110,8 +117,7 @@ static size_t head_bytes(uint32_t kind) {
         return 0;
 }
 
-/* Until the pipe ends; -EBADMSG: what came is no record. */
-static int read_rows(int fd, const TrialRequest *request, TrialTake take, void *userdata) {
+int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata) {
         g_autofree uint8_t *body = NULL;
         TrialSpec spec;
         bool has_spec = false;
@@ -126,7 +132,7 @@ static int read_rows(int fd, const TrialRequest *request, TrialTake take, void *
                         return -EBADMSG;
                 body = g_realloc(body, MAX(record.n_bytes, 1u));
                 if (read_full(fd, body, record.n_bytes) < 0)
-                        return 0; /* the child was ended while it wrote: the verdict says why */
+                        return 0; /* the child was ended while it wrote; the verdict says why */
                 row.head = body;
                 row.numbers = (const double *) (body + n_head);
                 row.shapes = (const ActordShape *) row.numbers;
@@ -145,116 +151,165 @@ static int read_rows(int fd, const TrialRequest *request, TrialTake take, void *
         return 0;
 }
 
-char *trial_directory(void) {
-        char directory[SIBLING_DIRECTORY_MAX];
+/* As in run mode, but that the launch comes from here: there is no daemon. A range of user ids as a private
+ * daemon's job has it, where we have ids to give. */
+static void fill_launch(const JobSettings *settings, Launch *ret) {
+        bool ranges = geteuid() == 0;
 
-        /* Beside this program as in a build tree, else where it is installed. */
-        if (sibling_directory(directory) >= 0) {
-                g_autofree char *path = g_build_filename(directory, "actord-trial", NULL);
-
-                if (access(path, X_OK) == 0)
-                        return g_strdup(directory);
-        }
-        return g_strdup(ACTORD_LIBEXECDIR);
+        *ret = (Launch){
+                .abi = LAUNCH_ABI,
+                .struct_bytes = sizeof(Launch),
+                .job = 1,
+                .life = 1,
+                .purpose = LAUNCH_TRIAL,
+                .manager = LAUNCH_MANAGER_NONE,
+                .uid_first = ranges ? UID_RANGE_FIRST + (uint32_t) getpid() % UID_RANGES * UIDS_MAX
+                                    : (uint32_t) getuid(),
+                .n_uids = ranges ? UIDS_MAX : 1,
+                .sandbox = settings->sandbox,
+                .owner = (uint32_t) getpid(),
+                .submitter = (uint32_t) getuid(),
+        };
 }
 
-static char *trial_path(void) {
-        g_autofree char *directory = trial_directory();
+static void add_mount(Launch *launch, int fds[], int fd, const char *directory, const char *name) {
+        LaunchMount *mount = launch->mounts + launch->n_mounts;
 
-        return g_build_filename(directory, "actord-trial", NULL);
+        if (fd < 0)
+                return;
+        fds[_LAUNCH_FD_FIXED + launch->n_mounts++] = fd;
+        mount->read_only = 1;
+        (void) snprintf(mount->at, sizeof(mount->at), "%s%s", directory, name);
 }
 
-/* fds: {ours, TrialFd} pairs; ours may be below FD_ABOVE and is moved out of the way. */
-static int spawn(const char *path, int stderr_fd, const int fds[][2], size_t n, pid_t *ret) {
-        char *argv[] = { (char *) "actord-trial", NULL };
-        posix_spawn_file_actions_t actions;
-        int moved[8], r = 0;
+static int ask(int fd, const Launch *launch, const int fds[], LaunchAnswer *ret) {
+        _cleanup_close_ int pid_fd = -EBADF;
+        size_t n, n_fds;
+        int r;
 
-        (void) posix_spawn_file_actions_init(&actions);
-        (void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        (void) posix_spawn_file_actions_adddup2(&actions, stderr_fd, STDERR_FILENO);
-        (void) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-        for (size_t i = 0; i < n; i++) {
-                moved[i] = fds[i][0] < 0 ? -EBADF : fcntl(fds[i][0], F_DUPFD_CLOEXEC, FD_ABOVE);
-                if (moved[i] >= 0)
-                        (void) posix_spawn_file_actions_adddup2(&actions, moved[i], fds[i][1]);
-                else if (fds[i][0] >= 0)
-                        r = -errno;
-        }
-        if (r >= 0)
-                r = -posix_spawn(ret, path, &actions, NULL, argv, environ);
-        for (size_t i = 0; i < n; i++)
-                (void) close_fd(moved[i]);
-        (void) posix_spawn_file_actions_destroy(&actions);
-        return r;
+        r = message_send(fd, launch, sizeof(*launch), fds, _LAUNCH_FD_FIXED + launch->n_mounts);
+        if (r < 0)
+                return r;
+        r = message_receive(fd, ANSWER_MSEC, ret, sizeof(*ret), &n, &pid_fd, 1, &n_fds);
+        if (r < 0)
+                return r;
+        return n == sizeof(*ret) && ret->abi == LAUNCH_ABI ? 0 : -EBADMSG;
 }
 
-static int start(const TrialRequest *request, const Submission *submission, const GArray *numbers,
-                int verdict_fd, int stderr_fd, int *ret_rows, pid_t *ret_pid) {
-        static const JobSettings none = { .abi = SETTINGS_ABI, .struct_bytes = sizeof(JobSettings) };
-        static const double zero;
-        int brought_fd = !submission                       ? -EBADF
-                         : submission->environment_fd >= 0 ? submission->environment_fd
-                                                           : submission->directory_fd;
-        bool has = numbers && numbers->len > 0;
-        _cleanup_close_ int request_fd = memfd_make_sealed("trial", request, sizeof(*request));
-        _cleanup_close_ int settings_fd = memfd_make_sealed(
-                        "settings", submission ? &submission->settings : &none, sizeof(JobSettings));
-        _cleanup_close_ int numbers_fd = memfd_make_sealed("numbers", has ? numbers->data : (void *) &zero,
-                        has ? numbers->len * sizeof(double) : sizeof(zero));
-        g_autofree char *path = trial_path();
+/* To a spawner of our own. STATUS_OK when an invoker has begun; else after having said why. */
+static ExitStatus hand_over(const char *environment, const Launch *launch, const int fds[], int stderr_fd) {
+        static const char *const argv[] = { "actord-spawn", "--fd=3", NULL };
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        LaunchAnswer answer = {};
         int pair[2], r;
+        pid_t pid;
 
-        if (request_fd < 0 || settings_fd < 0 || numbers_fd < 0 || pipe2(pair, O_CLOEXEC) < 0) {
-                complain("no memory for a request can be had: %s", g_strerror(errno));
-                return -ENOMEM;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+                complain("no socket can be made for actord-spawn: %s%s", g_strerror(errno),
+                                limit_advice(-errno));
+                return STATUS_FAILED;
         }
         ours = pair[0];
         theirs = pair[1];
-        const int fds[][2] = {
-                { request_fd, TRIAL_FD_REQUEST },
-                { settings_fd, TRIAL_FD_SETTINGS },
-                { numbers_fd, TRIAL_FD_NUMBERS },
-                { theirs, TRIAL_FD_ROWS },
-                { verdict_fd, TRIAL_FD_VERDICT },
-                { brought_fd, TRIAL_FD_PLUGIN },
-        };
-        r = spawn(path, stderr_fd, fds, G_N_ELEMENTS(fds), ret_pid);
+        r = private_spawn("actord-spawn", argv, theirs, stderr_fd, &pid);
+        if (r < 0)
+                return STATUS_FAILED;
+        (void) close_fd(TAKE_FD(theirs));
+        r = ask(ours, launch, fds, &answer);
+        if (r < 0)
+                (void) kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
         if (r < 0) {
-                complain("%s cannot be started: %s", path, g_strerror(-r));
-                return r;
+                complain("actord-spawn gave no answer (%s); do it and actorctl come from one build?",
+                                g_strerror(-r));
+                return STATUS_FAILED;
         }
-        *ret_rows = TAKE_FD(ours);
-        return 0;
+        if (answer.error >= 0)
+                return STATUS_OK;
+        answer.message[sizeof(answer.message) - 1] = 0;
+        complain("%s: %s", environment, answer.message);
+        /* Sandbox= asks for what this host has not. */
+        if (answer.step == LAUNCH_STEP_NAMESPACES || answer.step == LAUNCH_STEP_IDENTITY)
+                return STATUS_USAGE;
+        return STATUS_FAILED;
 }
 
-ExitStatus trial_call(const TrialRequest *request, const Submission *submission, const GArray *numbers,
+/* The request and its numbers, side by side. */
+static int seal_request(const TrialRequest *request, const GArray *numbers) {
+        size_t n = numbers ? numbers->len * sizeof(double) : 0;
+        g_autofree uint8_t *both = g_malloc(sizeof(*request) + n);
+
+        memcpy(both, request, sizeof(*request));
+        if (n > 0)
+                memcpy(both + sizeof(*request), numbers->data, n);
+        return memfd_make_sealed("trial", both, sizeof(*request) + n);
+}
+
+static ExitStatus start(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
+                int verdict_fd, int stderr_fd, int *ret_rows) {
+        const JobSettings *settings = &job_file->settings;
+        _cleanup_close_ int request_fd = seal_request(request, numbers);
+        _cleanup_close_ int settings_fd = memfd_make_sealed("settings", settings, sizeof(*settings));
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX], pair[2];
+        const char *directory = environment_directory(settings);
+        ExitStatus status;
+        Launch launch;
+
+        if (request_fd < 0 || settings_fd < 0 || verdict_fd < 0 || pipe2(pair, O_CLOEXEC) < 0) {
+                complain("the request cannot be written to memory: %s%s", g_strerror(errno),
+                                limit_advice(errno));
+                return STATUS_FAILED;
+        }
+        ours = pair[0];
+        theirs = pair[1];
+        fds[LAUNCH_FD_SETTINGS] = settings_fd;
+        fds[LAUNCH_FD_STDERR] = stderr_fd;
+        fds[LAUNCH_FD_STATE] = verdict_fd;
+        fds[LAUNCH_FD_SOCKET] = theirs;
+        fds[LAUNCH_FD_CHECKPOINT] = request_fd;
+        fill_launch(settings, &launch);
+        add_mount(&launch, fds, job_file->environment_fd, PLUGIN_DIRECTORY, "environment.so");
+        add_mount(&launch, fds, job_file->directory_fd, directory ? directory : "", "");
+        status = hand_over(settings->environment, &launch, fds, stderr_fd);
+        if (status == STATUS_OK)
+                *ret_rows = TAKE_FD(ours);
+        return status;
+}
+
+ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret) {
         _cleanup_close_ int rows = -EBADF, verdict_fd = memfd_make("verdict", sizeof(TrialVerdict));
         g_autoptr(Relay) relay = relay_new();
         TrialRequest filled = *request;
         TrialVerdict verdict;
-        int r, status = 0;
-        pid_t pid;
+        ExitStatus status;
+        int r;
 
+        if (environment_is_job(job_file->settings.environment)) {
+                complain("%s: an inner job is tried with its job (actorctl verify)",
+                                job_file->settings.environment);
+                return STATUS_USAGE;
+        }
+        if (!relay)
+                return STATUS_FAILED;
         filled.abi = TRIAL_ABI;
         filled.struct_bytes = sizeof(filled);
-        if (!relay || start(&filled, submission, numbers, verdict_fd, relay_fd(relay), &rows, &pid) < 0)
-                return STATUS_FAILED;
-        r = read_rows(rows, &filled, take, userdata);
+        status = start(&filled, job_file, numbers, verdict_fd, relay_fd(relay), &rows);
+        if (status != STATUS_OK)
+                return status;
+        r = trial_rows_read(rows, &filled, take, userdata);
         rows = close_fd(rows);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
         g_clear_pointer(&relay, relay_free);
         if (r < 0) {
                 complain("%s answered nonsense: its process may have written over its own memory",
-                                submission ? submission->settings.environment : "actord-trial");
+                                job_file->settings.environment);
                 return STATUS_FAILED;
         }
+        /* The invoker writes it before it closes its end of the pipe. */
         if (pread_full(verdict_fd, &verdict, sizeof(verdict), 0) < 0 || !verdict.done) {
-                complain("actord-trial ended early (%s %d)", WIFSIGNALED(status) ? "signal" : "status",
-                                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                complain("%s: actord-invoker ended early", job_file->settings.environment);
                 return STATUS_FAILED;
         }
         *ret = verdict;
@@ -267,10 +322,13 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
         if (verdict->problem == TRIAL_PROBLEM_NONE)
                 return STATUS_OK;
         if (verdict->problem == TRIAL_PROBLEM_FAULT && verdict->fault == FAULT_TIMEOUT)
-                /* Not "its TimeoutSec=": people do not wait that long for one step. */
+                /* The trial's own limit, shorter than TimeoutSec=: a person waits for the answer. */
                 complain("%s did not answer within %d s", environment, verdict->detail);
         else if (verdict->problem == TRIAL_PROBLEM_FAULT)
                 complain("%s %s", environment, fault_describe(verdict->fault, verdict->detail, words));
+        else if (verdict->problem == TRIAL_PROBLEM_SETUP)
+                complain("%s: the trial could not be set up: %s%s", environment, g_strerror(verdict->detail),
+                                limit_advice(verdict->detail));
         else {
                 g_autofree char *sentence = g_strdup_printf(
                                 problem_sentences[MIN(verdict->problem, _TRIAL_PROBLEM_MAX - 1)],
@@ -289,10 +347,10 @@ static bool is_file(const char *environment) {
                (g_str_has_suffix(environment, ".so") && !environment_find(environment));
 }
 
-ExitStatus trial_submission(const Options *options, const char *environment, Submission *ret) {
+ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret) {
         g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
 
-        *ret = SUBMISSION_NONE;
+        *ret = JOB_FILE_NONE;
         if (strpbrk(environment, "\r\n")) {
                 complain("a name with a line break cannot stand in a job file");
                 return STATUS_USAGE;
@@ -300,12 +358,12 @@ ExitStatus trial_submission(const Options *options, const char *environment, Sub
         g_ptr_array_add(sets, g_strconcat("Job.Environment=",
                                               is_file(environment) && !strchr(environment, '/') ? "./" : "",
                                               environment, NULL));
-        /* A key without its section is one of the environment's own. */
+        /* A key without a section is an option of the environment. */
         for (guint i = 0; i < options->sets->len; i++) {
                 const char *set = options->sets->pdata[i];
                 bool whole = memchr(set, '.', strcspn(set, "=")) != NULL;
 
                 g_ptr_array_add(sets, g_strconcat(whole ? "" : "Environment.", set, NULL));
         }
-        return submission_load_text(ret, NULL, "[Job]\n", sets);
+        return job_file_load_text(ret, NULL, "[Job]\n", sets);
 }

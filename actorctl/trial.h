@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment tried without a job: actord-trial does it, this asks and reads. What it says of a plugin is the plugin's word, so every
- * record is checked before anybody sees it. */
+/* Tries an environment without a job: an invoker runs it in a sandbox, this file sends the request and
+ * reads the rows. The rows of a plugin are a stranger's words, so each one is checked before it is used. */
 #pragma once
 
-#include "actorctl/submission.h"
+#include "actorctl/job-file.h"
 #include "include/trial.h"
 
-/* head: what its kind begins with, nothing of a RESET; numbers: what follows it, shapes of a PICTURE. spec: the last SPEC, NULL before it. */
+/* head: the fixed part of this kind of row, none for a RESET; numbers: the rest, shapes of a PICTURE.
+ * spec: the newest SPEC, NULL before the first. */
 typedef struct TrialRow {
         TrialRecordKind kind;
         const TrialSpec *spec;
@@ -20,26 +21,30 @@ typedef struct TrialRow {
 
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);
 
-/* submission: NULL for CATALOGUE. numbers: of double, NULL: none. STATUS_OK and what became of it; else after having said why. */
-ExitStatus trial_call(const TrialRequest *request, const Submission *submission, const GArray *numbers,
+/* A TrialTake that keeps the newest SPEC; userdata: TrialSpec. */
+void trial_take_spec(const TrialRow *row, void *userdata);
+
+/* Of job_file CATALOGUE uses nothing but that it is valid. numbers: of double, or NULL. STATUS_OK and the
+ * verdict; or another status, with a message. */
+ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret);
 
-/* Says what a verdict means. STATUS_OK: nothing was wrong. */
+/* Reads the rows that the invoker and its actors write, until their pipe ends. 0; -EBADMSG: a row does not
+ * belong to this request. */
+int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata);
+
+/* Prints what a verdict means. STATUS_OK: nothing was wrong. */
 ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
 
-/* A submission of two lines for the environment of a name or a file, with --set KEY=VALUE for its options. As submission_load(). */
-ExitStatus trial_submission(const Options *options, const char *environment, Submission *ret);
-
-/* Where actord-trial and the modules lie. */
-char *trial_directory(void);
+/* Makes a job_file of two lines for an environment, by name or file, with --set KEY=VALUE for its
+ * options. As job_file_load(). */
+ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret);
 
 /* Numbers in a value of the space, and in the whole state. */
 uint64_t trial_space_numbers(const ActordSpace *space);
 uint32_t trial_state_numbers(const TrialSpec *spec);
 
-/* The words below env; list takes no environment. */
-ExitStatus env_list(const Options *options, const char *environment);
-ExitStatus env_show(const Options *options, const char *environment);
+/* The words that may follow `env`; list takes no environment. */
 ExitStatus env_check(const Options *options, const char *environment);
 ExitStatus env_bench(const Options *options, const char *environment);
 ExitStatus env_rollout(const Options *options, const char *environment);

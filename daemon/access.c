@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* polkit is asked without waiting: the message is kept, and its handler runs a second time when the answer is there. */
+/* polkit is asked without waiting: the message is kept, and its handler runs a second time when the
+ * answer is there. */
 #include "daemon/access.h"
 
 #include <assert.h>
@@ -12,11 +13,11 @@
 #include "daemon/audience.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
+#include "daemon/senders.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
 #define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
-#define SENDERS_MAX        1024u
 
 typedef struct AccessQuery {
         Manager *manager;
@@ -39,20 +40,12 @@ void access_queries_init(Manager *manager) {
         assert(manager);
 
         manager->queries = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, query_free);
-        manager->senders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-}
-
-/* A connection's name is never given to another one, so that what the bus said of it once stays true. */
-static void remember(Manager *manager, const char *sender, uint32_t uid) {
-        if (g_hash_table_size(manager->senders) >= SENDERS_MAX)
-                g_hash_table_remove_all(manager->senders);
-        (void) g_hash_table_insert(manager->senders, g_strdup(sender), GUINT_TO_POINTER(uid));
+        manager->senders = senders_new();
 }
 
 int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_error *error) {
         const char *sender = sd_bus_message_get_sender(message);
         sd_bus_creds *creds = NULL;
-        gpointer known;
         uid_t uid;
         int r;
 
@@ -63,10 +56,8 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
                 *ret = getuid();
                 return 0;
         }
-        if (sender && g_hash_table_lookup_extended(manager->senders, sender, NULL, &known)) {
-                *ret = GPOINTER_TO_UINT(known);
+        if (sender && senders_find(manager->senders, sender, ret))
                 return 0;
-        }
         r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
         if (r >= 0)
                 r = sd_bus_creds_get_euid(creds, &uid);
@@ -74,7 +65,7 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "The bus does not say who you are.");
         if (sender)
-                remember(manager, sender, uid);
+                senders_add(manager->senders, sender, uid);
         *ret = uid;
         return 0;
 }

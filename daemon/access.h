@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may. Run mode has one caller, who may everything; in user mode the session's owner; in system mode root, the owner of a job, and whom polkit allows. Where there is
- * no polkit: root and owners. */
+/* Who may. Run mode has one caller, who may everything; in user mode the session's owner; in system mode
+ * root, the owner of a job, and whom polkit allows. Where there is no polkit: root and owners. */
 #pragma once
 
 #include "daemon/manager.h"
@@ -11,8 +11,9 @@
 /* The sender's user. */
 int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
 
-/* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has answered (the caller returns 1 now). Negative: refused, error is
- * set. owner: whose job it is; the sender for a new one. */
+/* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has
+ * answered (the caller returns 1 now). Negative: refused, error is set. owner: whose job it is; the
+ * sender for a new one. */
 int access_check(Manager *manager, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 

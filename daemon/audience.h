@@ -5,17 +5,17 @@
 #pragma once
 
 #include <stdbool.h>
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 /* Tables are aligned by hand. */
 /* clang-format off */
 
 /* X(METHOD, AUDIENCE): of org.actord1.Job. PART: everybody, but others than the owner get settings as
- * AUDIENCE_SETTINGS says. */
+ * AUDIENCE_SETTINGS says, and files by name. */
 #define AUDIENCE_METHODS(X)                                                                      \
         X(Stop, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN) X(GetSettings, PART) X(GetBill, ALL) \
-        X(GetEstimates, ALL) X(GetFleets, ALL) X(GetSchedulerBill, ALL) X(GetRounds, ALL)        \
-        X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
+        X(GetBillUnder, ALL) X(GetEstimates, ALL) X(GetFleets, ALL) X(GetSchedulerBill, PART)    \
+        X(GetRounds, ALL) X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 
 /* X(SETTING, WHAT): settings that may hold a path. NAME: others see the last part of it; NOTHING: they
  * see none. Options of [Environment] are the owner's alone. */

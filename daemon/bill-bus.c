@@ -1,18 +1,41 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetBill, GetEstimates, GetFleets: what a job costs, what it would have cost elsewhere, and what a fleet of servers would. */
+/* GetBill, GetBillUnder, GetEstimates, GetFleets: what a job costs, what it would have cost by other
+ * prices and elsewhere, and what a fleet of servers would. GetSchedulerBill: what it cost to learn what
+ * the job's scheduler knows. */
 #include "daemon/job.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
-#include "daemon/fleet.h"
+#include <string.h>
+#include "daemon/access.h"
+#include "daemon/audience.h"
+#include "daemon/bill/fleet.h"
+#include "daemon/bill/rebill.h"
+#include "daemon/long-call.h"
+#include "daemon/manager.h"
 #include "daemon/reply.h"
 #include "include/bus.h"
 #include "include/launch.h"
+#include "include/minions.h"
 #include "lib/cleanup.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 #include "lib/sheets.h"
 
+#define RECORDS_PART 256u
+
 DEFINE_CLEANUP(PriceSheet *, price_sheet_free)
+
+static int append_lines(sd_bus_message *reply, const Bill *bill) {
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "(sdsdb)");
+        for (size_t i = 0; r >= 0 && i < bill->n_lines; i++)
+                r = sd_bus_message_append(reply, "(sdsdb)", charge_to_string(bill->lines[i].charge),
+                                bill->lines[i].quantity, bill->lines[i].unit, bill->lines[i].amount,
+                                (int) bill->lines[i].paper);
+        return r;
+}
 
 int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
@@ -26,12 +49,128 @@ int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                 r = sd_bus_message_append(reply, "ssdd", price_sheet_currency(job->sheet),
                                 price_sheet_name(job->sheet), bill.paper, bill.full);
         if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sdsdb)");
-        for (size_t i = 0; r >= 0 && i < bill.n_lines; i++)
-                r = sd_bus_message_append(reply, "(sdsdb)", charge_to_string(bill.lines[i].charge),
-                                bill.lines[i].quantity, bill.lines[i].unit, bill.lines[i].amount,
-                                (int) bill.lines[i].paper);
+                r = append_lines(reply, &bill);
         return reply_rows(reply, r);
+}
+
+/* A sheet that somebody named. Who asked is told why it cannot be read. */
+static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
+        g_autofree char *text = NULL, *message = NULL;
+        int r;
+
+        r = sheets_read(name, &text);
+        if (r < 0)
+                return reply_no_sheet(error, name, r);
+        r = price_sheet_parse(text, name, ret, &message);
+        return r < 0 ? sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message) : 0;
+}
+
+/* GetBillUnder() goes through all records of a job, which may be a million. */
+typedef struct BillUnder {
+        JobReplay *replay;
+        PriceSheet *sheet;
+        JobSettings settings;
+        Usage usage;
+} BillUnder;
+
+static void bill_under_free(void *p) {
+        BillUnder *under = p;
+
+        (void) job_replay_free(under->replay);
+        (void) price_sheet_free(under->sheet);
+        g_free(under);
+}
+
+static void bill_under_add(const Record *record, void *userdata) {
+        BillUnder *under = userdata;
+
+        usage_add(&under->usage, under->sheet, &under->settings, record);
+}
+
+static int bill_under_part(void *work) {
+        return job_replay_some(((const BillUnder *) work)->replay, RECORDS_PART);
+}
+
+/* What the bill is made of is what the ledger has: also the newest records of a job that runs. */
+static int commit_records(const Job *job, sd_bus_error *error) {
+        Manager *manager = job->manager;
+        int r;
+
+        if (ledger_n_pending_of(manager->ledger, job->row.id) == 0)
+                return 0;
+        r = manager->ledger_blocked ? -manager->ledger_blocked : manager_commit(manager);
+        return r < 0 ? sd_bus_error_set_errnof(error, r,
+                                       "The newest records of job %" PRIu64
+                                       " cannot be written to the ledger in %s (%s), so that its bill would lack them: "
+                                       "try again when they are.",
+                                       job->row.id, manager->state_directory, ledger_error_words(r))
+                     : 0;
+}
+
+static int bill_under_answer(sd_bus_message *m, int result, void *work) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const BillUnder *under = work;
+        Bill bill;
+        int r;
+
+        if (result < 0)
+                return sd_bus_reply_method_errnof(m, result, "The ledger's records could not be read: %s.",
+                                g_strerror(-result));
+        bill_make(&under->usage, under->sheet, &under->settings, &bill);
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r >= 0)
+                r = sd_bus_message_append(reply, "ssddddt", price_sheet_currency(under->sheet),
+                                price_sheet_name(under->sheet), bill.paper, bill.full,
+                                price_learner_second(under->sheet, &under->settings),
+                                rebill_actor_second(under->sheet, &under->settings),
+                                under->usage.emulated_nsec);
+        if (r >= 0)
+                r = append_lines(reply, &bill);
+        return reply_rows(reply, r);
+}
+
+static int check_under(const Job *job, const PriceSheet *sheet, sd_bus_error *error) {
+        g_autofree char *message = NULL;
+        JobSettings settings;
+        int r;
+
+        rebill_settings(&job->settings, &settings);
+        r = price_sheet_check(sheet, &settings, &message);
+        if (r < 0)
+                return sd_bus_error_set(error, BUS_ERROR(BadPriceSheet), message);
+        r = reply_trimmed(&job->row, error);
+        return r < 0 ? r : commit_records(job, error);
+}
+
+int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        static const LongCallOps ops = {
+                .part = bill_under_part, .answer = bill_under_answer, .free = bill_under_free
+        };
+        _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;
+        Job *job = userdata;
+        BillUnder *under;
+        const char *name;
+        uint32_t uid;
+        int r;
+
+        r = sd_bus_message_read(m, "s", &name);
+        if (r < 0)
+                return r;
+        r = access_uid(job->manager, m, &uid, error);
+        if (r < 0)
+                return r;
+        r = read_sheet(name, &sheet, error);
+        if (r < 0)
+                return r;
+        r = check_under(job, sheet, error);
+        if (r < 0)
+                return r;
+
+        under = g_new0(BillUnder, 1);
+        under->sheet = TAKE_PTR(sheet);
+        rebill_settings(&job->settings, &under->settings);
+        under->replay = job_replay_for(job, bill_under_add, under);
+        return long_call_start(job, m, uid, &ops, under, error);
 }
 
 static int append_estimate(sd_bus_message *reply, const Job *job, uint32_t row) {
@@ -78,7 +217,8 @@ static int append_fleet(sd_bus_message *reply, const Job *job, const PriceSheet 
                         fleet.even_wall);
 }
 
-/* A sheet that cannot be read, or names no servers, is no fleet; who asked for it by name is told. */
+/* Adds the fleet of a price sheet. A sheet that cannot be read or names no servers is left out, but is an
+ * error for a caller that asked for it by name. */
 static int add_sheet(
                 sd_bus_message *reply, const Job *job, const char *name, bool named, sd_bus_error *error) {
         _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;
@@ -119,9 +259,36 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         if (r >= 0 && *name)
                 r = add_sheet(reply, job, name, true, error);
         else {
-                sheets = sheets_list();
+                if (r >= 0) {
+                        r = sheets_list(&sheets);
+                        if (r < 0)
+                                return reply_no_sheets(error, r);
+                }
                 for (char **sheet = sheets; r >= 0 && *sheet; sheet++)
                         r = add_sheet(reply, job, *sheet, false, error);
         }
         return reply_rows(reply, r);
+}
+
+/* A bill that is cheaper by what a scheduler knows should stand beside this one. A training that began
+ * with another one's network owes it to that one, too. */
+int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        char file[SETTING_TEXT_MAX], environment[SETTING_TEXT_MAX];
+        Job *job = userdata;
+        MinionsModel model = {};
+        int owns;
+
+        owns = access_owns(job, m, error);
+        if (owns < 0)
+                return owns;
+
+        /* Checked when the job was accepted. */
+        if (scheduler_has(job->settings.scheduler.kind, TRAIT_TAKES_TRAINED) &&
+                        job->row.n_scheduler_data >= sizeof(model))
+                memcpy(&model, job->row.scheduler_data, sizeof(model));
+        return sd_bus_reply_method_return(m, "ssttssdd", owns ? model.job : audience_name(model.job, file),
+                        owns ? model.environment : audience_name(model.environment, environment),
+                        model.start_episodes + model.n_episodes, model.start_wall_nsec + model.wall_nsec,
+                        model.currency, model.price_sheet, model.start_paper + model.cost_paper,
+                        model.start_full + model.cost_full);
 }

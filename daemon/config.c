@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
 
 void config_init(Config *config) {
         assert(config);
@@ -43,6 +43,22 @@ static int parse_bytes(const char *value, uint64_t *member, double lowest, doubl
         return settings_parse_bytes(value, member);
 }
 
+/* "5USD", or 0 for no limit; a sum without its currency is none. */
+static int parse_money(const char *value, setting_money *member, double lowest, double highest) {
+        setting_money money = {};
+        int r;
+
+        if (strcmp(value, "0") == 0) {
+                *member = money;
+                return 0;
+        }
+        r = settings_parse_money(value, &money);
+        if (r < 0 || !money.currency[0])
+                return -EINVAL;
+        *member = money;
+        return 0;
+}
+
 static int parse_bool(const char *value, bool *member, double lowest, double highest) {
         bool yes = g_str_equal(value, "yes") || g_str_equal(value, "true") || g_str_equal(value, "1");
 
@@ -63,6 +79,7 @@ static int config_set(Config *config, const char *key, const char *value) {
 #define POINTER_u32(member)    &config->member
 #define POINTER_usec(member)   &config->member
 #define POINTER_bytes(member)  &config->member
+#define POINTER_money(member)  &config->member
 #define POINTER_bool(member)   &config->member
 #define POINTER_string(member) config->member
 #define X(name, type, member, fallback, lowest, highest) \
@@ -188,7 +205,9 @@ static int parse_section(const ConfigReader *reader, const char *section, char *
         return 0;
 }
 
-static bool is_member(uint32_t id, const gid_t *groups, size_t n) {
+bool config_is_member(uint32_t id, const gid_t *groups, size_t n) {
+        assert(groups || n == 0);
+
         for (size_t i = 0; i < n; i++)
                 if (groups[i] == id)
                         return true;
@@ -207,7 +226,7 @@ void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, si
 
                         if (rule->group == (own == 1))
                                 continue;
-                        if (rule->group ? is_member(rule->id, groups, n_groups) : rule->id == uid)
+                        if (rule->group ? config_is_member(rule->id, groups, n_groups) : rule->id == uid)
                                 (void) config_set(ret, rule->key, rule->value);
                 }
 }

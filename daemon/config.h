@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own few settings: actord.conf and the files of actord.conf.d. One table, as for jobs: parser, defaults and messages walk it. */
+/* The daemon's own few settings: actord.conf and the files of actord.conf.d. One table, as for jobs:
+ * parser, defaults and messages walk it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "include/settings.h"
 
 #define JOBS_QUEUED_MAX 1000u
 
 /* InvokerTimeoutSec=, unset: as the invoker has answered so far. */
 #define TIMEOUT_AS_SEEN UINT64_MAX
+
+#define NO_MONEY \
+        {}
 
 /* X(key, type, member, default, lowest, highest) of [Daemon]. */
 #define DAEMON_SETTINGS(X)                                                      \
@@ -20,6 +25,7 @@
         X(MaxActorsPerUser, u32, max_actors_user, 0, 0, 1000000)                \
         X(MaxMemoryPerUser, bytes, max_memory_user, 0, 0, 0)                    \
         X(MaxDiskPerUser, bytes, max_disk_user, 0, 0, 0)                        \
+        X(MaxMoneyPerDayPerUser, money, max_money_user, NO_MONEY, 0, 0)         \
         X(Preempt, bool, preempt, false, 0, 0)                                  \
         X(PreemptAfterSec, usec, preempt_after_usec, 60ull * 1000000, 0, 0)     \
         X(IdleExitSec, u32, idle_exit_sec, 60, 0, 86400 * 365)                  \
@@ -28,11 +34,13 @@
         X(KeepRecordsSec, usec, keep_records_usec, 7776000ull * 1000000, 0, 0)  \
         X(LedgerMax, bytes, ledger_max_bytes, 1073741824, 0, 0)                 \
         X(InvokerTimeoutSec, usec, invoker_timeout_usec, TIMEOUT_AS_SEEN, 0, 0) \
+        X(OrphanTimeoutSec, usec, orphan_timeout_usec, 3600ull * 1000000, 0, 0) \
         X(DefaultPriceSheet, string, default_price_sheet, "", 0, 0)
 
 typedef uint32_t config_u32;
 typedef uint64_t config_usec;
 typedef uint64_t config_bytes;
+typedef setting_money config_money;
 typedef bool config_bool;
 typedef char config_string[64];
 
@@ -59,8 +67,10 @@ void config_init(Config *config);
  * g_free(). */
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message);
 
-/* Adds DIRECTORY/actord.conf and then DIRECTORY/the .conf files of DIRECTORY/actord.conf.d by name; what does not exist is skipped. */
+/* Adds DIRECTORY/actord.conf and then DIRECTORY/the .conf files of DIRECTORY/actord.conf.d by name; what
+ * does not exist is skipped. */
 int config_read(Config *config, const char *directory, char **ret_message);
 
 /* The settings as they are for a user: rules of groups first, in their order, then the user's own. */
 void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, size_t n_groups, Config *ret);
+bool config_is_member(uint32_t id, const gid_t *groups, size_t n);

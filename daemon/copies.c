@@ -13,16 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
+#include "daemon/helper.h"
 #include "daemon/descriptors.h"
 #include "daemon/files.h"
 #include "daemon/gate.h"
 #include "daemon/line.h"
+#include "daemon/sources.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "lib/message.h"
 
 #define COPY_TIMEOUT_USEC (60ull * 1000 * 1000)
@@ -61,11 +62,7 @@ static void copy_free(void *p) {
 
         (void) sd_event_source_disable_unref(copy->io);
         (void) sd_event_source_disable_unref(copy->timer);
-        /* Reaped by the daemon's SIGCHLD source; one that has ended is not killed. */
-        if (copy->pid_fd >= 0)
-                (void) pidfd_send_signal(copy->pid_fd, SIGKILL, NULL, 0);
-        (void) close_fd(copy->pid_fd);
-        (void) close_fd(copy->channel);
+        helper_end(copy->channel, copy->pid_fd);
         directory_fd_drop(copy->directory_fd);
         if (copy->name)
                 job_directory_discard(copy->manager->jobs_fd, copy->name);
@@ -166,29 +163,6 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* All side by side above everything that is open, and then everything else is closed: a child that hangs
- * in a stranger's file must not keep an invoker's socket or the ledger open when the daemon has gone. */
-static int child_keep(int fds[], size_t n) {
-        int lowest = STDERR_FILENO + 1, floor = lowest;
-
-        for (size_t i = 0; i < n; i++)
-                floor = MAX(floor, fds[i] + 1);
-        lowest = floor;
-        for (size_t i = 0; i < n; i++) {
-                if (fds[i] < 0)
-                        continue;
-                fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, floor);
-                if (fds[i] < 0)
-                        return -errno;
-                if (fds[i] > floor && close_range((unsigned) floor, (unsigned) fds[i] - 1, 0) < 0)
-                        return -errno;
-                floor = fds[i] + 1;
-        }
-        if (close_range((unsigned) floor, ~0u, 0) < 0)
-                return -errno;
-        return close_range(STDERR_FILENO + 1, (unsigned) lowest - 1, 0) < 0 ? -errno : 0;
-}
-
 static int child_look_directory(const Copy *copy, int fd, Outcome *outcome) {
         const char *reason = NULL;
         int r;
@@ -244,7 +218,7 @@ static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel,
         (void) prctl(PR_SET_NAME, "actord-copy");
 
         memcpy(files, tokens, _COPY_FILE_MAX * sizeof(int));
-        r = child_keep(fds, ELEMENTSOF(fds));
+        r = fd_keep_only(fds, ELEMENTSOF(fds));
         if (r < 0)
                 outcome.error = r;
         else
@@ -256,41 +230,14 @@ static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel,
         _exit(EXIT_SUCCESS);
 }
 
-static int start_child(Copy *copy, int directory_fd, const int tokens[]) {
-        _cleanup_close_ int theirs = -EBADF;
-        int pair[2];
-        pid_t pid;
-
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        copy->channel = pair[0];
-        theirs = pair[1];
-
-        pid = fork();
-        if (pid < 0)
-                return -errno;
-        if (pid == 0)
-                child_run(copy, directory_fd, theirs, tokens);
-        copy->pid_fd = pidfd_open(pid, 0);
-        if (copy->pid_fd < 0) {
-                int r = -errno;
-
-                (void) kill(pid, SIGKILL);
-                return r;
-        }
-        return 0;
-}
-
 static int watch(Copy *copy) {
         sd_event *event = copy->manager->event;
         int r;
 
-        r = sd_event_add_io(event, &copy->io, copy->channel, EPOLLIN, on_outcome, copy);
+        r = reading_start(event, &copy->io, "copy", copy->channel, on_outcome, copy);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_description(copy->io, "copy");
-        return sd_event_add_time_relative(
-                        event, &copy->timer, CLOCK_BOOTTIME, COPY_TIMEOUT_USEC, 0, on_timeout, copy);
+        return timer_start(event, &copy->timer, "copy-timeout", COPY_TIMEOUT_USEC, on_timeout, copy);
 }
 
 static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,
@@ -311,7 +258,9 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 .kind = request->kind,
         };
         directory_fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), &copy->name);
-        r = directory_fd < 0 ? directory_fd : start_child(copy, directory_fd, request->tokens);
+        r = directory_fd < 0 ? directory_fd : helper_start(&copy->channel, &copy->pid_fd);
+        if (r > 0)
+                child_run(copy, directory_fd, copy->channel, request->tokens);
         if (r >= 0)
                 r = watch(copy);
         if (r < 0) {

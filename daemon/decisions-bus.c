@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include "daemon/reply.h"
-#include "daemon/trim.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -24,9 +23,27 @@
         X(budget_left, d->facts.budget_left_nano == UINT64_MAX ? NAN   \
                                                                : (double) d->facts.budget_left_nano / 1e9)
 
+/* X(name, value): why it was made; NaN of a scheduler that does not say, and of a figure that it did not
+ * have. */
+#define WHY(X)                                                      \
+        X(reason, (double) d->why.reason)                           \
+        X(charge, (double) d->why.charge)                           \
+        X(share, (double) d->why.share_permille / 1e3)              \
+        X(wanted, known(d->why.wanted, 1))                          \
+        X(progress, known(d->why.progress_permille, 1e3))           \
+        X(money, known(d->why.money_permille, 1e3))                 \
+        X(seen_before, known(d->why.seen_before, 1))                \
+        X(seen_progress, known(d->why.seen_progress_permille, 1e3)) \
+        X(seen_money, known(d->why.seen_money_permille, 1e3))       \
+        X(expected_s, known(d->why.expected_nsec, 1e9))
+
+static double known(uint64_t value, double unit) {
+        return value > 0 ? (double) value / unit : NAN;
+}
+
 static const char *const names[] = { "round", "actors", "decision", "life", "taken",
 #define X(name, ...) #name,
-        SEEN(X) STATISTICS(X)
+        SEEN(X) STATISTICS(X) WHY(X)
 #undef X
 };
 enum { N_NAMES = ELEMENTSOF(names) };
@@ -44,6 +61,9 @@ static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
 #undef X
 #define X(name, unit) ret[at++] = d->record > 0 ? d->statistics.name : NAN;
         STATISTICS(X)
+#undef X
+#define X(name, value) ret[at++] = d->why.reason != REASON_NONE ? value : NAN;
+        WHY(X)
 #undef X
         assert(at == N_NAMES);
 }
@@ -72,6 +92,7 @@ static int append_rows(sd_bus_message *reply, const LedgerDecision *decisions, s
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_free_ LedgerDecision *decisions = NULL;
+        Job *job = userdata;
         uint64_t after;
         uint32_t most;
         size_t n = 0;
@@ -80,10 +101,10 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
         r = sd_bus_message_read(m, "tu", &after, &most);
         if (r < 0)
                 return r;
-        r = trim_refuse(userdata, error);
+        r = reply_trimmed(&job->row, error);
         if (r < 0)
                 return r;
-        r = job_decisions(userdata, after, MIN(most, DECISIONS_MOST), &decisions, &n);
+        r = job_decisions(job, after, MIN(most, DECISIONS_MOST), &decisions, &n);
         if (r < 0)
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's decisions could not be read: %s.", g_strerror(-r));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What comes back is checked like what a stranger sends, since others may have a hand in it: systemctl, or a ledger that was exchanged. */
+/* What comes back is checked like what a stranger sends, since others may have a hand in it: systemctl,
+ * or a ledger that was exchanged. */
 #include "daemon/descriptors.h"
 
 #include <assert.h>
@@ -15,7 +16,8 @@
 
 #define NAME_FORMAT "job-%" PRIu64 "-directory"
 
-/* A private daemon has no next one, and the service manager that its environment names is somebody else's. */
+/* A private daemon has no next one, and the service manager that its environment names is somebody
+ * else's. */
 static bool has_keeper(const Manager *manager) {
         return manager->mode != DAEMON_RUN;
 }
@@ -53,21 +55,35 @@ _Noreturn static void drop_last(int directory_fd, int sync_fd) {
         _exit(EXIT_SUCCESS);
 }
 
-void directory_fd_drop(int fd) {
+static bool drop(int fd) {
         int pair[2];
         pid_t pid;
 
-        if (fd < 0 || pipe2(pair, O_CLOEXEC) < 0)
-                return;
-
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return false;
         pid = fork();
         if (pid == 0)
                 drop_last(fd, pair[0]);
-        /* Without a process it stays open: better than a daemon that may hang. */
         if (pid > 0)
                 (void) close(fd);
         (void) close(pair[0]);
         (void) close(pair[1]);
+        return pid > 0;
+}
+
+/* Without a process or a pipe a directory stays open, which is better than a daemon that may hang, until
+ * there are some again: each call tries those of the calls before. There is at most one for each job that
+ * has ended meanwhile. */
+void directory_fd_drop(int fd) {
+        static GArray *left;
+
+        if (fd < 0)
+                return;
+        if (!left)
+                left = g_array_new(FALSE, FALSE, sizeof(int));
+        g_array_append_val(left, fd);
+        while (left->len > 0 && drop(g_array_index(left, int, left->len - 1)))
+                g_array_set_size(left, left->len - 1);
 }
 
 static Job *job_of_name(const Manager *manager, const char *name) {

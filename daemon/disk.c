@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include "daemon/files.h"
 #include "daemon/job.h"
-#include "daemon/quota.h"
+#include "daemon/users.h"
 
 static uint64_t bytes_of(const Manager *manager, uint64_t job) {
         g_autofree char *number = g_strdup_printf("%" PRIu64, job);
@@ -33,23 +33,26 @@ static void say_pruned(Job *job, uint64_t limit) {
                         "Job %" PRIu64 " keeps its newest checkpoint alone, of round %" PRIu64
                         ": with the others the files of user %u would take more than MaxDiskPerUser=%" PRIu64
                         "K.",
-                        job->row.id, job->prune_round, job->row.uid, limit >> 10);
+                        job->row.id, job->durable_round, job->row.uid, limit >> 10);
 }
 
 void disk_prune(Job *job) {
         Manager *manager;
-        uint64_t limit, others = 0, bytes, left;
+        uint64_t limit = 0, others = 0, bytes, left;
+        Quota quota;
 
         assert(job);
 
         manager = job->manager;
         job_checkpoints_prune(
-                        manager->jobs_fd, job->row.id, job->prune_round, job->settings.checkpoint_keep);
+                        manager->jobs_fd, job->row.id, job->durable_round, job->settings.checkpoint_keep);
         bytes = bytes_of(manager, job->row.id);
-        limit = quota_of(manager, job->row.uid).disk_bytes;
+        /* Not known so soon after a restart: the next checkpoint is looked at again. */
+        if (users_quota(manager, job->row.uid, &quota))
+                limit = quota.disk_bytes;
         if (limit > 0 && ledger_disk(manager->ledger, job->row.uid, job->row.id, &others) >= 0 &&
                         !quota_disk_has_room(limit, others, bytes)) {
-                job_checkpoints_prune(manager->jobs_fd, job->row.id, job->prune_round, 1);
+                job_checkpoints_prune(manager->jobs_fd, job->row.id, job->durable_round, 1);
                 left = bytes_of(manager, job->row.id);
                 if (left < bytes)
                         say_pruned(job, limit);

@@ -8,6 +8,6 @@
 /* Looks at a job's files, which may be gone, and has the ledger know it. */
 void disk_count(Manager *manager, uint64_t job);
 
-/* After a checkpoint counts, of round job->prune_round: those that Keep= does not keep go, and all
+/* After a checkpoint counts, of round job->durable_round: those that Keep= does not keep go, and all
  * earlier ones where the user has no room for them. */
 void disk_prune(Job *job);

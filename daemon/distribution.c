@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A round is acting, then learning; what is left is hand-over: wake-ups, and orders that wait for their turn. Several learners divide learning, one process saves the
- * hand-over, and nothing here makes acting itself shorter. docs/experiments/distribution.md has the measurements that the constants are from. */
+/* A round is acting, then learning; what is left is hand-over: wake-ups, and orders that wait for their
+ * turn. Several learners divide learning, one process saves the hand-over, and nothing here makes acting
+ * itself shorter. docs/experiments/distribution.md has the measurements that the constants are from. */
 #include "daemon/distribution.h"
 
 #include <assert.h>
@@ -8,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/algorithms.h"
+#include "lib/algorithm-traits.h"
 #include "lib/fragment.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define MEASURED_NSEC \
@@ -166,7 +167,8 @@ double distribution_alone_nsec(
         assert(settings);
         assert(n_learners > 0);
 
-        /* Where more was waited for than updated, as much is taken for updating as is left: the time itself. */
+        /* The time of the exchange is an estimate, and may be longer than the whole time: at least an n-th
+         * of that counts as computing. */
         own = own_share(settings, n_learners);
         return fmax(nsec - reduce_nsec(settings, n_learners, n_rows), nsec / n_learners) /
                (own + (1 - own) / n_learners);
@@ -208,7 +210,8 @@ static Mean mean_make(const DistributionInput *input) {
         return mean;
 }
 
-/* Of a round without what else this host does: the same terms for the distribution in force and for those to choose from. */
+/* Estimates a round's time on a host that does nothing else. The distribution in force and those to choose
+ * from are estimated by the same terms, so that they can be compared. */
 static double round_nsec(const DistributionInput *input, const Mean *mean, uint32_t distribution,
                 uint32_t n_learners) {
         const JobSettings *s = input->settings;
@@ -251,8 +254,8 @@ static void consider_all(const DistributionInput *input, const Mean *mean, Distr
                 consider(input, mean, DISTRIBUTION_MULTI, n, best);
 }
 
-/* What a change costs: a start like the one before, an end about as long, and what no record has: processes that end, the spawner. A model knows cold actors, and no
- * processes. */
+/* What a change costs: a start like the one before, an end about as long, and what no record has:
+ * processes that end, the spawner. A model knows cold actors, and no processes. */
 static double restart_nsec(const DistributionInput *input) {
         const JobSettings *s = input->settings;
         const DistributionFacts *f = input->facts;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto of [Distribution]: the first rounds are measured, and what they were bound by says where the rest of the job runs. Pure: records go in, a choice and a
- * sentence come out. Only distributions that end with the same policy are chosen from, so that a job may change over in the middle.
+/* Policy=auto of [Distribution]: the first rounds are measured, and what they were bound by says where
+ * the rest of the job runs. Pure: records go in, a choice and a sentence come out. Only distributions
+ * that end with the same policy are chosen from, so that a job may change over in the middle.
  *
- * Measured is on the clock that the job is billed by. Under Clock=model these are the emulated times of records, and the choice is a fact of the job and of the number of
- * CPUs. Under Clock=metered it is what this host's wall clock and meters said. */
+ * Measured is on the clock that the job is billed by. Under Clock=model these are the emulated times of
+ * records, and the choice is a fact of the job and of the number of CPUs. Under Clock=metered it is what
+ * this host's wall clock and meters said. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +18,8 @@ typedef struct DistributionFacts { /* sums over the rounds that were measured */
         uint64_t n_rounds, n_steps, n_invocations;
         uint64_t round_nsec;   /* from the first order to the end of the update: evaluations are beside it */
         uint64_t learner_nsec; /* the update's own time: its slowest thread's */
-        uint64_t waiting_nsec; /* that the learner's update lasted longer than that, on this host; 0 under a model */
+        /* that the learner's update lasted longer than that, on this host; 0 under a model */
+        uint64_t waiting_nsec;
         uint64_t actors_nsec;  /* of all actors together */
         uint64_t slowest_nsec; /* of the slowest one of each round */
         uint64_t start_nsec;   /* of the newest life: from its beginning to the end of its first round */
@@ -53,7 +56,8 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
 
 void distribution_decide(const DistributionInput *input, DistributionChoice *ret);
 
-/* What each of n learners takes for an update of n_rows that one does in one_nsec, on the clock that the job is billed by. */
+/* What each of n learners takes for an update of n_rows that one does in one_nsec, on the clock that the
+ * job is billed by. */
 double distribution_learner_nsec(
                 const JobSettings *settings, double one_nsec, uint32_t n_learners, double n_rows);
 

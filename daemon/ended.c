@@ -5,7 +5,8 @@
 #include <assert.h>
 #include "daemon/job.h"
 
-/* One whose decisions are being checked is in use. The first one is what the caller is about to look at. */
+/* One whose records or decisions a call goes through is in use. The first one is what the caller is about
+ * to look at. */
 static void trim(Manager *manager) {
         GList *link = manager->ended.tail;
 
@@ -13,7 +14,7 @@ static void trim(Manager *manager) {
                 GList *before = link->prev;
                 Job *job = link->data;
 
-                if (!job->check) {
+                if (job->n_long_calls == 0) {
                         g_queue_delete_link(&manager->ended, link);
                         (void) job_free(job);
                 }
@@ -44,15 +45,12 @@ static Job *kept(Manager *manager, uint64_t id) {
 
 /* Of a row that says that it has not ended there is a job already, or it is being made. */
 static Job *read_row(Manager *manager, uint64_t id) {
-        LedgerJob row = {};
         Job *job;
 
-        if (ledger_job_get(manager->ledger, id, &row) < 0)
+        if (job_of_row(manager, id, &job) < 0)
                 return NULL;
-        if (!g_str_equal(row.state, job_state_to_string(JOB_ENDED)) || job_new(manager, &row, &job) < 0) {
-                ledger_job_done(&row);
-                return NULL;
-        }
+        if (job->state != JOB_ENDED)
+                return job_free(job);
         ended_keep(manager, job);
         return job;
 }
@@ -76,7 +74,7 @@ bool ended_forget(Manager *manager, uint64_t id) {
 
                 if (job->row.id != id)
                         continue;
-                if (job->check)
+                if (job->n_long_calls > 0)
                         return false;
                 g_queue_delete_link(&manager->ended, link);
                 (void) job_free(job);

@@ -10,7 +10,9 @@ enum {
         FAILURE_USAGE = 2,   /* INVALIDARGUMENT: the command line */
         FAILURE_SECOND = 69, /* UNAVAILABLE: another actord has the ledger or the bus name */
         FAILURE_CONFIG =
-                        78, /* CONFIG: an administrator has to change a file, a directory or the rules of the bus */
+                        /* CONFIG: an administrator has to change a file, a directory or the rules of the
+                         * bus */
+        78,
 };
 
 /* The exit status of a start that ended with this negative errno. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's directory, STATE/jobs/N: what the job brought, copied at submission, and in `state` what it leaves: checkpoints. Everything
- * is reached through descriptors; a user's path is never opened. */
+/* A job's directory, STATE/jobs/N: what the job brought, copied at submission, and in `state` what it
+ * leaves: checkpoints. Everything is reached through descriptors; a user's path is never opened. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "daemon/ledger.h"
+#include "daemon/ledger/ledger.h"
 #include "lib/directory.h"
 
 #define JOB_FILE_BYTES_MAX       (512ull << 20)
@@ -16,15 +16,17 @@
 /* Opens or makes a directory of mode 0700 below another (AT_FDCWD: a path). */
 int directory_make(int at_fd, const char *path);
 
-/* A directory for a job that has no number yet. shared: another user (the job's) writes into `state`. *ret_name: its name, to be freed. */
+/* A directory for a job that has no number yet. shared: another user (the job's) writes into `state`.
+ * *ret_name: its name, to be freed. */
 int job_directory_new(int jobs_fd, bool shared, char **ret_name);
 
-/* Gives it the job's number. A directory that has it already, of a ledger that is no more, is kept as N.before-… */
+/* Gives it the job's number. A directory that has it already, of a ledger that is no more, is kept as
+ * N.before-… */
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
 void job_directory_discard(int jobs_fd, const char *name);
 
-/* The job has no directory from now on, also after a crash: what it had goes by a name of its own, *ret_name, and is to be removed.
- * -ENOENT: there was none. */
+/* The job has no directory from now on, also after a crash: what it had goes by a name of its own,
+ * *ret_name, and is to be removed. -ENOENT: there was none. */
 int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name);
 
 /* Whether a directory of this name was made by it, and of which job. */
@@ -32,7 +34,8 @@ bool job_directory_was(const char *name, uint64_t *ret_job);
 
 bool job_directory_exists(int jobs_fd, uint64_t job);
 
-/* Removes directories of submissions that a crash cut short; returns the names of those that job_directory_retire() made. */
+/* Removes directories of submissions that a crash cut short; returns the names of those that
+ * job_directory_retire() made. */
 GPtrArray *job_directories_sweep(int jobs_fd);
 
 /* The numbers of all jobs that have one. */
@@ -53,12 +56,12 @@ int job_file_add(int directory_fd, const char *key, int fd);
 int job_file_open(int jobs_fd, uint64_t job, const char *key);
 void job_file_remove(int jobs_fd, uint64_t job, const char *key);
 
-/* The file of a checkpoint's row. -EUCLEAN: it is not the one that was written. */
-int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint, bool verify);
+/* The file of a checkpoint's row; what is in it is for daemon/verify.h to say. -EUCLEAN: it is no file. */
+int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
 
 /* What the files of a directory of this name take, a job's number or what job_directory_new() gave it:
- * what the job brought, and what it has left. Each counts in whole blocks of 4 KiB. 0 also when there is
- * none. */
+ * what the job brought, what it has left, and what it has reserved for its last checkpoint. Each counts in
+ * whole blocks of 4 KiB. 0 also when there is none. */
 uint64_t job_files_bytes(int jobs_fd, const char *name);
 
 /* Keeps the newest `keep` checkpoints up to round `newest`. A later one is just being written. */

@@ -1,68 +1,96 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the gate gets rid of a descriptor without closing it: descriptors of strangers have numbers from
- * GATE_FLOOR up, its own lie below. The keeper is cloned with the table shared (CLONE_FILES), then the
- * gate takes a copy of the lower part for itself (CLOSE_RANGE_UNSHARE), and the keeper remains alone with
- * the whole old one. The kernel copies a table in words of 64 numbers, so that is where the border lies. */
+/* A look at the next byte says whether descriptors come with it: the kernel tells a reader that leaves no
+ * room for them that something was cut off, and a look takes nothing away. Then a keeper receives this
+ * byte (daemon/keeper.h), and the gate the rest of the message, which has no descriptors.
+ *
+ * A message with descriptors waits until the gate has taken what else the bus has for it, and then for its
+ * user's turn. One without passes at once, unless an earlier one of its connection waits. */
 #include "daemon/gate.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
-#include <linux/close_range.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
+#include "daemon/keeper.h"
+#include "daemon/senders.h"
+#include "daemon/turn-queue.h"
+#include "lib/boottime.h"
+#include "lib/bus-client.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/message.h"
 
-#define MESSAGE_HEAD     16u /* of each message of D-Bus: who reads it knows its size */
-#define MESSAGE_FDS_MOST 253u
-#define FIELDS_MAX       (1u << 20)
-#define CHUNK_BYTES      65536u
-#define UNKEPT_MAX       1024u
-#define FETCH_MSEC       10000
-#define LINGER_MSEC      1000
+#define MESSAGE_HEAD      16u /* of each message of D-Bus: who reads it knows its size */
+#define MESSAGE_BYTES_MAX (1u << 27)
+#define FIELDS_MAX        (1u << 20)
+#define LOOK_BYTES        65536u
+#define GREETING_MAX      4096u
+#define FETCH_MSEC        10000
+#define REST_MSEC         10000
+#define PAUSE_MSEC        100
 
-enum { GATE_BUS = STDERR_FILENO + 1, GATE_DAEMON, GATE_ASK, GATE_SYNC, GATE_FLOOR = 64 };
+/* What waits in the gate: messages, and their bytes but for one message; and how many are taken off the
+ * bus before one is passed on, so that a flood does not hold up those who wait already. */
+#define WAITING_MAX       256u
+#define WAITING_BYTES_MAX (64u << 20)
+#define TAKEN_AT_ONCE     64u
 
-typedef struct Slot {
-        pid_t pid;
-        uint32_t uid;
-        uint32_t closed; /* by the keeper: its own are closed; what it still waits for are others' */
-} Slot;
+enum { GATE_BUS, GATE_DAEMON, GATE_ASK, _GATE_FDS };
 
-typedef struct Descriptors {
-        int fds[MESSAGE_FDS_MOST];
+typedef struct Message {
+        uint8_t *bytes;
         size_t n;
-} Descriptors;
+        int tokens[GATE_DESCRIPTORS_MAX];
+        size_t n_tokens;
+} Message;
+
+typedef struct Fields {
+        const char *sender; /* NULL: the bus does not say */
+        uint8_t *n_fds;     /* where they are counted */
+} Fields;
 
 typedef struct Gate {
-        Slot *slots; /* shared with the keepers */
-        sd_bus *ask; /* who a sender is */
-        size_t n_unkept;
-        uint8_t *head;
-        uint8_t chunk[CHUNK_BYTES];
+        int fds[_GATE_FDS];
+        Keepers *keepers;
+        sd_bus *ask; /* who a sender is, once for each */
+        Senders *senders;
+        TurnQueue *waiting; /* of Message */
+        size_t waiting_bytes;
+        unsigned waiting_max, n_taken;
+        uint64_t resume_nsec; /* until then none is taken: there was no process for descriptors */
+        uint8_t look[LOOK_BYTES];
 } Gate;
 
-/* Only sealed memory is sure to lie on no file system of a user's. */
-static bool is_harmless(int fd) {
-        return memfd_check_sealed(fd) >= 0;
+static void drop_tokens(Message *m) {
+        for (size_t i = 0; i < m->n_tokens; i++)
+                (void) close(m->tokens[i]);
+        m->n_tokens = 0;
 }
 
-static int wait_for_bus(void) {
-        struct pollfd p[] = { { .fd = GATE_BUS, .events = POLLIN }, { .fd = GATE_DAEMON } };
+static Message *message_free(Message *m) {
+        if (!m)
+                return NULL;
+
+        drop_tokens(m);
+        g_free(m->bytes);
+        g_free(m);
+        return NULL;
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Message, message_free)
+
+static int wait_for_bus(const Gate *gate) {
+        struct pollfd p[] = { { .fd = gate->fds[GATE_BUS], .events = POLLIN },
+                { .fd = gate->fds[GATE_DAEMON] } };
 
         for (;;) {
                 if (poll(p, ELEMENTSOF(p), -1) < 0) {
@@ -77,54 +105,32 @@ static int wait_for_bus(void) {
         }
 }
 
-static int take_descriptors(struct msghdr *msg, Descriptors *descriptors) {
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-                size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-                        continue;
-                if (n > ELEMENTSOF(descriptors->fds) - descriptors->n)
-                        return -EMSGSIZE;
-                memcpy(descriptors->fds + descriptors->n, CMSG_DATA(c), n * sizeof(int));
-                descriptors->n += n;
-        }
-        return msg->msg_flags & MSG_CTRUNC ? -EMFILE : 0;
-}
-
-/* All n bytes, or -EPIPE. The bus's descriptor may be non-blocking: the daemon shares it. */
-static int receive(void *bytes, size_t n, Descriptors *descriptors) {
-        uint8_t *p = bytes;
+/* All n bytes, or -EPIPE: a part of a message that no descriptor comes with. The bus's descriptor may be
+ * non-blocking: the daemon shares it. */
+static int receive(const Gate *gate, uint8_t *p, size_t n) {
         int r;
 
         while (n > 0) {
-                _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MOST * sizeof(int))];
-                struct iovec iov = { p, n };
-                struct msghdr msg = { .msg_iov = &iov,
-                        .msg_iovlen = 1,
-                        .msg_control = control,
-                        .msg_controllen = sizeof(control) };
-                ssize_t k;
+                ssize_t k = recv(gate->fds[GATE_BUS], p, n, MSG_DONTWAIT);
 
-                r = wait_for_bus();
-                if (r < 0)
-                        return r;
-                k = recvmsg(GATE_BUS, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-                if (k < 0 && (errno == EAGAIN || errno == EINTR))
+                if (k == 0)
+                        return -EPIPE;
+                if (k < 0 && errno != EAGAIN && errno != EINTR)
+                        return -errno;
+                if (k < 0) {
+                        r = wait_for_bus(gate);
+                        if (r < 0)
+                                return r;
                         continue;
-                if (k <= 0)
-                        return k < 0 ? -errno : -EPIPE;
-                r = take_descriptors(&msg, descriptors);
-                if (r < 0)
-                        return r;
+                }
                 p += k;
                 n -= (size_t) k;
         }
         return 0;
 }
 
-static int pass_on(const void *bytes, size_t n, const Descriptors *descriptors) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MOST * sizeof(int))] = {};
-        size_t n_fds = descriptors->n;
+static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[], size_t n_fds) {
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(GATE_DESCRIPTORS_MAX * sizeof(int))] = {};
         const uint8_t *p = bytes;
 
         while (n > 0) {
@@ -140,9 +146,9 @@ static int pass_on(const void *bytes, size_t n, const Descriptors *descriptors) 
                                 .cmsg_type = SCM_RIGHTS,
                                 .cmsg_len = CMSG_LEN(n_fds * sizeof(int)),
                         };
-                        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), descriptors->fds, n_fds * sizeof(int));
+                        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), fds, n_fds * sizeof(int));
                 }
-                k = sendmsg(GATE_DAEMON, &msg, MSG_NOSIGNAL);
+                k = sendmsg(gate->fds[GATE_DAEMON], &msg, MSG_NOSIGNAL);
                 if (k < 0 && errno == EINTR)
                         continue;
                 if (k < 0)
@@ -154,10 +160,10 @@ static int pass_on(const void *bytes, size_t n, const Descriptors *descriptors) 
         return 0;
 }
 
-/* The sender, which the bus itself writes into the header's fields: (code, variant) each, aligned to 8.
- * What is not understood ends the search. */
-static const char *find_sender(const uint8_t *head, size_t size, bool big) {
-        enum { FIELD_SENDER = 7 };
+/* What the header's fields say: (code, variant) each, aligned to 8. The bus itself writes the sender, and
+ * has counted the descriptors. What is not understood ends the search. */
+static void read_fields(uint8_t *head, size_t size, bool big, Fields *ret) {
+        enum { FIELD_SENDER = 7, FIELD_UNIX_FDS = 9 };
         size_t at = MESSAGE_HEAD;
 
         while (at + 8 <= size) {
@@ -165,7 +171,7 @@ static const char *find_sender(const uint8_t *head, size_t size, bool big) {
                 uint32_t n;
 
                 if (head[at + 1] != 1 || head[at + 3] != 0)
-                        return NULL;
+                        return;
                 at += 4;
                 if (signature == 'g') {
                         at += 2u + head[at];
@@ -175,16 +181,28 @@ static const char *find_sender(const uint8_t *head, size_t size, bool big) {
                         at += 4;
                         if (signature == 's' || signature == 'o') {
                                 if (n >= size - at || head[at + n] != 0)
-                                        return NULL;
+                                        return;
                                 if (code == FIELD_SENDER)
-                                        return (const char *) head + at;
+                                        ret->sender = (const char *) head + at;
                                 at += n + 1;
                         } else if (signature != 'u')
-                                return NULL;
+                                return;
+                        else if (code == FIELD_UNIX_FDS)
+                                ret->n_fds = head + at - 4;
                 }
                 at = (at + 7) & ~(size_t) 7;
         }
-        return NULL;
+}
+
+/* Anyone on the bus may send messages to the connection by which the gate asks: they are answered in
+ * error, or dropped. Those that came while an answer was awaited lie in a queue of sd-bus. */
+static void drop_strays(sd_bus *ask) {
+        uint64_t n = 0;
+
+        (void) sd_bus_get_n_queued_read(ask, &n);
+        for (n += TAKEN_AT_ONCE; n > 0; n--)
+                if (sd_bus_process(ask, NULL) == 0)
+                        return;
 }
 
 /* UINT32_MAX: the bus does not say; then all such share one user's limit. */
@@ -192,226 +210,241 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint32_t uid = UINT32_MAX;
 
-        if (sender && sd_bus_call_method(gate->ask, "org.freedesktop.DBus", "/org/freedesktop/DBus",
-                                      "org.freedesktop.DBus", "GetConnectionUnixUser", NULL, &reply, "s",
-                                      sender) >= 0)
-                (void) sd_bus_message_read(reply, "u", &uid);
+        if (!sender || senders_find(gate->senders, sender, &uid))
+                return uid;
+        if (sd_bus_call_method(gate->ask, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                            "org.freedesktop.DBus", "GetConnectionUnixUser", NULL, &reply, "s",
+                            sender) >= 0 &&
+                        sd_bus_message_read(reply, "u", &uid) >= 0)
+                senders_add(gate->senders, sender, uid);
+        drop_strays(gate->ask);
         return uid;
 }
 
-static void reap(Gate *gate) {
-        pid_t pid;
+/* Of what comes next, without taking it, as many bytes as are there. 1: descriptors come with it; 0: none. */
+static int look(Gate *gate, size_t size, size_t *ret_n) {
+        struct iovec iov = { gate->look, size };
+        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+        ssize_t n;
 
-        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-                for (size_t i = 0; i < GATE_KEEPERS_MAX; i++)
-                        if (gate->slots[i].pid == pid)
-                                gate->slots[i] = (Slot){};
-}
-
-/* NULL: no room, or not for this user. */
-static Slot *find_slot(Gate *gate, uint32_t uid) {
-        Slot *found = NULL;
-        unsigned n = 0;
-
-        reap(gate);
-        for (size_t i = 0; i < GATE_KEEPERS_MAX; i++) {
-                Slot *slot = gate->slots + i;
-
-                n += slot->pid > 0 && slot->uid == uid && !__atomic_load_n(&slot->closed, __ATOMIC_RELAXED);
-                if (slot->pid == 0 && !found)
-                        found = slot;
-        }
-        return n < GATE_KEEPERS_USER_MAX ? found : NULL;
-}
-
-/* Until the daemon, and whoever it let have a copy, has closed all tokens. */
-static void keeper_serve(const int ends[], const int fds[], size_t n) {
-        struct pollfd p[MESSAGE_FDS_MOST];
-        size_t n_open = n;
-        bool given = false;
-        char byte;
-
-        for (size_t i = 0; i < n; i++)
-                p[i] = (struct pollfd){ .fd = ends[i], .events = POLLIN };
-        while (n_open > 0) {
-                if (poll(p, n, -1) < 0)
-                        continue;
-                for (size_t i = 0; i < n; i++) {
-                        if (p[i].fd < 0 || p[i].revents == 0)
-                                continue;
-                        if (recv(ends[i], &byte, 1, MSG_DONTWAIT) == 1 &&
-                                        message_send(ends[i], "d", 1, fds + i, 1) >= 0) {
-                                given = true;
-                                continue;
-                        }
-                        p[i].fd = -1;
-                        n_open--;
-                }
-        }
-        /* One that was asked for and never fetched goes with its token, a moment from now: it must not be
-         * the last. */
-        if (given)
-                (void) poll(NULL, 0, LINGER_MSEC);
-}
-
-_Noreturn static void keeper_run(Slot *slot, int sync_fd, const int ends[], const int fds[], size_t n) {
-        char byte;
-
-        (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
-        (void) prctl(PR_SET_NAME, "actord-keep");
-        /* The table is ours alone when the gate has taken its copy: then the bus must not stay open
-         * through us. */
-        if (read(sync_fd, &byte, 1) == 1) {
-                (void) close_range(0, GATE_FLOOR - 1, 0);
-                keeper_serve(ends, fds, n);
-                for (size_t i = 0; i < n; i++)
-                        (void) close(fds[i]);
-                __atomic_store_n(&slot->closed, 1, __ATOMIC_RELAXED);
-        }
-        _exit(EXIT_SUCCESS);
-}
-
-/* On success all numbers from GATE_FLOOR up are the keeper's. */
-static int keeper_start(Slot *slot, uint32_t uid, const int ends[], const int fds[], size_t n) {
-        int pair[2];
-        pid_t pid;
-
-        if (pipe2(pair, O_CLOEXEC) < 0)
+        n = recvmsg(gate->fds[GATE_BUS], &msg, MSG_PEEK | MSG_DONTWAIT);
+        if (n < 0)
                 return -errno;
-        if (dup3(pair[1], GATE_SYNC, O_CLOEXEC) < 0)
-                return -errno;
-        (void) close(pair[1]);
+        *ret_n = (size_t) n;
+        return n == 0 ? -EPIPE : !!(msg.msg_flags & MSG_CTRUNC);
+}
 
-        *slot = (Slot){ .uid = uid };
-        pid = (pid_t) syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0UL, 0UL, 0UL, 0UL);
-        if (pid == 0)
-                keeper_run(slot, pair[0], ends, fds, n);
-        if (pid < 0) {
-                int r = -errno;
+static uint32_t word_at(const uint8_t *head, size_t at) {
+        uint32_t n;
 
-                (void) close(pair[0]);
+        memcpy(&n, head + at, sizeof(n));
+        return head[0] == 'B' ? GUINT32_FROM_BE(n) : GUINT32_FROM_LE(n);
+}
+
+static size_t fields_end(const uint8_t *head) {
+        return MESSAGE_HEAD + (((size_t) word_at(head, 12) + 7) & ~(size_t) 7);
+}
+
+/* A keeper that had the order was killed: if it had the byte, too, the message goes on without
+ * descriptors, and who sent it hears that they are missing. 0: the byte is still there. */
+static int take_over(Gate *gate, uint8_t byte, Received *ret) {
+        size_t n = 0;
+        int r;
+
+        r = look(gate, 1, &n);
+        if (r < 0 && r != -EAGAIN)
                 return r;
-        }
-        slot->pid = pid;
-        if (close_range(GATE_FLOOR, ~0u, CLOSE_RANGE_UNSHARE) < 0)
-                return -errno;
-        return write(GATE_SYNC, "u", 1) == 1 ? 0 : -errno;
+        *ret = (Received){ .byte = byte };
+        return r <= 0;
 }
 
-/* Too many of one user's, or no process to be had: they stay where they are, and go all together. */
-static int sweep(Gate *gate) {
-        Slot *slot;
+/* A keeper takes the first byte. It may do so for this user: the sender stands in what follows. 0: none. */
+static int take_descriptors(Gate *gate, Message *m) {
+        Received received;
+        Fields fields = {};
+        uint8_t byte;
+        size_t n = 0;
+        int r;
 
-        if (gate->n_unkept < UNKEPT_MAX)
-                return 0;
-        slot = find_slot(gate, UINT32_MAX - 1);
-        if (slot && keeper_start(slot, UINT32_MAX - 1, NULL, NULL, 0) >= 0)
-                gate->n_unkept = 0;
+        r = look(gate, sizeof(gate->look), &n);
+        if (r < 0)
+                return r;
+        if (n >= MESSAGE_HEAD)
+                read_fields(gate->look, MIN(n, fields_end(gate->look)), gate->look[0] == 'B', &fields);
+        byte = gate->look[0];
+        r = keepers_receive(gate->keepers, gate->fds[GATE_BUS], uid_of(gate, fields.sender), &received);
+        if (r == -ECHILD)
+                r = take_over(gate, byte, &received);
+        if (r <= 0)
+                return r;
+        m->bytes[0] = received.byte;
+        m->n = 1;
+        memcpy(m->tokens, received.tokens, sizeof(m->tokens));
+        m->n_tokens = received.n_tokens;
+        return 1;
+}
+
+static int skip(Gate *gate, size_t n) {
+        for (size_t k; n > 0; n -= k) {
+                int r;
+
+                k = MIN(n, sizeof(gate->look));
+                r = receive(gate, gate->look, k);
+                if (r < 0)
+                        return r;
+        }
         return 0;
 }
 
-/* Sealed memory passes; for the others there are tokens. */
-static int make_tokens(
-                const Descriptors *received, Descriptors *tokens, Descriptors *ends, Descriptors *foreign) {
-        for (size_t i = 0; i < received->n; i++) {
-                int pair[2];
+/* 1: the message is complete. 0: its header is longer than the gate keeps, and it was skipped, as sd-bus
+ * skips what it does not understand: any user can send such a message. */
+static int take_rest(Gate *gate, Message *m) {
+        size_t n_body, n_head;
+        int r;
 
-                if (is_harmless(received->fds[i])) {
-                        tokens->fds[tokens->n++] = received->fds[i];
-                        continue;
-                }
-                if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                        return -errno;
-                tokens->fds[tokens->n++] = pair[0];
-                ends->fds[ends->n++] = pair[1];
-                foreign->fds[foreign->n++] = received->fds[i];
+        r = receive(gate, m->bytes + m->n, MESSAGE_HEAD - m->n);
+        if (r < 0)
+                return r;
+        n_body = word_at(m->bytes, 4);
+        n_head = fields_end(m->bytes);
+        if (n_head + n_body > MESSAGE_BYTES_MAX)
+                return -EBADMSG; /* which no bus passes on */
+        if (n_head > FIELDS_MAX)
+                return skip(gate, n_head + n_body - MESSAGE_HEAD);
+        m->n = n_head + n_body;
+        m->bytes = g_realloc(m->bytes, m->n);
+        r = receive(gate, m->bytes + MESSAGE_HEAD, m->n - MESSAGE_HEAD);
+        return r < 0 ? r : 1;
+}
+
+/* The daemon hears of as many descriptors as there are tokens: a handle behind them names none there. */
+static void count_tokens(const Message *m) {
+        uint32_t n = (uint32_t) m->n_tokens;
+        Fields fields = {};
+
+        read_fields(m->bytes, fields_end(m->bytes), m->bytes[0] == 'B', &fields);
+        n = m->bytes[0] == 'B' ? GUINT32_TO_BE(n) : GUINT32_TO_LE(n);
+        if (fields.n_fds)
+                memcpy(fields.n_fds, &n, sizeof(n));
+}
+
+static int pass_message(const Gate *gate, Message *m) {
+        int r;
+
+        r = pass_on(gate, m->bytes, m->n, m->tokens, m->n_tokens);
+        if (r != -ETOOMANYREFS || m->n_tokens == 0)
+                return r;
+        /* As many descriptors of our user's are under way as may (unix(7)): the message goes without. */
+        drop_tokens(m);
+        count_tokens(m);
+        return pass_on(gate, m->bytes, m->n, NULL, 0);
+}
+
+static void wait_for_turn(Gate *gate, const char *sender, Message *m) {
+        void *gone = turn_queue_push(gate->waiting, uid_of(gate, sender), sender, m, TURN_ITEMS_USER_MAX);
+
+        assert(!gone); /* there is room, or none is taken */
+        gate->waiting_bytes += m->n;
+}
+
+static int take_message(Gate *gate) {
+        g_autoptr(Message) m = g_new0(Message, 1);
+        Fields fields = {};
+        size_t n = 0;
+        bool brings;
+        int r;
+
+        m->bytes = g_malloc(MESSAGE_HEAD);
+        r = look(gate, 1, &n);
+        if (r < 0)
+                return r == -EAGAIN ? 0 : r;
+        brings = r > 0;
+        if (brings) {
+                r = take_descriptors(gate, m);
+                if (r == 0)
+                        gate->resume_nsec = clock_boottime() + PAUSE_MSEC * 1000000ull;
+                if (r <= 0)
+                        return r;
         }
+        r = take_rest(gate, m);
+        if (r <= 0)
+                return r;
+        if (!brings && turn_queue_length(gate->waiting) == 0)
+                return pass_message(gate, m);
+
+        read_fields(m->bytes, fields_end(m->bytes), m->bytes[0] == 'B', &fields);
+        if (brings)
+                count_tokens(m);
+        if (!fields.sender || (!brings && !turn_queue_has(gate->waiting, fields.sender)))
+                return pass_message(gate, m);
+        wait_for_turn(gate, fields.sender, g_steal_pointer(&m));
         return 0;
 }
 
-/* Sends bytes and what stands for the descriptors that came with them. */
-static int exchange(
-                Gate *gate, const void *bytes, size_t n, const char *sender, const Descriptors *received) {
-        Descriptors tokens = {}, ends = {}, foreign = {};
+static int pass_next(Gate *gate) {
+        g_autoptr(Message) m = NULL;
         uint32_t uid;
-        Slot *slot;
-        int r;
 
-        r = make_tokens(received, &tokens, &ends, &foreign);
-        if (r >= 0)
-                r = pass_on(bytes, n, &tokens);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < tokens.n; i++)
-                (void) close(tokens.fds[i]);
-        if (foreign.n == 0)
-                return 0;
-
-        uid = uid_of(gate, sender);
-        slot = find_slot(gate, uid);
-        if (slot && keeper_start(slot, uid, ends.fds, foreign.fds, foreign.n) >= 0) {
-                gate->n_unkept = 0;
-                return 0;
-        }
-        for (size_t i = 0; i < ends.n; i++)
-                (void) close(ends.fds[i]);
-        gate->n_unkept += foreign.n;
-        return 0;
+        m = turn_queue_pop(gate->waiting, &uid);
+        assert(m);
+        gate->n_taken = 0;
+        gate->waiting_bytes -= m->n;
+        return pass_message(gate, m);
 }
 
-static int pass_message(Gate *gate) {
-        Descriptors received = {};
-        uint32_t n_body, n_fields;
-        const char *sender;
-        size_t n_head;
-        bool big;
+static bool has_room(const Gate *gate) {
+        return gate->n_taken < TAKEN_AT_ONCE && gate->waiting_bytes < WAITING_BYTES_MAX &&
+               turn_queue_length(gate->waiting) < gate->waiting_max;
+}
+
+static int patience_msec(const Gate *gate, bool pauses) {
+        if (pauses)
+                return PAUSE_MSEC;
+        return keepers_count(gate->keepers) > 0 ? REST_MSEC : -1;
+}
+
+/* One message is taken, or one is passed on, or nothing came for long. */
+static int work(Gate *gate) {
+        bool pauses = clock_boottime() < gate->resume_nsec;
+        bool takes = has_room(gate) && !pauses;
+        bool waits = turn_queue_length(gate->waiting) > 0;
+        struct pollfd p[] = { { .fd = takes ? gate->fds[GATE_BUS] : -1, .events = POLLIN },
+                { .fd = gate->fds[GATE_DAEMON], .events = waits ? POLLOUT : 0 },
+                { .fd = sd_bus_is_open(gate->ask) > 0 ? gate->fds[GATE_ASK] : -1, .events = POLLIN } };
         int r;
 
-        r = receive(gate->head, MESSAGE_HEAD, &received);
+        r = poll(p, ELEMENTSOF(p), patience_msec(gate, pauses));
         if (r < 0)
-                return r;
-        memcpy(&n_body, gate->head + 4, sizeof(n_body));
-        memcpy(&n_fields, gate->head + 12, sizeof(n_fields));
-        big = gate->head[0] == 'B';
-        n_body = big ? GUINT32_FROM_BE(n_body) : GUINT32_FROM_LE(n_body);
-        n_fields = big ? GUINT32_FROM_BE(n_fields) : GUINT32_FROM_LE(n_fields);
-        if (n_fields > FIELDS_MAX)
-                return -EBADMSG;
-        n_head = MESSAGE_HEAD + ((n_fields + 7) & ~7u);
-
-        r = receive(gate->head + MESSAGE_HEAD, n_head - MESSAGE_HEAD, &received);
-        if (r < 0)
-                return r;
-        sender = received.n > 0 ? find_sender(gate->head, n_head, big) : NULL;
-        r = exchange(gate, gate->head, n_head, sender, &received);
-        while (r >= 0 && n_body > 0) {
-                uint32_t n = MIN(n_body, CHUNK_BYTES);
-
-                received.n = 0;
-                r = receive(gate->chunk, n, &received);
-                if (r >= 0)
-                        r = exchange(gate, gate->chunk, n, sender, &received);
-                n_body -= n;
+                return errno == EINTR ? 0 : -errno;
+        if (p[1].revents & ~POLLOUT)
+                return -EPIPE;
+        if (p[2].revents)
+                drop_strays(gate->ask);
+        if (p[0].revents) {
+                gate->n_taken += waits;
+                return take_message(gate);
         }
-        return r;
+        if (p[1].revents)
+                return pass_next(gate);
+        if (r == 0 && !pauses)
+                keepers_rest(gate->keepers);
+        return 0;
 }
 
 /* Before the first message the bus answers in lines; its last word is about descriptors. */
-static int pass_greeting(Gate *gate) {
-        Descriptors none = {};
+static int pass_greeting(const Gate *gate) {
+        char line[GREETING_MAX];
         size_t n = 0;
         int r;
 
         for (;;) {
-                char *line = (char *) gate->head;
-
-                r = receive(gate->head + n, 1, &none);
+                r = receive(gate, (uint8_t *) line + n, 1);
                 if (r < 0)
                         return r;
-                r = pass_on(gate->head + n, 1, &none);
+                r = pass_on(gate, line + n, 1, NULL, 0);
                 if (r < 0)
                         return r;
-                if (gate->head[n++] != '\n' && n < CHUNK_BYTES)
+                if (line[n++] != '\n' && n < sizeof(line))
                         continue;
                 if (strncmp(line, "AGREE_UNIX_FD", 13) == 0 || strncmp(line, "ERROR", 5) == 0)
                         return 0;
@@ -419,46 +452,41 @@ static int pass_greeting(Gate *gate) {
         }
 }
 
-static int ask_new(sd_bus **ret) {
+static int ask_new(int fd, sd_bus **ret) {
         _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
         const char *name;
         int r;
 
         r = sd_bus_new(&bus);
-        if (r >= 0)
-                r = sd_bus_set_fd(bus, GATE_ASK, GATE_ASK);
-        if (r >= 0)
-                r = sd_bus_set_bus_client(bus, true);
-        if (r >= 0)
-                r = sd_bus_start(bus);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_fd(bus, fd, fd);
+        if (r < 0)
+                return r;
+        /* A stranger's descriptor would lie in the gate's own table, and in that of each keeper to come. */
+        r = bus_client_start(bus);
+        if (r < 0)
+                return r;
         /* Which waits for the bus's answer to Hello: it closes a connection that has not got so far
          * within seconds. */
-        if (r >= 0)
-                r = sd_bus_get_unique_name(bus, &name);
+        r = sd_bus_get_unique_name(bus, &name);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(bus);
         return 0;
 }
 
-/* All side by side above everything that is open, then down to their places, and nothing else is left.
- * Each number below GATE_FLOOR is taken from now on, from GATE_SYNC up by anything, so that no descriptor
- * of a stranger gets one. */
-static int gate_keep(int bus_fd, int daemon_fd, int ask_fd) {
-        int fds[] = { bus_fd, daemon_fd, ask_fd };
+/* Half of the descriptors are for messages that wait; as many as the host allows us at all, as those under
+ * way count, too. */
+static unsigned waiting_max(void) {
+        struct rlimit files;
 
-        for (size_t i = 0; i < ELEMENTSOF(fds); i++) {
-                fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, GATE_FLOOR);
-                if (fds[i] < 0)
-                        return -errno;
-        }
-        for (int to = GATE_BUS; to < GATE_FLOOR; to++) {
-                size_t i = (size_t) (to - GATE_BUS);
-
-                if (dup3(fds[i < ELEMENTSOF(fds) ? i : 1], to, O_CLOEXEC) < 0)
-                        return -errno;
-        }
-        return close_range(GATE_FLOOR, ~0u, 0) < 0 ? -errno : 0;
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+                return WAITING_MAX;
+        files.rlim_cur = files.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &files) < 0 && getrlimit(RLIMIT_NOFILE, &files) < 0)
+                return WAITING_MAX;
+        return (unsigned) CLAMP(files.rlim_cur / (2 * GATE_DESCRIPTORS_MAX), 1, WAITING_MAX);
 }
 
 _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daemon) {
@@ -475,22 +503,22 @@ _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daem
         if (getppid() != daemon)
                 _exit(EXIT_FAILURE);
 
-        r = gate_keep(bus_fd, daemon_fd, ask_fd);
-        if (r < 0)
-                _exit(EXIT_FAILURE);
-        gate.head = malloc(MESSAGE_HEAD + FIELDS_MAX + 8);
-        gate.slots = mmap(NULL, GATE_KEEPERS_MAX * sizeof(Slot), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (!gate.head || gate.slots == MAP_FAILED || ask_new(&gate.ask) < 0)
-                _exit(EXIT_FAILURE);
-
-        r = pass_greeting(&gate);
-        while (r >= 0) {
-                r = pass_message(&gate);
-                if (r >= 0)
-                        r = sweep(&gate);
-        }
-        _exit(EXIT_SUCCESS);
+        gate = (Gate){
+                .fds = { [GATE_BUS] = bus_fd, [GATE_DAEMON] = daemon_fd, [GATE_ASK] = ask_fd },
+                .senders = senders_new(),
+                .waiting = turn_queue_new(),
+                .waiting_max = waiting_max(),
+        };
+        r = fd_keep_only(gate.fds, _GATE_FDS);
+        if (r >= 0)
+                r = keepers_new(&gate.keepers);
+        if (r >= 0)
+                r = ask_new(gate.fds[GATE_ASK], &gate.ask);
+        if (r >= 0)
+                r = pass_greeting(&gate);
+        while (r >= 0)
+                r = work(&gate);
+        _exit(EXIT_FAILURE);
 }
 
 static int connect_bus(const char *address) {

@@ -8,21 +8,18 @@
  * table at all.
  *
  * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor
- * of a message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a
- * *keeper*, a process for this message. A process that may hang (daemon/copies.c) asks the keeper for the
- * descriptor; when the daemon has closed its tokens, the keeper closes the descriptors and ends. A keeper
- * that hangs holds these descriptors and nothing else. Sealed memory passes as it is: no process serves it.
+ * of a message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a process
+ * of its own, a *keeper* (daemon/keeper.h). A process that may hang (daemon/copies.c) asks the keeper for
+ * the descriptor; when the daemon has closed its tokens, the keeper closes the descriptors. A keeper that
+ * hangs holds these descriptors and nothing else. Sealed memory passes as it is: no process serves it.
+ *
+ * Messages with descriptors are passed on user by user (daemon/turn-queue.h), so that a user's flood of
+ * them does not stand before another's.
  *
  * What the daemon writes goes to the bus directly. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-/* Keepers that have not ended: for all, and for each user. Descriptors of a user beyond that get tokens
- * without a keeper. */
-#define GATE_KEEPERS_MAX      2048u
-#define GATE_KEEPERS_USER_MAX 512u
+#include "daemon/keeper.h"
 
 /* Connects to the bus at this address (unix:path=… or unix:abstract=…) and starts the gate. *ret_in is to
  * be read from, *ret_out to be written to. -EAFNOSUPPORT: an address of another kind. */

@@ -12,11 +12,10 @@
 #include "daemon/job-properties.h"
 #include "daemon/reply.h"
 #include "daemon/series.h"
-#include "daemon/trim.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
-#include "lib/settings-print.h"
-#include "lib/words.h"
+#include "lib/settings/print.h"
+#include "lib/string-tables.h"
 
 #define ROUNDS_MOST 10000u
 
@@ -27,7 +26,7 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_job(job, m, method_stop, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
-        r = job_stop(job, PLAN_END_INTERRUPTED, "somebody asked for it");
+        r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
         if (r == -ESRCH)
                 return sd_bus_error_set(error, BUS_ERROR(NotRunning), "The job has ended already.");
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
@@ -81,7 +80,7 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
         r = sd_bus_message_read(m, "tu", &after, &most);
         if (r < 0)
                 return r;
-        r = trim_refuse(job, error);
+        r = reply_trimmed(&job->row, error);
         if (r < 0)
                 return r;
         if (ledger_n_pending(job->manager->ledger) > 0)
@@ -170,7 +169,7 @@ static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *er
         r = sd_bus_message_read(m, "u", &most);
         if (r < 0)
                 return r;
-        r = trim_refuse(job, error);
+        r = reply_trimmed(&job->row, error);
         if (r < 0)
                 return r;
         r = job_load_records(job);
@@ -206,7 +205,7 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         r = ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint);
         free(checkpoint.scheduler);
         if (r >= 0)
-                r = fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, false);
+                r = fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint);
         if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->manager->jobs_fd, job->row.id))
                 return sd_bus_error_setf(error, BUS_ERROR(NoCheckpoint),
                                 "The files of job %" PRIu64
@@ -240,6 +239,11 @@ const sd_bus_vtable job_vtable[] = {
                         SD_BUS_RESULT("s", currency, "s", price_sheet, "d", paper, "d", full, "a(sdsdb)",
                                         lines),
                         method_get_bill, ANYBODY),
+        SD_BUS_METHOD_WITH_ARGS("GetBillUnder", SD_BUS_ARGS("s", price_sheet),
+                        SD_BUS_RESULT("s", currency, "s", price_sheet, "d", paper, "d", full, "d",
+                                        learner_second, "d", actor_second, "t", emulated_nsec, "a(sdsdb)",
+                                        lines),
+                        method_get_bill_under, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetEstimates", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(suddds)", estimates),
                         method_get_estimates, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("GetFleets", SD_BUS_ARGS("s", price_sheet),
@@ -265,43 +269,39 @@ const sd_bus_vtable job_vtable[] = {
 };
 
 static void emit_changes(Job *job) {
+        sd_bus *bus = job->manager->bus;
+
         if (job->changes & JOB_CHANGE_STATE)
-                (void) sd_bus_emit_properties_changed_strv(job->manager->bus, job->path, BUS_INTERFACE_JOB,
-                                (char **) job_state_properties);
+                (void) sd_bus_emit_properties_changed_strv(
+                                bus, job->path, BUS_INTERFACE_JOB, (char **) job_state_properties);
         if (job->changes & JOB_CHANGE_ROUND)
-                (void) sd_bus_emit_properties_changed_strv(job->manager->bus, job->path, BUS_INTERFACE_JOB,
-                                (char **) job_round_properties);
+                (void) sd_bus_emit_properties_changed_strv(
+                                bus, job->path, BUS_INTERFACE_JOB, (char **) job_round_properties);
+        if (job->changes & JOB_CHANGE_REMOVED)
+                (void) sd_bus_emit_signal(bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobRemoved", "tos",
+                                job->row.id, job->path, job->row.result);
         job->changes = 0;
+        job->changes_timer = sd_event_source_disable_unref(job->changes_timer);
 }
 
 static int on_changes(sd_event_source *source, uint64_t usec, void *userdata) {
-        Job *job = userdata;
-
-        job->changes_timer = sd_event_source_disable_unref(job->changes_timer);
-        emit_changes(job);
+        emit_changes(userdata);
         return 0;
 }
 
-/* Nobody has heard of a job that is not in the list yet. */
-static bool is_heard_of(const Job *job) {
-        return job->manager->bus && manager_job(job->manager, job->row.id);
-}
-
-void job_changed(Job *job, unsigned changes) {
+void job_say_changes(Job *job) {
         assert(job);
 
-        job->changes |= changes;
-        if (!is_heard_of(job) || job->changes_timer)
+        /* Of a job that is not in the list yet nothing is heard. */
+        if (!job->manager->bus || !manager_job(job->manager, job->row.id))
+                return;
+        if (job->changes & JOB_CHANGE_NOW) {
+                emit_changes(job);
+                return;
+        }
+        if (job->changes == 0 || job->changes_timer)
                 return;
         if (sd_event_add_time_relative(job->manager->event, &job->changes_timer, CLOCK_BOOTTIME,
                             CHANGES_INTERVAL_USEC, CHANGES_INTERVAL_USEC / 10, on_changes, job) >= 0)
                 (void) sd_event_source_set_description(job->changes_timer, "properties-changed");
-}
-
-void job_emit_now(Job *job) {
-        assert(job);
-
-        job->changes_timer = sd_event_source_disable_unref(job->changes_timer);
-        if (is_heard_of(job))
-                emit_changes(job);
 }

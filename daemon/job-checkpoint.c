@@ -10,8 +10,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "daemon/files.h"
+#include "daemon/sources.h"
+#include "daemon/verify.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+
+/* Each reading has a limit of its own (VERIFY_TIMEOUT_USEC), and waits for those of other jobs. */
+#define SEARCH_TIMEOUT_USEC (24ull * 3600 * 1000 * 1000)
 
 /* What will be so at the next try, too. A lack of memory or descriptors says nothing about the file. */
 static const char *damage_word(int r) {
@@ -53,52 +58,135 @@ static void say_taken(Job *job, uint64_t round) {
         log_send(&entry, LOG_ERR, "Job %" PRIu64 ": %s.", job->row.id, sentence);
 }
 
-/* The newest one that is whole. -ENOENT: there is none; *ret_n_damaged: how many were passed over. */
-static int find_whole(Job *job, LedgerPosition *ret, uint64_t *ret_round, unsigned *ret_n_damaged) {
-        LedgerPosition at = { INT64_MAX, INT64_MAX };
+struct CheckpointSearch {
+        CheckpointChosen chosen;
+        LedgerPosition at; /* of the one that is looked at */
+        uint64_t round;
+        unsigned n_damaged; /* were passed over */
+        int fd;
+        Verify *verify;
+};
 
-        for (*ret_n_damaged = 0;; (*ret_n_damaged)++) {
-                LedgerCheckpoint checkpoint = {};
-                int r;
+CheckpointSearch *checkpoint_search_free(CheckpointSearch *search) {
+        if (!search)
+                return NULL;
 
-                r = ledger_checkpoint_before(job->manager->ledger, job->row.id, &at, &checkpoint);
-                if (r < 0)
-                        return r;
-                free(checkpoint.scheduler);
-                at = (LedgerPosition){ checkpoint.life, checkpoint.seq };
-                r = job_checkpoint_open(job->manager->jobs_fd, &checkpoint, true);
-                if (r >= 0) {
-                        *ret = at;
-                        *ret_round = checkpoint.round;
-                }
-                if (r >= 0 || !damage_word(r))
-                        return r;
-                say_damaged(job, &checkpoint, r, *ret_n_damaged);
-        }
+        (void) verify_free(search->verify);
+        (void) close_fd(search->fd);
+        g_free(search);
+        return NULL;
 }
 
-int job_checkpoint_choose(Job *job, uint64_t *ret_round) {
+/* r: 0, it is the one; -ENOENT: there is none; another negative errno. */
+static void conclude(Job *job, int r) {
+        CheckpointSearch *search = job->search;
+        CheckpointChosen chosen = search->chosen;
         LedgerPosition position = {};
-        unsigned n_damaged = 0;
         uint64_t round = 0;
-        int r, fd = -ENOENT;
+        int fd = r;
+
+        if (r >= 0) {
+                position = search->at;
+                round = search->round;
+                fd = TAKE_FD(search->fd);
+        }
+        if ((r >= 0 || r == -ENOENT) && search->n_damaged > 0) {
+                r = ledger_checkpoints_forget(job->manager->ledger, job->row.id, &position);
+                if (r >= 0)
+                        say_taken(job, round);
+                else {
+                        (void) close_fd(fd);
+                        fd = r;
+                }
+        }
+        job->search = checkpoint_search_free(search);
+        job->backoff = sd_event_source_disable_unref(job->backoff);
+        if (fd == -ENOENT)
+                fd = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+        chosen(job, fd, round);
+}
+
+/* Whether the search goes on behind it; else it is concluded. */
+static bool goes_on(Job *job, int r) {
+        CheckpointSearch *search = job->search;
+        LedgerCheckpoint checkpoint = { .round = search->round };
+
+        if (r >= 0 || !damage_word(r)) {
+                conclude(job, r);
+                return false;
+        }
+        search->fd = close_fd(search->fd);
+        say_damaged(job, &checkpoint, r, search->n_damaged++);
+        return true;
+}
+
+static void look_on(Job *job);
+
+static void on_verified(int result, void *userdata) {
+        Job *job = userdata;
+
+        job->search->verify = verify_free(job->search->verify);
+        if (goes_on(job, result))
+                look_on(job);
+}
+
+/* The next older one: 1: it is being read; else as verify_file(). *ret_found: there is one. */
+static int look_at_next(Job *job, bool *ret_found) {
+        CheckpointSearch *search = job->search;
+        LedgerCheckpoint checkpoint = {};
+        int r;
+
+        r = ledger_checkpoint_before(job->manager->ledger, job->row.id, &search->at, &checkpoint);
+        *ret_found = r >= 0;
+        if (r < 0)
+                return r;
+        free(checkpoint.scheduler);
+        search->at = (LedgerPosition){ checkpoint.life, checkpoint.seq };
+        search->round = checkpoint.round;
+        search->fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint);
+        if (search->fd < 0)
+                return search->fd;
+        return verify_file(job->manager->verifier, search->fd, checkpoint.sha256, on_verified, job,
+                        &search->verify);
+}
+
+static void look_on(Job *job) {
+        bool found;
+        int r;
+
+        do {
+                r = look_at_next(job, &found);
+                if (r > 0)
+                        return;
+                if (!found) {
+                        conclude(job, r);
+                        return;
+                }
+        } while (goes_on(job, r));
+}
+
+static int on_too_late(sd_event_source *source, uint64_t usec, void *userdata) {
+        conclude(userdata, -ETIMEDOUT);
+        return 0;
+}
+
+void job_checkpoint_choose(Job *job, CheckpointChosen chosen) {
+        int r;
 
         assert(job);
-        assert(ret_round);
+        assert(!job->search && !job->backoff);
 
-        if (job->row.life > 1)
-                fd = find_whole(job, &position, &round, &n_damaged);
-        if (fd < 0 && fd != -ENOENT)
-                return fd;
-        if (n_damaged > 0) {
-                r = ledger_checkpoints_forget(job->manager->ledger, job->row.id, &position);
-                if (r < 0) {
-                        (void) close_fd(fd);
-                        return r;
-                }
-                say_taken(job, round);
+        if (job->row.life == 0) {
+                chosen(job, job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT), 0);
+                return;
         }
-
-        *ret_round = round;
-        return fd >= 0 ? fd : job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+        job->search = g_new(CheckpointSearch, 1);
+        *job->search = (CheckpointSearch){ .chosen = chosen, .at = { INT64_MAX, INT64_MAX }, .fd = -EBADF };
+        /* Until its life begins the job waits as it does between lives. */
+        r = timer_start(job->manager->event, &job->backoff, "checkpoint-search", SEARCH_TIMEOUT_USEC,
+                        on_too_late, job);
+        if (r < 0)
+                conclude(job, r);
+        else
+                look_on(job);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a job's fragments run. Under Policy=auto its first rounds are measured, and the choice (daemon/distribution.c) lasts in the job's row: a life that runs elsewhere
- * ends with a checkpoint, and the next one goes on from there. While it is measured, a lease is one round, so that it makes no difference when the daemon looks. */
+/* Where a job's fragments run. Under Policy=auto its first rounds are measured, and the choice
+ * (daemon/distribution.c) lasts in the job's row: a life that runs elsewhere ends with a checkpoint, and
+ * the next one goes on from there. While it is measured, a lease is one round, so that it makes no
+ * difference when the daemon looks. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -11,7 +13,7 @@
 #include "include/launch.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 static uint32_t count_cpus(void) {
         cpu_set_t set;
@@ -51,7 +53,8 @@ uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char *
         return choice;
 }
 
-/* A directory that the submitter named is open only in the daemon that the job was submitted to: without it there is no other life. */
+/* A directory that the submitter named is open only in the daemon that the job was submitted to: without
+ * it there is no other life. */
 static bool can_restart(const Job *job) {
         return !environment_directory(&job->settings) || job->directory_fd >= 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Down: a life of a job is prepared, launched, connected to; or, after a restart of the daemon, found again. What the spawner said is kept in a
- * small file beside the socket: it means something until the machine restarts, and so does the file. */
+/* Down: a life of a job is prepared, launched, connected to; or, after a restart of the daemon, found
+ * again. */
 #include "daemon/job.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "daemon/files.h"
+#include "daemon/sources.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
 #include "lib/boottime.h"
@@ -22,21 +24,20 @@
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/limits.h"
-#include "lib/settings-print.h"
-#include "lib/settings.h"
-#include "lib/words.h"
+#include "lib/settings/print.h"
+#include "lib/settings/settings.h"
+#include "lib/string-tables.h"
 
-enum { UID_RANGES = (UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX };
+#define DELAY_FIRST_USEC (100ull * 1000)
+/* Some 51 s at most; a job that has never run is tried for some 25 s in all. */
+enum { DELAY_DOUBLINGS = 9, FIRST_DELAYS_MAX = 8 };
 
 static void socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
 }
 
-static void answer_name(const Job *job, char ret[32]) {
-        (void) snprintf(ret, 32, "%" PRIu64 ".launch", job->row.id);
-}
-
-/* The invoker will accept on it; the descriptor of ours is closed after the launch, so that a dead invoker refuses us. */
+/* The invoker will accept on it; the descriptor of ours is closed after the launch, so that a dead
+ * invoker refuses us. */
 static int listen_for_us(const Job *job) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -EBADF;
@@ -57,9 +58,12 @@ static int listen_for_us(const Job *job) {
         return TAKE_FD(fd);
 }
 
-/* The caller's in run mode; elsewhere the job's own journal stream (Launch.journal), or where our own words go. */
+/* The caller's in run mode; elsewhere the job's own journal stream (Launch.journal), or where our own
+ * words go. */
 static int open_stderr(const Job *job) {
-        return fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+        return fd < 0 ? -errno : fd;
 }
 
 static void fill_launch(Job *job, Launch *launch) {
@@ -86,8 +90,9 @@ static void fill_launch(Job *job, Launch *launch) {
                 .journal = m->mode != DAEMON_RUN && m->launch_manager != LAUNCH_MANAGER_NONE,
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,
-                .owner = (uint32_t) getpid(),
+                .owner = job->answer.owner,
                 .submitter = job->row.uid,
+                .alone_usec = m->config.orphan_timeout_usec,
         };
 }
 
@@ -109,6 +114,7 @@ static int add_plugin(Job *job, LaunchRequest *request) {
         return 0;
 }
 
+/* -ENOTRECOVERABLE: only its submitter can open it again. */
 static int add_directory(const Job *job, LaunchRequest *request) {
         const char *at = environment_directory(&job->settings);
         LaunchMount *mount = &request->launch.mounts[request->launch.n_mounts];
@@ -117,7 +123,7 @@ static int add_directory(const Job *job, LaunchRequest *request) {
         if (!at)
                 return 0;
         if (job->directory_fd < 0)
-                return -ESTALE;
+                return -ENOTRECOVERABLE;
         fd = fcntl(job->directory_fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0)
                 return -errno;
@@ -128,7 +134,8 @@ static int add_directory(const Job *job, LaunchRequest *request) {
         return 0;
 }
 
-/* With those of its inner job, if it has one. Nobody below hears of Policy=auto, only of what it came to. A descriptor, or negative. */
+/* With those of its inner job, if it has one. Nobody below hears of Policy=auto, only of what it came to.
+ * A descriptor, or negative. */
 static int seal_settings(const Job *job) {
         g_autofree JobSettings *both = g_new0(JobSettings, 2);
         g_autofree char *message = NULL;
@@ -186,7 +193,7 @@ static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userda
 
         job->exited = true;
         job->pid_source = sd_event_source_disable_unref(job->pid_source);
-        job_life_check(job);
+        job_look(job);
         return 0;
 }
 
@@ -196,10 +203,8 @@ static void watch_invoker(Job *job, int pid_fd) {
         job->exited = job->pid_fd < 0;
         if (job->pid_fd < 0)
                 return;
-        if (sd_event_add_io(job->manager->event, &job->pid_source, job->pid_fd, EPOLLIN, on_pid, job) < 0)
-                job->exited = true;
-        else
-                (void) sd_event_source_set_description(job->pid_source, "invoker-exit");
+        job->exited = reading_start(job->manager->event, &job->pid_source, "invoker-exit", job->pid_fd,
+                                      on_pid, job) < 0;
 }
 
 /* Only the job's own ids, ours and root's can be: anybody else has no business at this socket. */
@@ -233,13 +238,26 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
 
                 job->adopting = false;
                 job->deadline = sd_event_source_disable_unref(job->deadline);
-                /* The kernel's word for who is there now: a number that we noted once may be somebody else's by today. */
+                /* The kernel's word for who is there now: a number that we noted once may be somebody
+                 * else's by today. */
                 watch_invoker(job, (int) syscall(SYS_pidfd_open, peer->pid, 0));
                 job_log_begin(&entry, job, MESSAGE_JOB_ADOPTED);
                 log_send(&entry, LOG_INFO, "Job %" PRIu64 " was taken up again in round %" PRIu64 ".",
                                 job->row.id, hello->round);
         }
         return 0;
+}
+
+static char *failed_words(const Failed *failed) {
+        const char *where = invoker_step_sentence(failed->step), *advice = limit_advice(failed->error);
+
+        if (failed->step == INVOKER_STEP_FILES)
+                return g_strdup_printf("its invoker could not begin: %s: %" PRIu32
+                                       " are needed at most, %" PRIu32
+                                       " allowed%s, or lower Actors= or MaxActors= of [Scaling]",
+                                where, failed->needed, failed->limit, advice);
+        return g_strdup_printf(
+                        "its invoker could not begin: %s: %s%s", where, g_strerror(-failed->error), advice);
 }
 
 /* Before it could say Hello: a limit of the host, most likely. */
@@ -249,9 +267,7 @@ static int on_failed(const Failed *failed, const struct ucred *peer, void *userd
         if (!peer_may_be_invoker(peer))
                 return -EPERM;
         g_free(job->life_error);
-        job->life_error = g_strdup_printf("its invoker could not begin: %s: %s%s",
-                        invoker_step_sentence(failed->step), g_strerror(-failed->error),
-                        limit_advice(failed->error));
+        job->life_error = failed_words(failed);
         job->life_hopeless = limit_is_lasting(failed->error);
         return 0;
 }
@@ -267,13 +283,14 @@ static void on_closed(int error, void *userdata) {
         job->link_over = true;
         if (error < 0) {
                 /* It has been told to end; it is not believed to. */
+                job->disbelieved = true;
                 g_free(job->life_error);
                 job->life_error = g_strdup_printf(
                                 "its invoker said something impossible (%s)", g_strerror(-error));
                 job_arm_deadline(job, 0, NULL);
                 return;
         }
-        job_life_check(job);
+        job_look(job);
 }
 
 static const PlanLinkOps link_ops = {
@@ -297,56 +314,59 @@ static int connect_invoker(Job *job) {
         return 0;
 }
 
-static void keep_answer(const Job *job) {
-        _cleanup_close_ int fd = -EBADF;
-        char name[32];
+/* Before the spawner is asked: whichever of us is killed before its answer is here, where the life's cgroup
+ * would lie is known, and what that had counted by then. */
+static void expect_answer(Job *job) {
+        bool managed = job->manager->launch_manager != LAUNCH_MANAGER_NONE;
 
-        answer_name(job, name);
-        fd = openat(job->manager->sockets_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (fd >= 0)
-                (void) write_full(fd, &job->answer, sizeof(job->answer));
+        if (job->answer.life != job->row.life && job->row.life > 1)
+                job_answer_find(job);
+        if (job->answer.abi != LAUNCH_ABI || job->answer.life != job->row.life)
+                job->answer = (LaunchAnswer){
+                        .abi = LAUNCH_ABI,
+                        .metering = managed ? INVOKER_CGROUP_SCOPE : INVOKER_CGROUP_OWN,
+                        .owner = (uint32_t) getpid(),
+                        .cpu_nsec = job->row.life > 1 ? UINT64_MAX : 0,
+                        .life = job->row.life,
+                };
+        job_answer_keep(job);
 }
 
-static void find_answer(Job *job) {
-        _cleanup_close_ int fd = -EBADF;
-        LaunchAnswer answer;
-        char name[32];
-
-        answer_name(job, name);
-        fd = openat(job->manager->sockets_fd, name, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && read_full(fd, &answer, sizeof(answer)) >= 0 && answer.abi == LAUNCH_ABI)
-                job->answer = answer;
-}
-
-/* The scope of the life before may still be going, systemd or the spawner may be busy or just restarted. What the job asked for in vain will not pass. */
-static bool may_pass(const LaunchAnswer *answer) {
+/* The scope of the life before may still be going, systemd or the spawner may be busy or just restarted.
+ * What the job asked for in vain will not pass. */
+static bool launch_may_pass(const LaunchAnswer *answer) {
         bool asked_systemd = answer->step == LAUNCH_STEP_SCOPE || answer->step == LAUNCH_STEP_DELEGATION;
 
         return (asked_systemd && answer->error != -EOPNOTSUPP) || answer->error == -ETIMEDOUT ||
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
+/* Something may have run for a moment, and may still run: its books are closed as those of any life. */
+static void launch_failed(Job *job, const LaunchAnswer *answer) {
+        g_free(job->life_error);
+        job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
+                        launch_step_to_string(answer->step),
+                        *answer->message ? answer->message : g_strerror(-answer->error),
+                        limit_advice(answer->error));
+        job->life_hopeless = !launch_may_pass(answer);
+        job->launch_failed = job->link_over = job->exited = true;
+        job->launch = launch_call_free(job->launch);
+        job_look(job);
+}
+
 static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) {
         Job *job = userdata;
         int r;
 
-        job->answer = *answer;
-        job->launch = launch_call_free(job->launch);
         if (answer->error < 0) {
-                g_autofree char *sentence = g_strdup_printf("its launch failed at step %s: %s%s",
-                                launch_step_to_string(answer->step),
-                                *answer->message ? answer->message : g_strerror(-answer->error),
-                                limit_advice(answer->error));
-
                 (void) close_fd(pid_fd);
-                if (may_pass(answer))
-                        job_life_failed(job, sentence);
-                else
-                        job_give_up(job, sentence);
+                launch_failed(job, answer);
                 return;
         }
 
-        keep_answer(job);
+        job->answer = *answer;
+        job->launch = launch_call_free(job->launch);
+        job_answer_keep(job);
         if (pid_fd < 0 && answer->pid > 0)
                 pid_fd = (int) syscall(SYS_pidfd_open, answer->pid, 0);
         watch_invoker(job, pid_fd);
@@ -354,7 +374,7 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
         r = connect_invoker(job);
         if (r < 0) {
                 job->link_over = true;
-                job_life_check(job);
+                job_look(job);
         }
 }
 
@@ -376,56 +396,8 @@ static void arm_runtime(Job *job) {
 
         if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer)
                 return;
-        if (sd_event_add_time_relative(job->manager->event, &job->runtime_timer, CLOCK_BOOTTIME,
-                            gone < most ? most - gone : 0, 0, on_runtime, job) >= 0)
-                (void) sd_event_source_set_description(job->runtime_timer, "runtime-max");
-}
-
-static bool is_kept_waiting(const Job *job) {
-        bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
-
-        return (job->waits_checkpoint > 0 && !job->end.noted) ||
-               (read_to_its_end && job->link && job->acknowledged < plan_link_position(job->link));
-}
-
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
-        Job *job = userdata;
-
-        job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is
-         * not to blame for that, unless it does not answer or says nonsense. */
-        if (!job->exited && !job->life_error && is_kept_waiting(job)) {
-                job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
-                return 0;
-        }
-        if (job->deadline_what && !job->life_error)
-                job->life_error = g_strdup(job->deadline_what);
-        if (job->exited || job->pid_fd < 0) {
-                job->link_over = job->exited = true;
-                job_life_check(job);
-                return 0;
-        }
-
-        /* Killed, it closes its socket and its exit is seen; if it cannot be killed, or not even that helps, we go on without it. */
-        if (job->kill_tried || syscall(SYS_pidfd_send_signal, job->pid_fd, SIGKILL, NULL, 0) < 0) {
-                job_say_leftover(job, "its invoker neither ends nor can be killed");
-                job->link_over = job->exited = true;
-                job_life_check(job);
-                return 0;
-        }
-        job->kill_tried = true;
-        job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
-        return 0;
-}
-
-void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
-        assert(job);
-
-        job->deadline_what = what;
-        job->deadline = sd_event_source_disable_unref(job->deadline);
-        if (sd_event_add_time_relative(job->manager->event, &job->deadline, CLOCK_BOOTTIME, usec, 0,
-                            on_deadline, job) >= 0)
-                (void) sd_event_source_set_description(job->deadline, "job-deadline");
+        (void) timer_start(job->manager->event, &job->runtime_timer, "runtime-max",
+                        gone < most ? most - gone : 0, on_runtime, job);
 }
 
 static void say_starting(Job *job) {
@@ -443,10 +415,9 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
         const JobSettings *s = &job->settings;
         bool model = environment_is_mjcf(s->environment);
 
-        if (error != -ESTALE || job->directory_fd >= 0)
+        if (error != -ENOTRECOVERABLE)
                 return g_strdup_printf(
                                 "%s could not be had: %s%s", what, g_strerror(-error), limit_advice(error));
-        /* Only its submitter can open it again. */
         return g_strdup_printf(
                         "the directory of %s was not kept while the daemon was away (systemd keeps it over "
                         "a restart of the daemon, but not when the daemon is stopped or the machine "
@@ -454,47 +425,134 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
                         model ? "Environment=" : "Python=");
 }
 
-void job_start(Job *job) {
-        LaunchRequest request;
-        const char *what;
-        int r, checkpoint_fd;
+/* A job that has run has something to lose, so that it waits until it can go on; one that has not ends in
+ * words, in a daemon of its own at once. */
+static bool is_tried_again(const Job *job, int error) {
+        if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
+                return false;
+        return job->row.life > 0 || (job->manager->mode != DAEMON_RUN && job->n_delays < FIRST_DELAYS_MAX);
+}
 
-        assert(job);
-        assert(!job->launch && !job->link);
+static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
 
-        job_turn_begin(job);
+        job->backoff = sd_event_source_disable_unref(job->backoff);
+        job_start(job);
+        return 0;
+}
+
+/* A little later each time. */
+static void begin_later(Job *job, const char *sentence) {
+        g_autofree char *fault = g_strdup_printf("%s; this is tried again", sentence);
+        unsigned n = job->n_delays < DELAY_DOUBLINGS ? job->n_delays : DELAY_DOUBLINGS;
+
+        if (job->n_delays++ == 0)
+                log_line(LOG_WARNING, "Job %" PRIu64 " cannot begin life %" PRIu64 " now: %s.", job->row.id,
+                                job->row.life + 1, fault);
+        job_set_fault(job, fault);
+        job_life_clear(job);
+        if (timer_start(job->manager->event, &job->backoff, "begin-later", DELAY_FIRST_USEC << n, on_delay,
+                            job) < 0) {
+                job_give_up(job, sentence);
+                return;
+        }
+        if (job->row.started_usec > 0)
+                arm_runtime(job);
+}
+
+static void cannot_begin(Job *job, const char *what, int error) {
+        g_autofree char *sentence = sentence_of_start(job, what, error);
+
+        if (is_tried_again(job, error))
+                begin_later(job, sentence);
+        else
+                job_give_up(job, sentence);
+}
+
+static void set_row_state(Job *job, const char *word) {
+        free(job->row.state);
+        job->row.state = strdup(word);
+}
+
+/* From now on there is this life: a daemon that finds the row asks for what it has used. */
+static void note_life(Job *job) {
         job->row.life++;
+        set_row_state(job, "running");
         if (job->row.started_usec == 0)
                 job->row.started_usec = (uint64_t) g_get_real_time();
-        job_set_state(job, JOB_STARTING);
         (void) job_save(job);
-        checkpoint_fd = job_checkpoint_choose(job, &job->resume_round);
-        job_schedule_anew(job);
-        (void) job_load_progress(job, job->row.life > 1);
-        job_distribute(job);
+        expect_answer(job);
+}
+
+/* Nothing was launched: the next try is the same life. */
+static void unnote_life(Job *job, const char *row_state, uint64_t started_usec) {
+        job->row.life--;
+        set_row_state(job, row_state);
+        job->row.started_usec = started_usec;
+        /* A job without a life has no cgroup to be removed at its end. */
+        if (job->row.life == 0)
+                job_answer_forget(job);
+        (void) job_save(job);
+}
+
+/* checkpoint_fd is taken. */
+static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
+        LaunchRequest request;
+        int r;
 
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
                 request.fds[i] = -EBADF;
-        r = prepare(job, checkpoint_fd, &request, &what);
+        r = prepare(job, checkpoint_fd, &request, ret_what);
         job->progress.round = job->resume_round;
         if (r >= 0) {
-                what = "its spawner";
-                say_starting(job);
+                *ret_what = "its spawner";
                 r = launch_call(job->manager->event,
                                 job->manager->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                                 on_answered, job, &job->launch);
         }
+        /* Not before: a try that fails is followed by others of the same life. */
+        if (r >= 0)
+                say_starting(job);
         for (size_t i = 0; i < G_N_ELEMENTS(request.fds); i++)
                 (void) close_fd(request.fds[i]);
+        return r;
+}
 
-        if (r < 0) {
-                g_autofree char *sentence = sentence_of_start(job, what, r);
+/* checkpoint_fd is taken. */
+static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
+        g_autofree char *row_state = g_strdup(job->row.state);
+        uint64_t started_usec = job->row.started_usec;
+        const char *what;
+        int r;
 
-                job_give_up(job, sentence);
+        if (checkpoint_fd < 0 && limit_may_pass(checkpoint_fd)) {
+                cannot_begin(job, "its checkpoint", checkpoint_fd);
                 return;
         }
+        note_life(job);
+        job->resume_round = round;
+        job_schedule_anew(job);
+        (void) job_load_progress(job, job->row.life > 1);
+        job_distribute(job);
+        r = launch_life(job, checkpoint_fd, &what);
+        if (r < 0) {
+                if (limit_may_pass(r))
+                        unnote_life(job, row_state, started_usec);
+                cannot_begin(job, what, r);
+                return;
+        }
+        job->n_delays = 0;
         job_arm_deadline(job, START_TIMEOUT_USEC, "it did not start within 60 s");
         arm_runtime(job);
+}
+
+void job_start(Job *job) {
+        assert(job);
+        assert(!job->launch && !job->link);
+
+        job_turn_begin(job);
+        job_set_state(job, JOB_STARTING);
+        job_checkpoint_choose(job, begin_life);
 }
 
 void job_adopt(Job *job) {
@@ -504,17 +562,18 @@ void job_adopt(Job *job) {
 
         job_turn_begin(job);
         (void) job_load_progress(job, false);
-        find_answer(job);
+        job_answer_find(job);
         job->resume_round = 0;
         job->adopting = true;
 
         job->exited = true;
         r = connect_invoker(job);
         if (r < 0) {
-                /* Unless it had said its last: then that is how it ended, though the daemon went before it could write so. */
+                /* Unless it had said its last: then that is how it ended, though the daemon went before
+                 * it could write so. */
                 job->link_over = true;
                 job->life_error = g_strdup("it was gone when the daemon came back");
-                job_life_check(job);
+                job_look(job);
                 return;
         }
         arm_runtime(job);
@@ -522,40 +581,4 @@ void job_adopt(Job *job) {
                         job->progress.end != PLAN_END_PREEMPTED)
                 job_set_state(job, JOB_ENDING);
         job_arm_deadline(job, START_TIMEOUT_USEC, "it did not greet the daemon that came back within 60 s");
-}
-
-int job_stop(Job *job, uint32_t end, const char *reason) {
-        LogEntry entry;
-
-        assert(job);
-        assert(end != PLAN_END_NOT && end < _PLAN_END_MAX);
-
-        if (job->state == JOB_ENDED)
-                return -ESRCH;
-        if (job->end.noted)
-                return 0;
-        if (job->end_wanted != PLAN_END_NOT) {
-                /* Asked twice, it does without a checkpoint that cannot be written. A run has KeepRest() for that. */
-                if (job->waits_checkpoint > 0 && job->manager->mode != DAEMON_RUN) {
-                        job_leave(job);
-                        job_arm_deadline(job, 0, NULL);
-                }
-                return 0;
-        }
-
-        job->end_wanted = end;
-        job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);
-        log_field(&entry, "ACTORD_REASON=%s", reason);
-        log_send(&entry, LOG_INFO, "Job %" PRIu64 " is to end: %s.", job->row.id, reason);
-
-        if (job->state == JOB_QUEUED || job->backoff) {
-                job_life_check(job);
-                return 0;
-        }
-        job->stop_deadline_nsec = clock_boottime() + STOP_TIMEOUT_USEC * 1000;
-        if (job->state == JOB_RUNNING)
-                job_set_state(job, JOB_ENDING);
-        job_send_plan(job);
-        job_arm_deadline(job, STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC, NULL);
-        return 0;
 }

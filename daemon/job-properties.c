@@ -3,17 +3,22 @@
  * row names. A row without one does not compile. */
 #include "daemon/job-properties.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include "daemon/audience.h"
 #include "daemon/job.h"
 #include "include/sandbox.h"
-#include "lib/settings-print.h"
-#include "lib/words.h"
+#include "lib/limits.h"
+#include "lib/settings/print.h"
+#include "lib/string-tables.h"
+
+#define WAITING_MAX 512u
 
 /* Room for what lies nowhere as a text, for as long as it takes to append it. */
 typedef struct Scratch {
-        char text[MAX(SETTING_TEXT_MAX, JOB_WAITING_MAX)];
+        char text[MAX(SETTING_TEXT_MAX, WAITING_MAX)];
         char **words;
 } Scratch;
 
@@ -33,6 +38,48 @@ JOB_PROPERTIES(X)
         VALUE(name) {                \
                 return (expression); \
         }
+
+static bool is_of_space(int error) {
+        return error == ENOSPC || error == EDQUOT;
+}
+
+static void say_wait(char ret[WAITING_MAX], const char *who, int error, const char *where) {
+        if (is_of_space(error))
+                (void) snprintf(ret, WAITING_MAX, "%s for space in %s (%s)", who, where,
+                                ledger_error_words(-error));
+        else
+                (void) snprintf(ret, WAITING_MAX, "%s until %s can be written (%s%s)", who, where,
+                                ledger_error_words(-error), limit_advice(error));
+}
+
+/* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)", or what
+ * holds a queued job; empty: it waits for nothing but a place. Into ret, returns ret. */
+static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
+        const Manager *manager = job->manager;
+        char who[64];
+        size_t n;
+
+        ret[0] = '\0';
+        if (job->state == JOB_QUEUED)
+                hold_words(&job->hold, &job->settings, ret, WAITING_MAX);
+        if (!job_active(job))
+                return ret;
+        if (job->waits_checkpoint > 0) {
+                g_autofree char *where = g_strdup_printf(
+                                "%s/jobs/%" PRIu64 "/state", manager->state_directory, job->row.id);
+
+                say_wait(ret, "its last checkpoint waits", job->waits_checkpoint, where);
+                return ret;
+        }
+        n = ledger_n_pending_of(manager->ledger, job->row.id) + (job->has_held ? 1 : 0);
+        n += job->link ? plan_link_unread(job->link) : 0;
+        if (!manager->ledger_blocked || (n == 0 && !job->end.noted))
+                return ret;
+        (void) snprintf(who, sizeof(who), "%zu record%s%s wait", n, n == 1 ? "" : "s",
+                        job->end.noted ? " and the job's row" : "");
+        say_wait(ret, who, manager->ledger_blocked, manager->state_directory);
+        return ret;
+}
 
 /* clang-format off */
 VALUE_IS(Id, job->row.id)
@@ -89,7 +136,7 @@ VALUE(DistributionReason) {
 }
 
 VALUE(Waiting) {
-        return job_waiting(job, scratch->text);
+        return waiting(job, scratch->text);
 }
 
 VALUE(Environment) {

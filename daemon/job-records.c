@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Up: records of a running job go from the spool to the ledger and into its progress; the next plan follows from that. A record is handed to the ledger before
- * anything else happens with it, and acknowledged when it is durable. */
+/* Up: records of a running job go from the spool to the ledger and into its progress; the next plan
+ * follows from that. A record is handed to the ledger before anything else happens with it, and
+ * acknowledged when it is durable. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -12,9 +13,10 @@
 #include <unistd.h>
 #include "daemon/disk.h"
 #include "daemon/lease.h"
+#include "daemon/spending.h"
 #include "include/sandbox.h"
 #include "lib/boottime.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 /* A part of the spool's length: a commit comes before the invoker has to wait for one. */
 #define PENDING_MAX (SPOOL_RECORDS / 4)
@@ -103,7 +105,6 @@ static int count_checkpoint(Job *job, const Record *record) {
         if (r < 0)
                 return r;
         job->prune_round = record->round;
-        (void) manager_commit(job->manager); /* said, and tried again, if it cannot be */
         return 0;
 }
 
@@ -145,6 +146,7 @@ static void take(Job *job, const Record *record) {
         bool target_before = job->progress.target_reached;
 
         progress_add(&job->progress, job->sheet, &job->settings, record);
+        job->uncounted = true;
         if (job->progress.target_reached && !target_before)
                 say_target(job);
 
@@ -165,6 +167,8 @@ static void take(Job *job, const Record *record) {
         case RECORD_CHECKPOINT:
                 job->waits_checkpoint = 0;
                 say_checkpoint(job, record);
+                /* Only now that its cost is known, too; said, and tried again, if it cannot be. */
+                (void) manager_commit(job->manager);
                 break;
         case RECORD_ENDED: life_ended_by_itself(job); break;
         case RECORD_ROUND:
@@ -204,7 +208,7 @@ int job_read(Job *job) {
 
         assert(job);
 
-        while (job->link) {
+        while (job->link && !job->end.noted) {
                 if (!job->has_held) {
                         r = plan_link_next(job->link, &job->held);
                         if (r < 0)
@@ -226,20 +230,6 @@ int job_read(Job *job) {
                 manager_commit_soon(job->manager);
         job_send_plan(job);
         return 0;
-}
-
-void job_committed(Job *job) {
-        assert(job);
-
-        if (job->prune_round > 0) {
-                disk_prune(job);
-                job->prune_round = 0;
-        }
-        if (job->link) {
-                job->acknowledged = plan_link_position(job->link) - (job->has_held ? 1 : 0);
-                job_send_plan(job);
-        }
-        job_end_committed(job);
 }
 
 static uint32_t end_of_plan(const Job *job) {
@@ -270,7 +260,7 @@ void job_send_plan(Job *job) {
                 .settings = &job->settings,
                 .usage = &job->progress.usage,
                 .scheduler = &job->scheduler,
-                .step = job_measures(job),
+                .step = job_measures(job) || spending_is_limited(job->manager, job->row.uid),
                 .round = round,
                 .acknowledged = job->acknowledged,
                 .end = end_of_plan(job),

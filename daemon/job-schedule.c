@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The number of actors of a job: decided when a round's record has been read, from that record and those before it, whether they come from the spool or, after a
- * restart, from the ledger. So it makes no difference when the daemon looks, or how often it was restarted. */
+/* The number of actors of a job: decided when a round's record has been read, from that record and those
+ * before it, whether they come from the spool or, after a restart, from the ledger. So it makes no
+ * difference when the daemon looks, or how often it was restarted. */
 #include "daemon/job.h"
 
 #include <assert.h>
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "include/launch.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 /* The journal drops fields whose names have small letters. */
 static void __attribute__((format(printf, 3, 4)))
@@ -22,8 +23,8 @@ saw(LogEntry *entry, const char *name, const char *format, ...) {
         log_field(entry, "ACTORD_SAW_%s=%s", upper, value);
 }
 
-/* One event a round is what a debugger wants to see, with all that the scheduler could see; a job whose rounds are shorter than LOG_BURST allows has
- * some of them left out there. The ledger has them all. */
+/* One event a round is what a debugger wants to see, with all that the scheduler could see; a job whose
+ * rounds are shorter than LOG_BURST allows has some of them left out there. The ledger has them all. */
 static void say_decision(const Job *job) {
         const LedgerDecision *d = &job->decision;
         LogEntry entry;
@@ -52,6 +53,7 @@ void job_decide(Job *job, const Record *closed) {
                 .settings = &job->settings,
                 .data = job->row.scheduler_data,
                 .n_data = job->row.n_scheduler_data,
+                .sheet = job->sheet,
         };
 
         assert(job);
@@ -70,6 +72,7 @@ void job_decide(Job *job, const Record *closed) {
                 .record = closed ? closed->seq : 0,
                 .n_actors = job->scheduler.n_actors,
                 .facts = closed ? p->facts : (RoundFacts){},
+                .why = job->scheduler.why,
         };
         job->decision_unsaved = true;
 }

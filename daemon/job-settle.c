@@ -1,14 +1,70 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The books of a life are closed. When its invoker is gone the spawner says what the life's cgroup
- * counted, and removes that. If the invoker went without its last record, what it did not tell becomes
- * one of ours. */
+/* The books of a life are closed, and no step of that can be lost. When its invoker is gone the spawner
+ * says what the job's cgroup has counted; it says so again if it, we or the answer get lost. If the
+ * invoker went without its last record, what it did not tell becomes one of ours. Only when that is
+ * committed does the next life begin, from what was counted by then; and only when the job's end is
+ * committed is the cgroup removed. A life with neither of the two last records is one whose books are
+ * open: a daemon that starts finds it so in the ledger, and asks.
+ *
+ * What the spawner said is kept in a small file beside the job's socket: it means something until the
+ * machine restarts, and so does the file. */
 #include "daemon/job.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
-#include "daemon/lost.h"
+#include "daemon/bill/lost.h"
+#include "daemon/sources.h"
 #include "lib/cleanup.h"
+#include "lib/fd.h"
+
+/* A spawner that was killed is asked again, some 51 s in all; each may take LAUNCH_TIMEOUT_USEC. */
+enum { TRIES_MAX = 8 };
+#define RETRY_FIRST_USEC (100ull * 1000)
+
+static void answer_name(const Job *job, char ret[32]) {
+        (void) snprintf(ret, 32, "%" PRIu64 ".launch", job->row.id);
+}
+
+void job_answer_keep(const Job *job) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[32], aside[40];
+
+        assert(job);
+
+        answer_name(job, name);
+        (void) snprintf(aside, sizeof(aside), "%s.new", name);
+        fd = openat(job->manager->sockets_fd, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (fd >= 0 && write_full(fd, &job->answer, sizeof(job->answer)) >= 0)
+                (void) renameat(job->manager->sockets_fd, aside, job->manager->sockets_fd, name);
+}
+
+void job_answer_find(Job *job) {
+        _cleanup_close_ int fd = -EBADF;
+        LaunchAnswer answer;
+        char name[32];
+
+        assert(job);
+
+        answer_name(job, name);
+        fd = openat(job->manager->sockets_fd, name, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read_full(fd, &answer, sizeof(answer)) >= 0 && answer.abi == LAUNCH_ABI)
+                job->answer = answer;
+}
+
+void job_answer_forget(Job *job) {
+        char name[32];
+
+        assert(job);
+
+        job->answer = (LaunchAnswer){};
+        answer_name(job, name);
+        (void) unlinkat(job->manager->sockets_fd, name, 0);
+}
 
 static uint64_t newest_seq(const Job *job) {
         uint64_t read = job->link ? plan_link_position(job->link) : 0, kept = 0;
@@ -17,84 +73,157 @@ static uint64_t newest_seq(const Job *job) {
         return read > kept ? read : kept;
 }
 
-static bool ended_by_itself(const Job *job) {
-        return job->progress.life == job->row.life && job->progress.ended;
+static bool has_last_record(const Job *job) {
+        return job->progress.life == job->row.life && (job->progress.ended || job->progress.lost);
 }
 
 /* It is offered to the ledger as any record that was read. */
-static void hold_lost(Job *job, const LaunchAnswer *over) {
+static void hold_lost(Job *job) {
         bool known = job->progress.life == job->row.life;
         LifeBooks books = {
                 .life = job->row.life,
                 .seq = newest_seq(job),
                 .round = job->progress.round,
-                .metered = over && over->error >= 0 && job->answer.metering != INVOKER_CGROUP_NONE,
+                .metered = job->books.error == 0,
                 .began_nsec = job->answer.cpu_nsec,
-                .over_nsec = over ? over->cpu_nsec : 0,
+                .over_nsec = job->books.nsec,
                 .claimed_nsec = known ? job->progress.life_cpu_nsec : 0,
         };
 
+        assert(!job->has_held);
         lost_make(&books, &job->settings, &job->held);
         job->has_held = true;
 }
 
-static void conclude(Job *job, const LaunchAnswer *over) {
-        job->settled = true;
-        if (!ended_by_itself(job) && !(job->progress.life == job->row.life && job->progress.lost))
-                hold_lost(job, over);
+/* A launch that failed before there was a cgroup, or before anything ran in it, was no life that a bill
+ * could know of. */
+static bool was_none(const Job *job) {
+        return job->launch_failed &&
+               (job->books.error == -ENOENT ||
+                               (job->books.error == 0 && job->books.nsec <= job->answer.cpu_nsec));
 }
 
-static void on_settled(const LaunchAnswer *answer, int pid_fd, void *userdata) {
+static void conclude(Job *job) {
+        job->books.closed = true;
+        if (!has_last_record(job) && !was_none(job))
+                hold_lost(job);
+}
+
+void job_settle_blindly(Job *job) {
+        assert(job);
+
+        if (job->books.closed || job->has_held || job->row.life == 0)
+                return;
+        job->books.error = -ENODATA;
+        conclude(job);
+        (void) job_offer_held(job);
+}
+
+void job_settle_note(Job *job) {
+        assert(job);
+
+        if (job->answer.abi != LAUNCH_ABI)
+                return;
+        job->answer.life = job->row.life + 1;
+        job->answer.cpu_nsec = job->books.error == 0 ? job->books.nsec : UINT64_MAX;
+        job_answer_keep(job);
+}
+
+static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+
+        job->books.retry = sd_event_source_disable_unref(job->books.retry);
+        job_look(job);
+        return 0;
+}
+
+/* Whether it is tried no more. */
+static bool failed(Job *job, int error, const char *sentence) {
+        if (error != -ENOENT && job->books.n_tries++ < TRIES_MAX &&
+                        timer_start(job->manager->event, &job->books.retry, "settle-retry",
+                                        RETRY_FIRST_USEC << job->books.n_tries, on_retry, job) >= 0)
+                return false;
+        if (error != -ENOENT)
+                job_say_leftover(job, sentence);
+        job->books.error = error;
+        return true;
+}
+
+static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) {
         Job *job = userdata;
         LaunchAnswer over = *answer;
 
         (void) close_fd(pid_fd);
         job->launch = launch_call_free(job->launch);
-        job->settling = false;
-        if (over.error < 0 && over.error != -ENOENT)
-                job_say_leftover(job, *over.message ? over.message : "its cgroup could not be read");
-        conclude(job, &over);
-        job_life_check(job);
+        job->books.asked = false;
+        if (over.error < 0)
+                job->books.known = failed(job, over.error,
+                                *over.message ? over.message : "its cgroup could not be read");
+        else {
+                job->books.known = true;
+                job->books.error = 0;
+                job->books.nsec = over.cpu_nsec;
+        }
+        job_look(job);
 }
 
-static void fill_launch(const Job *job, Launch *launch) {
-        *launch = (Launch){
-                .abi = LAUNCH_ABI,
-                .struct_bytes = sizeof(Launch),
-                .purpose = LAUNCH_SETTLE,
-                .job = job->row.id,
-                .life = job->row.life,
-                .manager = job->manager->launch_manager,
-                .exit_with_daemon = job->manager->mode == DAEMON_RUN,
-                .owner = job->answer.owner,
-        };
-}
-
-bool job_settle(Job *job) {
+/* Whether the answer is there; else job_look() is called when it is. */
+static bool ask(Job *job, uint32_t purpose) {
+        Manager *m = job->manager;
         LaunchRequest request = {};
         int r;
 
+        if (job->books.known || job->books.asked || job->books.retry)
+                return job->books.known;
+        job->launch = launch_call_free(job->launch);
+        request.launch = (Launch){
+                .abi = LAUNCH_ABI,
+                .struct_bytes = sizeof(Launch),
+                .purpose = purpose,
+                .job = job->row.id,
+                .life = job->row.life,
+                .manager = m->launch_manager,
+                .exit_with_daemon = m->mode == DAEMON_RUN,
+                .owner = job->answer.owner,
+        };
+        r = launch_call(m->event, m->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request, on_answered, job,
+                        &job->launch);
+        job->books.asked = r >= 0;
+        if (r < 0)
+                job->books.known = failed(job, r == -ENOENT ? -ECONNREFUSED : r,
+                                "the spawner could not be asked to read or to remove its cgroup");
+        return job->books.known;
+}
+
+static bool has_cgroup(const Job *job) {
+        return job->answer.abi == LAUNCH_ABI && job->answer.metering != INVOKER_CGROUP_NONE;
+}
+
+bool job_settle(Job *job) {
         assert(job);
 
-        if (job->settled)
+        if (job->books.closed)
                 return true;
-        if (job->settling)
+        if (!has_cgroup(job) || job->answer.life != job->row.life) {
+                job->launch = launch_call_free(job->launch);
+                job->books.known = true;
+                job->books.error = -ENOENT;
+        }
+        if (!ask(job, LAUNCH_SETTLE))
                 return false;
-        /* Nothing was started, or nothing is there that counts. */
-        if (job->launch || job->answer.abi != LAUNCH_ABI || job->answer.error < 0 ||
-                        job->answer.metering == INVOKER_CGROUP_NONE) {
-                conclude(job, NULL);
-                return true;
-        }
+        conclude(job);
+        return true;
+}
 
-        fill_launch(job, &request.launch);
-        r = launch_call(job->manager->event, job->manager->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL,
-                        &request, on_settled, job, &job->launch);
-        if (r < 0) {
-                job_say_leftover(job, "the spawner could not be asked to read and remove its cgroup");
-                conclude(job, NULL);
-                return true;
+bool job_clear_away(Job *job) {
+        assert(job);
+
+        if (!job->clearing) {
+                job->clearing = true;
+                job->launch = launch_call_free(job->launch);
+                job->books = (struct JobBooks){ .retry = sd_event_source_disable_unref(job->books.retry) };
+                if (job->answer.abi != LAUNCH_ABI)
+                        job_answer_find(job);
         }
-        job->settling = true;
-        return false;
+        return !has_cgroup(job) || ask(job, LAUNCH_REMOVE);
 }

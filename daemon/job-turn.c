@@ -26,16 +26,6 @@ void job_turn_begin(Job *job) {
         job->row.back_usec = 0;
 }
 
-/* An evaluation or verification writes no checkpoint, and a directory that only the submitter can open
- * again is not given up. */
-bool job_may_go_back(const Job *job) {
-        assert(job);
-
-        return (job->state == JOB_STARTING || job->state == JOB_RUNNING) &&
-               job->row.purpose == LAUNCH_TRAIN && job->end_wanted == PLAN_END_NOT && !job->backoff &&
-               (!environment_directory(&job->settings) || job->directory_fd >= 0);
-}
-
 void job_go_back(Job *job, const char *reason) {
         assert(job);
         assert(reason);
@@ -66,6 +56,50 @@ void job_requeue(Job *job) {
         job->progress.ended = false;
         job_set_state(job, JOB_QUEUED);
         (void) job_save(job);
-        job_emit_now(job);
         manager_schedule(job->manager);
+}
+
+/* Its invoker would try for ever. */
+static void leave_checkpoint(Job *job) {
+        (void) job_read(job);
+        if (job->waits_checkpoint == 0 || job->life_error)
+                return;
+        job->life_error = g_strdup_printf("it was left when its last checkpoint could not be written (%s)",
+                        g_strerror(job->waits_checkpoint));
+        job_arm_deadline(job, 0, NULL);
+}
+
+int job_stop(Job *job, uint32_t end, const char *reason) {
+        LogEntry entry;
+
+        assert(job);
+        assert(end != PLAN_END_NOT && end < _PLAN_END_MAX);
+
+        if (job->state == JOB_ENDED)
+                return -ESRCH;
+        if (job->end.noted)
+                return 0;
+        if (job->end_wanted != PLAN_END_NOT) {
+                /* Asked twice, it does without a checkpoint that cannot be written. A run has KeepRest()
+                 * for that. */
+                if (job->waits_checkpoint > 0 && job->manager->mode != DAEMON_RUN)
+                        leave_checkpoint(job);
+                return 0;
+        }
+
+        job->end_wanted = end;
+        job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);
+        log_field(&entry, "ACTORD_REASON=%s", reason);
+        log_send(&entry, LOG_INFO, "Job %" PRIu64 " is to end: %s.", job->row.id, reason);
+
+        if (job->state == JOB_QUEUED || job->backoff) {
+                job_end_queued(job, end, NULL);
+                return 0;
+        }
+        job->stop_deadline_nsec = clock_boottime() + STOP_TIMEOUT_USEC * 1000;
+        if (job->state == JOB_RUNNING)
+                job_set_state(job, JOB_ENDING);
+        job_send_plan(job);
+        job_arm_deadline(job, STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC, NULL);
+        return 0;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A life's invoker is asked for a word when it has said nothing for a while. It sleeps until something
- * happens, so that silence means nothing; only one that does not answer is hung, and its life is over.
- * Time is this process's own: neither while the host sleeps nor while the daemon is stopped can anybody
- * be late. */
+/* Finds an invoker that hangs. An invoker sleeps until something happens, so that its silence means nothing.
+ * After a while of silence the daemon asks it for an answer; if none comes, it hangs, and its life is over.
+ * Where something must happen by a certain time there is a deadline, after which the invoker is killed.
+ * Deadlines count this process's own time: the time that the host sleeps or the daemon is stopped makes no
+ * invoker late. */
 #include "daemon/job.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include "daemon/sources.h"
 #include "lib/patience.h"
 
 #define FLOOR_USEC  (30ull * 1000 * 1000)
@@ -47,18 +48,6 @@ static void ask(Job *job, uint64_t now) {
         job->watch_asked_usec = now;
 }
 
-static void give_up(Job *job, uint64_t silent_usec) {
-        /* What it wrote before it fell silent counts. */
-        (void) job_read(job);
-        job->watch = sd_event_source_disable_unref(job->watch);
-        if (job->life_error || job->link_over)
-                return;
-        job->life_error = g_strdup_printf("its invoker did not answer for %" PRIu64
-                                          " s (InvokerTimeoutSec= of actord.conf)",
-                        silent_usec / 1000000);
-        job_arm_deadline(job, 0, NULL);
-}
-
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
         uint64_t now = now_usec(job);
@@ -66,7 +55,9 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         if (now - usec >= ABSENT_USEC)
                 job->watch_asked_usec = 0;
         if (job->watch_asked_usec > 0 && now - job->watch_asked_usec >= limit_usec(job)) {
-                give_up(job, now - job->watch_asked_usec);
+                job->silent_usec = now - job->watch_asked_usec;
+                job->watch = sd_event_source_disable_unref(job->watch);
+                job_look(job);
                 return 0;
         }
         if (job->watch_asked_usec == 0)
@@ -97,4 +88,51 @@ void job_watch_heard(Job *job) {
         if (took > job->watch_slowest_usec)
                 job->watch_slowest_usec = took;
         job->watch_asked_usec = 0;
+}
+
+/* A spool that is full of what the ledger does not take stops the invoker. */
+static bool is_kept_waiting(const Job *job) {
+        bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
+        bool waits_for_us = job->has_held || job_has_unread(job) ||
+                            (job->link && job->acknowledged < plan_link_position(job->link));
+
+        return (job->waits_checkpoint > 0 && !job->end.noted) ||
+               (waits_for_us && (read_to_its_end || job->manager->ledger_blocked));
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+        bool is_gone = job->exited || job->pid_fd < 0;
+
+        job->deadline = sd_event_source_disable_unref(job->deadline);
+        /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is
+         * not to blame for that, unless it does not answer or says nonsense. */
+        if (!job->exited && !job->life_error && is_kept_waiting(job)) {
+                job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
+                return 0;
+        }
+        if (job->deadline_what && !job->life_error)
+                job->life_error = g_strdup(job->deadline_what);
+        /* Killed, it closes its socket and its exit is seen; if it cannot be killed, or not even that
+         * helps, we go on without it. */
+        if (!is_gone && !job->kill_tried && pidfd_send_signal(job->pid_fd, SIGKILL, NULL, 0) >= 0) {
+                job->kill_tried = true;
+                job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+                return 0;
+        }
+        if (!is_gone)
+                job_say_leftover(job, "its invoker neither ends nor can be killed");
+        /* A launch that is not answered yet comes too late. */
+        if (!job->books.asked)
+                job->launch = launch_call_free(job->launch);
+        job->link_over = job->exited = true;
+        job_look(job);
+        return 0;
+}
+
+void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
+        assert(job);
+
+        job->deadline_what = what;
+        (void) timer_start(job->manager->event, &job->deadline, "job-deadline", usec, on_deadline, job);
 }

@@ -13,18 +13,8 @@
 #include "include/launch.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
-#include "lib/settings.h"
-#include "lib/words.h"
-
-static const char *const job_states[_JOB_STATE_MAX] = {
-#define X(name, word) [JOB_##name] = word,
-        JOB_STATES(X)
-#undef X
-};
-
-const char *job_state_to_string(JobState state) {
-        return (int) state >= 0 && state < _JOB_STATE_MAX ? job_states[state] : NULL;
-}
+#include "lib/settings/settings.h"
+#include "lib/string-tables.h"
 
 DEFINE_CLEANUP(Job *, job_free)
 
@@ -84,12 +74,63 @@ int job_new(Manager *manager, LedgerJob *row, Job **ret) {
         return 0;
 }
 
+int job_of_row(Manager *manager, uint64_t id, Job **ret) {
+        __attribute__((cleanup(ledger_job_done))) LedgerJob row = {};
+        int r;
+
+        assert(manager);
+
+        r = ledger_job_get(manager->ledger, id, &row);
+        if (r < 0)
+                return r;
+        r = job_new(manager, &row, ret);
+        return r < 0 && r != -ENOMEM ? -EINVAL : r;
+}
+
+void job_row_end(Manager *manager, LedgerJob *row) {
+        assert(manager);
+        assert(row);
+
+        if (g_strcmp0(row->state, "ended") == 0)
+                return;
+        free(row->state);
+        free(row->result);
+        row->state = strdup("ended");
+        row->result = strdup(plan_end_to_string(PLAN_END_FAILED));
+        (void) ledger_job_update(manager->ledger, row);
+}
+
+void job_life_clear(Job *job) {
+        assert(job);
+
+        job->search = checkpoint_search_free(job->search);
+        job->launch = launch_call_free(job->launch);
+        job->link = plan_link_free(job->link);
+        job->pid_source = sd_event_source_disable_unref(job->pid_source);
+        job->deadline = sd_event_source_disable_unref(job->deadline);
+        job->runtime_timer = sd_event_source_disable_unref(job->runtime_timer);
+        job->watch = sd_event_source_disable_unref(job->watch);
+        job->watch_asked_usec = job->watch_slowest_usec = job->silent_usec = 0;
+        job->backoff = sd_event_source_disable_unref(job->backoff);
+        job->pid_fd = close_fd(job->pid_fd);
+        g_clear_pointer(&job->life_error, g_free);
+        job->waits_checkpoint = 0;
+        job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
+        job->life_hopeless = job->disbelieved = false;
+        job->books = (struct JobBooks){ .retry = sd_event_source_disable_unref(job->books.retry) };
+        job->clearing = job->launch_failed = job->files_counted = false;
+        job->plan = (Plan){};
+        job->back_reason = NULL;
+        job->acknowledged = 0;
+}
+
 Job *job_free(Job *job) {
         if (!job)
                 return NULL;
 
+        assert(job->n_long_calls == 0);
+        job_forget_work(job);
         job_life_clear(job);
-        job->check = decisions_check_free(job->check);
         (void) sd_event_source_disable_unref(job->changes_timer);
         (void) close_fd(job->stderr_fd);
         directory_fd_drop(job->directory_fd);
@@ -102,96 +143,107 @@ Job *job_free(Job *job) {
         return NULL;
 }
 
-static void count(Manager *manager, JobState state, int by) {
-        if (state == JOB_QUEUED)
-                manager->n_queued += by;
-        else if (state != JOB_ENDED)
-                manager->n_running += by;
-}
-
-void job_set_state(Job *job, JobState state) {
-        static const char *const rows[_JOB_STATE_MAX] = {
-                [JOB_QUEUED] = "queued",
-                [JOB_STARTING] = "running",
-                [JOB_RUNNING] = "running",
-                [JOB_ENDING] = "running",
-                [JOB_ENDED] = "ended",
-        };
-
-        assert(job);
-        assert((int) state >= 0 && state < _JOB_STATE_MAX);
-
-        if (job->state == state)
-                return;
-        count(job->manager, job->state, -1);
-        count(job->manager, state, +1);
-        job->state = state;
-
-        free(job->row.state);
-        job->row.state = strdup(rows[state]);
-        job_changed(job, JOB_CHANGE_STATE);
-        /* The end is said by who has written it down. */
-        if (state != JOB_ENDED)
-                job_emit_now(job);
-        manager_emit_counts(job->manager);
-}
-
-void job_set_fault(Job *job, const char *sentence) {
-        assert(job);
-
-        free(job->row.fault);
-        job->row.fault = sentence ? strdup(sentence) : NULL;
-        job_changed(job, JOB_CHANGE_STATE);
-}
-
-int job_save(Job *job) {
-        int r;
-
-        assert(job);
-
-        /* The end has all of the row, and comes after what may still wait here. */
-        if (job->end.noted)
-                return 0;
-        r = ledger_job_update(job->manager->ledger, &job->row);
-        job->unsaved = r < 0;
-        if (r < 0)
-                manager_ledger_blocked(job->manager, r);
-        return r;
-}
-
-typedef struct Replay {
+/* Twice through the records: what of them is waste is known only at the end. What a job that runs adds
+ * between the two is left out. */
+struct JobReplay {
         Job *job;
+        uint64_t life;
+        void (*add)(const Record *record, void *userdata);
+        void *userdata;
         bool decides;
         LedgerPosition decided; /* the scheduler knows what lies before it */
         WasteMap waste;
-} Replay;
-
-static int replay_map(const Record *record, void *userdata) {
-        Replay *replay = userdata;
-
-        return waste_map_add(&replay->waste, record);
-}
+        bool mapped;       /* the first time is over */
+        LedgerPosition at; /* of the record that was read last */
+        LedgerPosition last;
+        unsigned n; /* in this portion */
+};
 
 static bool is_after(const Record *record, const LedgerPosition *position) {
         return record->life > position->life ||
                (record->life == position->life && record->seq > position->seq);
 }
 
-static int replay_add(const Record *record, void *userdata) {
-        Replay *replay = userdata;
+static int replay_record(const Record *record, void *userdata) {
+        JobReplay *replay = userdata;
         Record copy = *record;
 
-        if (waste_map_is_waste(&replay->waste, replay->job->row.life, record))
+        if (replay->mapped && is_after(record, &replay->last))
+                return 1;
+        replay->at = (LedgerPosition){ record->life, record->seq };
+        replay->n++;
+        if (!replay->mapped)
+                return waste_map_add(&replay->waste, record);
+        if (waste_map_is_waste(&replay->waste, replay->life, record))
                 copy.wasted = 1;
-        progress_add(&replay->job->progress, replay->job->sheet, &replay->job->settings, &copy);
-        if (replay->decides && record->kind == RECORD_ROUND && !copy.wasted &&
-                        is_after(record, &replay->decided))
-                job_decide(replay->job, record);
+        replay->add(&copy, replay->userdata);
         return 0;
 }
 
+static void add_progress(const Record *record, void *userdata) {
+        const JobReplay *replay = userdata;
+        Job *job = replay->job;
+
+        progress_add(&job->progress, job->sheet, &job->settings, record);
+        if (replay->decides && record->kind == RECORD_ROUND && !record->wasted &&
+                        is_after(record, &replay->decided))
+                job_decide(job, record);
+}
+
+JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *userdata), void *userdata) {
+        JobReplay *replay = g_new(JobReplay, 1);
+
+        assert(job);
+        assert(add);
+
+        *replay = (JobReplay){ .job = job, .life = job->row.life, .add = add, .userdata = userdata };
+        return replay;
+}
+
+JobReplay *job_replay_new(Job *job) {
+        JobReplay *replay = job_replay_for(job, add_progress, NULL);
+
+        replay->userdata = replay;
+        progress_done(&job->progress);
+        if (job->state != JOB_ENDED) {
+                replay->decides = true;
+                job_schedule_restore(job, &replay->decided);
+        }
+        return replay;
+}
+
+JobReplay *job_replay_free(JobReplay *replay) {
+        if (!replay)
+                return NULL;
+
+        waste_map_done(&replay->waste);
+        g_free(replay);
+        return NULL;
+}
+
+int job_replay_some(JobReplay *replay, unsigned most) {
+        int r;
+
+        assert(replay);
+        assert(most > 0);
+
+        replay->n = 0;
+        r = ledger_records_some(replay->job->manager->ledger, replay->job->row.id, &replay->at, most,
+                        replay_record, replay);
+        if (r < 0)
+                return r;
+        if (replay->n >= most)
+                return 1;
+        if (replay->mapped)
+                return 0;
+        replay->mapped = true;
+        replay->last = replay->at;
+        replay->at = (LedgerPosition){};
+        return 1;
+}
+
 int job_load_progress(Job *job, bool anew) {
-        Replay replay = { .job = job };
+        JobReplay *replay;
         int r;
 
         assert(job);
@@ -199,18 +251,15 @@ int job_load_progress(Job *job, bool anew) {
         if (job->progress_loaded && !anew)
                 return 0;
         job->progress_loaded = job->records_loaded = true;
+        job->uncounted = job->state != JOB_ENDED;
         if (job->row.life == 0)
                 return 0;
 
-        progress_done(&job->progress);
-        if (job->state != JOB_ENDED) {
-                replay.decides = true;
-                job_schedule_restore(job, &replay.decided);
-        }
-        r = ledger_records_foreach(job->manager->ledger, job->row.id, replay_map, &replay);
-        if (r >= 0)
-                r = ledger_records_foreach(job->manager->ledger, job->row.id, replay_add, &replay);
-        waste_map_done(&replay.waste);
+        replay = job_replay_new(job);
+        do
+                r = job_replay_some(replay, UINT32_MAX);
+        while (r > 0);
+        (void) job_replay_free(replay);
         if (r < 0)
                 log_line(LOG_ERR, "The records of job %" PRIu64 " could not be read from the ledger: %s",
                                 job->row.id, g_strerror(-r));
@@ -237,28 +286,4 @@ int job_load_records(Job *job) {
         assert(job);
 
         return job_load_progress(job, !job->records_loaded);
-}
-
-void job_log_begin(LogEntry *entry, const Job *job, Message message) {
-        assert(entry);
-        assert(job);
-
-        log_begin(entry, message);
-        log_field(entry, "ACTORD_JOB=%" PRIu64, job->row.id);
-        log_field(entry, "ACTORD_USER=%u", job->row.uid);
-        log_field(entry, "ACTORD_LIFE=%" PRIu64, job->row.life);
-        log_field(entry, "ACTORD_ROUND=%" PRIu64, job->progress.round);
-        log_field(entry, "ACTORD_ENVIRONMENT=%s", job->settings.environment);
-}
-
-char **job_limits_missing(const Job *job) {
-        g_autoptr(GPtrArray) words = g_ptr_array_new();
-
-        assert(job);
-
-        for (uint32_t i = 0; i < _LIMIT_MAX; i++)
-                if (job->progress.limits_missing >> i & 1)
-                        g_ptr_array_add(words, g_strdup(limit_to_string(i)));
-        g_ptr_array_add(words, NULL);
-        return (char **) g_ptr_array_steal(words, NULL);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include "daemon/sources.h"
 #include "lib/cleanup.h"
 #include "lib/message.h"
 #include "lib/sibling.h"
@@ -43,7 +44,8 @@ static int connect_spawner(const char *path) {
         return TAKE_FD(fd);
 }
 
-/* The spawner starts with one descriptor beyond the usual three and no signal blocked: nothing of ours is inherited. */
+/* The spawner starts with one descriptor beyond the usual three and no signal blocked: nothing of ours is
+ * inherited. */
 static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int fd) {
         sigset_t none, all;
         int r;
@@ -178,21 +180,18 @@ int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *r
         if (call->fd < 0)
                 return call->fd;
         r = message_send(call->fd, &request->launch, sizeof(request->launch), request->fds,
-                        request->launch.purpose == LAUNCH_SETTLE
+                        request->launch.purpose >= LAUNCH_SETTLE
                                         ? 0
                                         : _LAUNCH_FD_FIXED + request->launch.n_mounts);
         if (r < 0)
                 return r;
 
-        r = sd_event_add_io(event, &call->io, call->fd, EPOLLIN, on_answer, call);
+        r = reading_start(event, &call->io, "spawner", call->fd, on_answer, call);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_description(call->io, "spawner");
-        r = sd_event_add_time_relative(
-                        event, &call->timer, CLOCK_BOOTTIME, LAUNCH_TIMEOUT_USEC, 0, on_timeout, call);
+        r = timer_start(event, &call->timer, "spawner-timeout", LAUNCH_TIMEOUT_USEC, on_timeout, call);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_description(call->timer, "spawner-timeout");
 
         *ret = TAKE_PTR(call);
         return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's end of include/launch.h. In system mode the spawner listens on a socket; else the daemon starts the program that lies beside it, for one
- * launch. The call never blocks: the answer comes through the event loop, or a failure in its form after a deadline. */
+/* The daemon's end of include/launch.h. In system mode the spawner listens on a socket; else the daemon
+ * starts the program that lies beside it, for one launch. The call never blocks: the answer comes through
+ * the event loop, or a failure in its form after a deadline. */
 #pragma once
 
 #include <stddef.h>
@@ -17,7 +18,8 @@ typedef struct LaunchRequest {
         int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX]; /* borrowed */
 } LaunchRequest;
 
-/* The invoker's pidfd goes over to the callee; -EBADF: there is none. The call is over: its owner frees it here. */
+/* The invoker's pidfd goes over to the callee; -EBADF: there is none. The call is over: its owner frees
+ * it here. */
 typedef void (*launch_answered_t)(const LaunchAnswer *answer, int pid_fd, void *userdata);
 
 /* socket_path NULL: starts the sibling program. */

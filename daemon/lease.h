@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plan is a lease: rounds that are decided and can be paid for. Pure: what is known of a job goes in, the next plan comes out. */
+/* A plan is a lease: rounds that are decided and can be paid for. Pure: what is known of a job goes in,
+ * the next plan comes out. */
 #pragma once
 
-#include "daemon/price.h"
+#include "daemon/bill/price.h"
 #include "daemon/scheduler/scheduler.h"
 #include "include/plan.h"
 

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include "daemon/ended.h"
+#include "daemon/gate.h"
+#include "daemon/sources.h"
 #include "include/bus.h"
 #include "lib/boottime.h"
-
-#define DESCRIPTORS_PER_CALL 16u /* a call of the line may bring four, and jobs need theirs */
 
 typedef struct LineCall {
         sd_bus_message *message;
@@ -177,6 +177,14 @@ Lines *lines_free(Lines *lines) {
         return NULL;
 }
 
+unsigned lines_waiting(const Lines *lines) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; lines && i < _LINE_MAX; i++)
+                n += lines->all[i].calls.length;
+        return n;
+}
+
 bool lines_are_empty(const Lines *lines) {
         assert(lines);
 
@@ -232,10 +240,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
 static void advance(Line *line) {
         if (line->turn || line->calls.length == 0)
                 return;
-        if (sd_event_add_defer(line->lines->manager->event, &line->turn, on_turn, line) < 0)
-                return;
-        (void) sd_event_source_set_description(line->turn, "line-turn");
-        (void) sd_event_source_set_enabled(line->turn, SD_EVENT_ON);
+        (void) repeat_start(line->lines->manager->event, &line->turn, "line-turn", SD_EVENT_PRIORITY_NORMAL,
+                        on_turn, line);
 }
 
 static void forget_users(Lines *lines) {
@@ -262,6 +268,30 @@ void line_leave(Lines *lines, LineName name, sd_bus_message *message) {
 
         if (call)
                 remove_call(line, call);
+}
+
+static void message_unref(void *message) {
+        (void) sd_bus_message_unref(message);
+}
+
+void line_again(Lines *lines, LineName name) {
+        g_autoptr(GPtrArray) messages = g_ptr_array_new_with_free_func(message_unref);
+        const Line *line = &lines->all[name];
+
+        assert(lines);
+
+        for (GList *l = line->calls.head; l; l = l->next) {
+                const LineCall *call = l->data;
+
+                if (call->entry.active)
+                        g_ptr_array_add(messages, sd_bus_message_ref(call->message));
+        }
+        for (guint i = 0; i < messages->len; i++) {
+                const LineCall *call = g_hash_table_lookup(line->by_message, messages->pdata[i]);
+
+                if (call)
+                        call_again(lines->manager, messages->pdata[i], call->handler);
+        }
 }
 
 /* Whatever of a call goes on: it has been answered, or nobody waits for the answer. */
@@ -398,17 +428,17 @@ static uint64_t bytes_of(sd_bus_message *m) {
         return bytes;
 }
 
-static unsigned calls_max(void) {
+unsigned calls_max(unsigned most) {
         struct rlimit files;
 
         if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-                return LINE_CALLS_MAX;
-        return (unsigned) CLAMP(files.rlim_cur / DESCRIPTORS_PER_CALL, 1, LINE_CALLS_MAX);
+                return most;
+        return (unsigned) CLAMP(files.rlim_cur / (2 * GATE_DESCRIPTORS_MAX), 1, most);
 }
 
 static int check_room(const Line *line, uint32_t uid, uint64_t bytes, sd_bus_error *error) {
         uint64_t all = bytes, own = bytes;
-        unsigned n_own = 0, n_max = calls_max();
+        unsigned n_own = 0, n_max = calls_max(LINE_CALLS_MAX);
 
         for (GList *l = line->calls.head; l; l = l->next) {
                 const LineCall *call = l->data;

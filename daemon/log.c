@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Events to the journal, sentences to stderr. The format of a field is the daemon's own, its value may be a stranger's: values never reach a format. */
+/* Events to the journal, sentences to stderr. The format of a field is the daemon's own, its value may be
+ * a stranger's: values never reach a format. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "daemon/log.h"
 
@@ -137,8 +138,12 @@ static void send_journal(LogEntry *entry, int priority, const char *sentence) {
 }
 
 static void log_write(LogEntry *entry, int priority, const char *sentence) {
-        if (priority <= LOG_ERR)
-                (void) snprintf(log_state.last_error, sizeof(log_state.last_error), "%s", sentence);
+        if (priority <= LOG_ERR) {
+                g_autofree char *safe = sanitise_for_journal(sentence);
+
+                /* A line break in it would begin another assignment of sd_notify(3). */
+                (void) snprintf(log_state.last_error, sizeof(log_state.last_error), "%s", safe);
+        }
         if (log_state.journal)
                 send_journal(entry, priority, sentence);
         else

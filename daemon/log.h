@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own words. An event is fields first and a sentence second: programs read ACTORD_*=, people the sentence and the catalog's text
- * for its message id. Under journald events go there with all fields; else the sentences go to stderr. */
+/* The daemon's own words. An event is fields first and a sentence second: programs read ACTORD_*=, people
+ * the sentence and the catalog's text for its message id. Under journald events go there with all fields;
+ * else the sentences go to stderr. */
 #pragma once
 
 #include <stddef.h>
@@ -19,7 +20,8 @@ typedef struct LogEntry {
         char text[LOG_TEXT_MAX];
 } LogEntry;
 
-/* Decides once where words go: to the journal if stderr is a stream of it. max_priority: what stderr gets otherwise. */
+/* Decides once where words go: to the journal if stderr is a stream of it. max_priority: what stderr gets
+ * otherwise. */
 void log_open(int max_priority);
 
 /* 32 hexadecimal digits. */
@@ -28,7 +30,8 @@ const char *message_id(Message message);
 void log_begin(LogEntry *entry, Message message);
 /* "ACTORD_JOB=%lu"; what does not fit is cut, and a line break in a value becomes a space on stderr only. */
 void log_field(LogEntry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* At most LOG_BURST events of one message id in LOG_INTERVAL_SEC; the next one after that says how many were left out. */
+/* At most LOG_BURST events of one message id in LOG_INTERVAL_SEC; the next one after that says how many
+ * were left out. */
 void log_send(LogEntry *entry, int priority, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* A sentence that is no event. */
@@ -37,7 +40,8 @@ void log_line(int priority, const char *format, ...) __attribute__((format(print
 /* The newest sentence of LOG_ERR or worse, "" before the first: what to say beside an exit status. */
 const char *log_last_error(void);
 
-/* Whether an event of this kind may pass at this time; pure but for its own counters. *ret_suppressed: left out before it, when it is the first to pass. */
+/* Whether an event of this kind may pass at this time; pure but for its own counters. *ret_suppressed:
+ * left out before it, when it is the first to pass. */
 typedef struct LogBucket {
         unsigned long long begin_sec;
         unsigned n, n_suppressed;

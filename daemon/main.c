@@ -110,7 +110,8 @@ static int parse_options(int argc, char **argv) {
         return 1;
 }
 
-/* In run mode a terminal's Ctrl-C is for the caller alone, and whatever of the job loses its parent comes to us. */
+/* In run mode a terminal's Ctrl-C is for the caller alone, and whatever of the job loses its parent comes
+ * to us. */
 static int detach(void) {
         if (arg_mode != DAEMON_RUN)
                 return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.actord1.Manager and the object tree. The same objects on a bus, where many callers come and go, and on a socket pair, where there is one. */
+/* org.actord1.Manager and the object tree. The same objects on a bus, where many callers come and go, and
+ * on a socket pair, where there is one. */
 #include "daemon/manager.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/listing.h"
-#include "daemon/price.h"
+#include "daemon/bill/price.h"
 #include "daemon/quota.h"
 #include "daemon/reply.h"
 #include "daemon/rest.h"
@@ -26,6 +27,7 @@
 #include "daemon/turns.h"
 #include "include/bus.h"
 #include "lib/boottime.h"
+#include "lib/bus-address.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 #include "lib/sheets.h"
@@ -53,7 +55,6 @@ static void emit_job_new(Manager *manager, const Job *job) {
         (void) sd_bus_emit_object_added(manager->bus, job->path);
         (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobNew", "to", job->row.id,
                         job->path);
-        manager_emit_counts(manager);
 }
 
 /* 1: it has been answered; 0: it goes on later. */
@@ -65,8 +66,13 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
-        /* Whose files have been copied was allowed to submit before that. */
-        r = copies_has(manager, m) ? 1 : access_check(manager, m, ACTION_SUBMIT, uid, again, error);
+        /* Whose files have been copied, or whose groups are asked for, was allowed to submit before that. */
+        r = copies_has(manager, m) || quota_waits(manager, m)
+                            ? 1
+                            : access_check(manager, m, ACTION_SUBMIT, uid, again, error);
+        if (r <= 0)
+                return r;
+        r = quota_ask(manager, m, uid, uid, again, error);
         if (r <= 0)
                 return r;
 
@@ -131,7 +137,7 @@ static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *erro
         r = access_check(userdata, m, ACTION_MANAGE, job->row.uid, method_stop_job, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
-        r = job_stop(job, PLAN_END_INTERRUPTED, "somebody asked for it");
+        r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
         if (r == -ESRCH)
                 return sd_bus_error_setf(error, BUS_ERROR(NotRunning), "Job %" PRIu64 " has ended already.",
                                 job->row.id);
@@ -159,7 +165,7 @@ static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_err
         if (ended_usec == 0)
                 return sd_bus_error_setf(error, BUS_ERROR(NotEnded),
                                 "Job %" PRIu64 " has not ended, and needs its files: stop it first.", id);
-        r = files_remove(manager, id, "somebody asked for it");
+        r = files_remove(manager, id, "a user asked for it");
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
                                 "The files of job %" PRIu64 " in %s cannot be removed: %s.", id,
@@ -207,10 +213,13 @@ static int append_sheet(sd_bus_message *reply, const char *name) {
 }
 
 static int method_list_price_sheets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        g_auto(GStrv) names = sheets_list();
+        g_auto(GStrv) names = NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
+        r = sheets_list(&names);
+        if (r < 0)
+                return reply_no_sheets(error, r);
         r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(sssss)");
@@ -296,7 +305,7 @@ static int find_object(sd_bus *bus, const char *path, const char *interface, voi
         return 1;
 }
 
-/* The jobs that have not ended: of the others ListJobs() and ListJobsFiltered() tell. */
+/* Lists the jobs that have not ended. ListJobs() and ListJobsFiltered() list those that have, too. */
 static int enumerate(
                 sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
         const Manager *manager = userdata;
@@ -329,9 +338,9 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         Manager *manager = userdata;
         LogEntry entry;
 
-        /* The one caller of run mode is gone, and its job goes with it. */
         if (manager->mode == DAEMON_RUN) {
-                manager_stop(manager);
+                manager->caller_gone = true;
+                manager_schedule(manager);
                 return 0;
         }
         log_begin(&entry, MESSAGE_BUS_LOST);
@@ -361,26 +370,14 @@ static int open_pair(Manager *manager, int run_fd) {
         return r;
 }
 
-/* As sd-bus finds it: what the environment names, or the usual place. */
-static char *bus_address(DaemonMode mode) {
-        const char *named = getenv(
-                        mode == DAEMON_SYSTEM ? "DBUS_SYSTEM_BUS_ADDRESS" : "DBUS_SESSION_BUS_ADDRESS");
-        const char *runtime = getenv("XDG_RUNTIME_DIR");
-        g_autofree char *escaped = NULL;
-
-        if (named)
-                return g_strdup(named);
-        if (mode == DAEMON_SYSTEM)
-                return g_strdup("unix:path=/run/dbus/system_bus_socket");
-        escaped = g_uri_escape_string(runtime ? runtime : "", "/", false);
-        return g_strdup_printf("unix:path=%s/bus", escaped);
-}
-
 static int open_bus(Manager *manager) {
-        g_autofree char *address = bus_address(manager->mode);
         _cleanup_close_ int in_fd = -EBADF, out_fd = -EBADF;
+        _cleanup_free_ char *address = NULL;
         int r;
 
+        r = bus_address(manager->mode == DAEMON_SYSTEM, &address);
+        if (r < 0)
+                return r;
         r = gate_start(address, &in_fd, &out_fd);
         if (r < 0)
                 return r;
@@ -515,12 +512,11 @@ int manager_bus_start(Manager *manager) {
         return r;
 }
 
-void manager_emit_job_removed(Manager *manager, const Job *job, const char *result) {
-        (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobRemoved", "tos",
-                        job->row.id, job->path, result);
-}
-
 void manager_emit_counts(Manager *manager) {
+        if (manager->said_queued == manager->n_queued && manager->said_running == manager->n_running)
+                return;
+        manager->said_queued = manager->n_queued;
+        manager->said_running = manager->n_running;
         (void) sd_bus_emit_properties_changed(
                         manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "NQueued", "NRunning", NULL);
 }
@@ -528,7 +524,8 @@ void manager_emit_counts(Manager *manager) {
 static bool is_busy(const Manager *manager) {
         return manager->n_queued + manager->n_running > 0 || g_hash_table_size(manager->queries) > 0 ||
                g_hash_table_size(manager->copies) > 0 || !lines_are_empty(manager->lines) ||
-               !turns_are_empty(manager->turns) || manager->removals.length > 0;
+               !turns_are_empty(manager->turns) || manager->removals.length > 0 ||
+               manager->long_calls.length > 0;
 }
 
 static bool is_idle(const Manager *manager) {
@@ -536,7 +533,8 @@ static bool is_idle(const Manager *manager) {
                now_usec() - manager->traffic_usec >= (uint64_t) manager->config.idle_exit_sec * 1000000;
 }
 
-/* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If that was a job, we stay. */
+/* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If
+ * that was a job, we stay. */
 static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which job may run, when records become durable, how the daemon begins and ends. */
+/* Which job may run, how the daemon begins and ends. */
 #include "daemon/manager.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,30 +19,28 @@
 #include "daemon/descriptors.h"
 #include "daemon/ended.h"
 #include "daemon/files.h"
+#include "daemon/fold.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
-#include "daemon/ends.h"
+#include "daemon/long-call.h"
 #include "daemon/older.h"
 #include "daemon/places.h"
 #include "daemon/removals.h"
 #include "daemon/rest.h"
+#include "daemon/senders.h"
 #include "daemon/trim.h"
 #include "daemon/turns.h"
+#include "daemon/users.h"
+#include "daemon/verify.h"
 #include "include/launch.h"
 #include "include/plan.h"
+#include "lib/bus-client.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
-static const char *const daemon_modes[_DAEMON_MODE_MAX] = {
-#define X(name, word) [DAEMON_##name] = word,
-        DAEMON_MODES(X)
-#undef X
-};
-
-const char *daemon_mode_to_string(DaemonMode mode) {
-        return (int) mode >= 0 && mode < _DAEMON_MODE_MAX ? daemon_modes[mode] : NULL;
-}
+#define CHECK_USEC         UINT64_C(60000000)
+#define CHECK_USEC_PER_MIB UINT64_C(1000000)
 
 DEFINE_CLEANUP(Manager *, manager_free)
 
@@ -82,7 +81,7 @@ static bool manager_answers(bool system) {
 
         if (sd_booted() <= 0)
                 return false;
-        if ((system ? sd_bus_open_system(&bus) : sd_bus_open_user(&bus)) >= 0) {
+        if (bus_client_open(system, &bus) >= 0) {
                 (void) sd_bus_set_method_call_timeout(bus, 2000 * 1000);
                 answers = sd_bus_call_method(bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
                                           "org.freedesktop.DBus.Peer", "Ping", NULL, NULL, NULL) >= 0;
@@ -155,6 +154,15 @@ static int say_second(const Manager *manager) {
         return -EBUSY;
 }
 
+/* A disk that reads a MiB in a second is a slow one. systemd would end a start that takes longer than the
+ * unit allows. */
+static void say_checking(uint64_t bytes) {
+        (void) sd_notifyf(false,
+                        "EXTEND_TIMEOUT_USEC=%" PRIu64 "\nSTATUS=Reading the whole ledger (%" PRIu64
+                        " MiB), since its last daemon did not end in order.",
+                        CHECK_USEC + (bytes >> 20) * CHECK_USEC_PER_MIB, bytes >> 20);
+}
+
 static int open_ledger(Manager *manager) {
         g_autofree char *path = g_build_filename(manager->state_directory, "ledger.sqlite", NULL);
         int r;
@@ -165,7 +173,7 @@ static int open_ledger(Manager *manager) {
                                 limit_advice(r));
                 return r;
         }
-        r = ledger_open(path, &manager->ledger);
+        r = ledger_open_checked(path, say_checking, &manager->ledger);
         if (r == -EBUSY)
                 return say_second(manager);
         if (r == -EUCLEAN)
@@ -182,7 +190,8 @@ static int open_ledger(Manager *manager) {
 }
 
 static int on_sigchld(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        /* Spawners, and in run mode whatever of a job lost its parent. Ends are noticed by pidfds and sockets, not here. */
+        /* Spawners, and in run mode whatever of a job lost its parent. Ends are noticed by pidfds and
+         * sockets, not here. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ;
         return 0;
@@ -228,12 +237,16 @@ int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manage
         access_queries_init(manager);
         copies_init(manager);
         manager->lines = lines_new(manager);
-        manager->configs = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
 
         r = sd_event_default(&manager->event);
         if (r < 0)
                 return r;
+        manager->verifier = verifier_new(manager->event, VERIFY_TIMEOUT_USEC);
         r = read_config(manager);
+        if (r < 0)
+                return r;
+        manager->users = users_new(manager);
+        r = manager_work_start(manager);
         if (r < 0)
                 return r;
         r = add_signals(manager);
@@ -255,26 +268,29 @@ Manager *manager_free(Manager *manager) {
                 return NULL;
 
         (void) sd_event_source_disable_unref(manager->commit_timer);
-        (void) sd_event_source_disable_unref(manager->schedule_source);
-        (void) sd_event_source_disable_unref(manager->older_source);
+        (void) sd_event_source_disable_unref(manager->work_source);
         (void) sd_event_source_disable_unref(manager->places_timer);
         (void) sd_event_source_disable_unref(manager->idle_timer);
         (void) sd_event_source_disable_unref(manager->sigchld_source);
         (void) sd_event_source_disable_unref(manager->sigterm_source);
         (void) sd_event_source_disable_unref(manager->sigint_source);
         (void) sd_event_source_disable_unref(manager->stop_timer);
+        long_calls_done(manager);
         removals_done(manager);
         trim_done(manager);
+        older_done(manager);
+        fold_done(manager);
         g_hash_table_unref(manager->queries);
         g_hash_table_unref(manager->copies);
-        g_hash_table_unref(manager->senders);
+        manager->senders = senders_free(manager->senders);
         manager->lines = lines_free(manager->lines);
         manager->turns = turns_free(manager->turns);
-        g_hash_table_unref(manager->configs);
+        manager->users = users_free(manager->users);
         for (guint i = 0; i < manager->jobs->len; i++)
                 (void) job_free(manager->jobs->pdata[i]);
         ended_done(manager);
         g_ptr_array_unref(manager->jobs);
+        manager->verifier = verifier_free(manager->verifier);
         manager->ledger = ledger_close(manager->ledger);
         manager->bus = sd_bus_flush_close_unref(manager->bus);
         (void) close_fd(manager->jobs_fd);
@@ -291,19 +307,6 @@ static int collect_id(const LedgerJob *row, void *userdata) {
         return 0;
 }
 
-void manager_end_row(Manager *manager, LedgerJob *row) {
-        assert(manager);
-        assert(row);
-
-        if (g_strcmp0(row->state, "ended") == 0)
-                return;
-        free(row->state);
-        free(row->result);
-        row->state = strdup("ended");
-        row->result = strdup(plan_end_to_string(PLAN_END_FAILED));
-        (void) ledger_job_update(manager->ledger, row);
-}
-
 /* A row that cannot be read any more (an older version wrote it) is said and left alone, and ends. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
@@ -315,7 +318,7 @@ static void load_job(Manager *manager, uint64_t id) {
                 (void) manager_add(manager, job);
                 return;
         }
-        manager_end_row(manager, &row);
+        job_row_end(manager, &row);
         ledger_job_done(&row);
 }
 
@@ -332,6 +335,39 @@ static int load_jobs(Manager *manager) {
         for (guint i = 0; i < ids->len; i++)
                 load_job(manager, g_array_index(ids, uint64_t, i));
         return 0;
+}
+
+/* The row of a job says `ended` from the transaction on that has its last record. What is left to do
+ * after it, acknowledging that record, removing what the life had and saying so, is made up for if the
+ * daemon was killed in between: the file of the launch is removed last. */
+static void take_up_end(Manager *manager, uint64_t id) {
+        LedgerJob row = {};
+        Job *job;
+
+        if (manager_job(manager, id) || ledger_job_get(manager->ledger, id, &row) < 0)
+                return;
+        if (g_strcmp0(row.state, "ended") == 0 && job_new(manager, &row, &job) >= 0) {
+                job_take_up_end(job);
+                (void) manager_add(manager, job);
+        }
+        ledger_job_done(&row);
+}
+
+static void take_up_ends(Manager *manager) {
+        _cleanup_close_ int fd = openat(manager->sockets_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+        struct dirent *entry;
+
+        if (!directory)
+                return;
+        (void) TAKE_FD(fd);
+        while ((entry = readdir(directory))) {
+                char *rest;
+                guint64 id = g_ascii_strtoull(entry->d_name, &rest, 10);
+
+                if (id > 0 && strcmp(rest, ".launch") == 0)
+                        take_up_end(manager, id);
+        }
 }
 
 static void say_ready(const Manager *manager) {
@@ -359,9 +395,10 @@ int manager_start(Manager *manager) {
         r = load_jobs(manager);
         if (r < 0)
                 return r;
+        fold_start(manager);
         older_start(manager);
         trim_start(manager);
-        ends_take_up(manager);
+        take_up_ends(manager);
         directories_take(manager);
         r = manager_bus_start(manager);
         if (r < 0)
@@ -376,224 +413,4 @@ int manager_start(Manager *manager) {
         manager_schedule(manager);
         say_ready(manager);
         return 0;
-}
-
-/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again. A launch in flight is not waited for: scopes are
- * ordered after our unit, so that systemd starts none of them before we are gone. */
-static bool may_exit(const Manager *manager) {
-        return manager->mode != DAEMON_RUN || manager->rest_kept ||
-               manager->n_queued + manager->n_running == 0;
-}
-
-static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *manager = userdata;
-        g_autofree char *rest = NULL;
-
-        if (manager->mode == DAEMON_RUN && rest_keep(manager, &rest) >= 0 && rest)
-                log_line(LOG_ERR, "What the ledger in %s lacks is in %s: `actorctl recover` takes it in.",
-                                manager->state_directory, rest);
-        log_line(LOG_ERR, "actord could not end in order (its ledger in %s may be gone) and ends now.",
-                        manager->state_directory);
-        return sd_event_exit(manager->event, EXIT_FAILURE);
-}
-
-void manager_stop(Manager *manager) {
-        assert(manager);
-
-        if (!manager->stopping) {
-                (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending; running jobs go on.");
-                if (sd_event_add_time_relative(manager->event, &manager->stop_timer, CLOCK_BOOTTIME,
-                                    STOP_LONGEST_USEC, 0, on_stop_timeout, manager) >= 0)
-                        (void) sd_event_source_set_description(manager->stop_timer, "stop-timeout");
-        }
-        manager->stopping = true;
-        (void) manager_commit(manager);
-
-        for (guint i = 0; manager->mode == DAEMON_RUN && i < manager->jobs->len; i++)
-                (void) job_stop(manager->jobs->pdata[i], PLAN_END_INTERRUPTED, "its daemon ends");
-        if (may_exit(manager))
-                (void) sd_event_exit(manager->event, 0);
-}
-
-bool manager_reserves_ids(const Manager *manager) {
-        assert(manager);
-
-        return manager->mode == DAEMON_SYSTEM || geteuid() == 0;
-}
-
-Job *manager_job(const Manager *manager, uint64_t id) {
-        assert(manager);
-
-        for (guint first = 0, n = manager->jobs->len; n > 0;) {
-                guint half = n / 2;
-                Job *job = manager->jobs->pdata[first + half];
-
-                if (job->row.id == id)
-                        return job;
-                if (job->row.id < id)
-                        first += half + 1;
-                n = job->row.id < id ? n - half - 1 : half;
-        }
-        return NULL;
-}
-
-int manager_add(Manager *manager, Job *job) {
-        guint at;
-
-        assert(manager);
-        assert(job);
-
-        at = manager->jobs->len;
-
-        /* Nearly always the newest: only an end that was not announced before a restart is older. */
-        while (at > 0 && ((const Job *) manager->jobs->pdata[at - 1])->row.id > job->row.id)
-                at--;
-        g_ptr_array_insert(manager->jobs, (gint) at, job);
-        if (job->state == JOB_QUEUED)
-                manager->n_queued++;
-        else if (job_active(job))
-                manager->n_running++;
-        return 0;
-}
-
-/* An ended job is a row: it leaves the list of objects, and its path stays. */
-static void let_ended_go(Manager *manager) {
-        for (guint i = manager->jobs->len; i-- > 0;) {
-                Job *job = manager->jobs->pdata[i];
-
-                if (job->state != JOB_ENDED || job->unsaved)
-                        continue;
-                (void) sd_bus_emit_object_removed(manager->bus, job->path);
-                (void) g_ptr_array_remove_index(manager->jobs, i);
-                ended_keep(manager, job);
-        }
-}
-
-static int on_schedule(sd_event_source *source, void *userdata) {
-        Manager *manager = userdata;
-
-        manager->schedule_source = sd_event_source_disable_unref(manager->schedule_source);
-        let_ended_go(manager);
-        places_fill(manager);
-
-        (void) sd_notifyf(
-                        false, "STATUS=%u jobs run, %u are queued.", manager->n_running, manager->n_queued);
-        if (manager->stopping && may_exit(manager))
-                return sd_event_exit(manager->event, 0);
-        manager_idle_arm(manager);
-        return 0;
-}
-
-void manager_schedule(Manager *manager) {
-        assert(manager);
-
-        if (manager->schedule_source)
-                return;
-        if (sd_event_add_defer(manager->event, &manager->schedule_source, on_schedule, manager) >= 0)
-                (void) sd_event_source_set_description(manager->schedule_source, "schedule");
-}
-
-/* What jobs wait for has changed. */
-static void say_waiting(Manager *manager) {
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
-
-                if (job_active(job))
-                        job_changed(job, JOB_CHANGE_STATE);
-        }
-}
-
-void manager_ledger_blocked(Manager *manager, int error) {
-        LogEntry entry;
-
-        assert(manager);
-        assert(error < 0);
-
-        if (manager->ledger_blocked) {
-                manager_commit_soon(manager);
-                return;
-        }
-        manager->ledger_blocked = -error;
-        manager_commit_soon(manager);
-        say_waiting(manager);
-
-        log_begin(&entry, MESSAGE_LEDGER_BLOCKED);
-        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
-        log_field(&entry, "ACTORD_REASON=%s", ledger_error_words(error));
-        log_send(&entry, LOG_CRIT,
-                        "The ledger in %s cannot be written (%s); jobs pause when their spools are full.",
-                        manager->state_directory, ledger_error_words(error));
-}
-
-static void ledger_recovered(Manager *manager) {
-        LogEntry entry;
-
-        manager->ledger_blocked = 0;
-        say_waiting(manager);
-        log_begin(&entry, MESSAGE_LEDGER_RECOVERED);
-        log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
-        manager_schedule(manager);
-
-        /* Records wait in the daemon's hands. */
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
-
-                if (job_active(job))
-                        (void) job_read(job);
-        }
-}
-
-/* Rows of jobs that are older in the ledger than what happened meanwhile. */
-static int save_unsaved(Manager *manager) {
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
-                int r = job->unsaved ? job_save(job) : 0;
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-int manager_commit(Manager *manager) {
-        int r;
-
-        assert(manager);
-
-        r = ledger_commit(manager->ledger);
-        if (r < 0) {
-                manager_ledger_blocked(manager, r);
-                return r;
-        }
-        for (guint i = 0; i < manager->jobs->len; i++)
-                job_committed(manager->jobs->pdata[i]);
-        return 0;
-}
-
-static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *manager = userdata;
-        int r;
-
-        manager->commit_timer = sd_event_source_disable_unref(manager->commit_timer);
-        if (manager_commit(manager) < 0 || !manager->ledger_blocked || save_unsaved(manager) < 0)
-                return 0;
-        /* Where nothing waited, nothing was written. */
-        r = ledger_probe(manager->ledger);
-        if (r < 0)
-                manager_ledger_blocked(manager, r);
-        else
-                ledger_recovered(manager);
-        return 0;
-}
-
-void manager_commit_soon(Manager *manager) {
-        uint64_t usec = manager->ledger_blocked ? COMMIT_RETRY_USEC : COMMIT_INTERVAL_USEC;
-
-        assert(manager);
-
-        if (manager->commit_timer)
-                return;
-        if (sd_event_add_time_relative(manager->event, &manager->commit_timer, CLOCK_BOOTTIME, usec,
-                            usec / 10, on_commit, manager) >= 0)
-                (void) sd_event_source_set_description(manager->commit_timer, "commit");
 }

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each row is read once and completed, and its files are counted; one that cannot be read any more gets
- * empty words, and is not tried again. */
+ * empty words, and is not tried again. A job's records are added up in small portions; the summary that
+ * comes of it is written as that of any job that ends, with what lists show and what totals add, in one
+ * transaction. A daemon that ends before that has written nothing, and the next one begins with that job
+ * again. */
 #include "daemon/older.h"
 
 #include <assert.h>
 #include "daemon/disk.h"
 #include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/sources.h"
 
-#define OLDER_PORTION 16u
+#define OLDER_PORTION  16u
+#define RECORD_PORTION 256u
 
 static int describe(Manager *manager, uint64_t id) {
-        LedgerJob row = {};
         Job *job;
         int r;
 
-        r = ledger_job_get(manager->ledger, id, &row);
+        disk_count(manager, id);
+        r = job_of_row(manager, id, &job);
+        if (r == -EINVAL)
+                return ledger_job_describe(manager->ledger, id, "", "", "");
         if (r < 0)
                 return r;
-        disk_count(manager, id);
-        if (job_new(manager, &row, &job) < 0) {
-                ledger_job_done(&row);
-                return ledger_job_describe(manager->ledger, id, "", "", "");
-        }
         r = ledger_job_describe(manager->ledger, id, job->settings.environment, job->settings.description,
                         price_sheet_currency(job->sheet));
         (void) job_free(job);
@@ -40,11 +43,63 @@ static int describe_some(Manager *manager, size_t most) {
         return r < 0 ? r : (int) n;
 }
 
+static void forget(Manager *manager) {
+        manager->older_replay = job_replay_free(manager->older_replay);
+        manager->older_job = job_free(manager->older_job);
+}
+
+/* 1: there is one whose records are to be added up. */
+static int next_job(Manager *manager) {
+        uint64_t id;
+        int r;
+
+        r = ledger_unsummed(manager->ledger, &id);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        r = job_of_row(manager, id, &manager->older_job);
+        /* No bill can be made of it, so its records stay, for whoever can read them. */
+        if (r == -EINVAL) {
+                r = ledger_trim_never(manager->ledger, id);
+                return r < 0 ? r : 1;
+        }
+        if (r < 0)
+                return r;
+        manager->older_replay = job_replay_new(manager->older_job);
+        return 1;
+}
+
+/* 1: there may be more to do. */
+static int sum_some(Manager *manager) {
+        int r;
+
+        if (!manager->older_job)
+                return next_job(manager);
+        r = job_replay_some(manager->older_replay, RECORD_PORTION);
+        if (r != 0)
+                return r;
+        r = job_sum_up(manager->older_job);
+        if (r < 0)
+                return r;
+        forget(manager);
+        r = manager_commit(manager);
+        return r < 0 ? r : 1;
+}
+
 static int on_idle(sd_event_source *source, void *userdata) {
         Manager *manager = userdata;
+        int r;
 
-        if (describe_some(manager, OLDER_PORTION) <= 0)
-                manager->older_source = sd_event_source_disable_unref(manager->older_source);
+        r = describe_some(manager, OLDER_PORTION);
+        /* A private daemon's ledger is its caller's. */
+        if (r == 0 && manager->mode != DAEMON_RUN)
+                r = sum_some(manager);
+        if (r > 0)
+                return 0;
+        if (r < 0)
+                log_line(LOG_WARNING,
+                                "What jobs of an older actord came to could not be written down (%s); the next start goes on with it.",
+                                ledger_error_words(r));
+        older_done(manager);
         return 0;
 }
 
@@ -56,9 +111,14 @@ void older_start(Manager *manager) {
 
         for (left = manager->config.keep_jobs; left > 0 && n > 0; left -= (size_t) MAX(n, 0))
                 n = describe_some(manager, left);
-        if (n <= 0 || sd_event_add_defer(manager->event, &manager->older_source, on_idle, manager) < 0)
-                return;
-        (void) sd_event_source_set_description(manager->older_source, "older-rows");
-        (void) sd_event_source_set_priority(manager->older_source, SD_EVENT_PRIORITY_IDLE);
-        (void) sd_event_source_set_enabled(manager->older_source, SD_EVENT_ON);
+        if (n >= 0)
+                (void) repeat_start(manager->event, &manager->older_source, "older-rows",
+                                SD_EVENT_PRIORITY_IDLE, on_idle, manager);
+}
+
+void older_done(Manager *manager) {
+        assert(manager);
+
+        manager->older_source = sd_event_source_disable_unref(manager->older_source);
+        forget(manager);
 }

@@ -4,15 +4,19 @@
 #include <assert.h>
 #include "daemon/job.h"
 #include "daemon/queue.h"
-#include "daemon/quota.h"
+#include "daemon/sources.h"
+#include "daemon/spending.h"
+#include "daemon/users.h"
 #include "lib/boottime.h"
 
 /* A job that has just begun to run is looked at again after this time at the earliest. */
 #define LOOK_AGAIN_USEC (200ull * 1000)
 
 typedef struct UserState {
+        bool known;
         Quota quota;
         QuotaUsage usage;
+        Hold money;
         bool blocked; /* one of its jobs waits for room: none that came later passes it */
 } UserState;
 
@@ -22,17 +26,31 @@ static UserState *user_state(Manager *manager, GHashTable *users, uint32_t uid) 
         if (user)
                 return user;
         user = g_new0(UserState, 1);
-        user->quota = quota_of(manager, uid);
+        user->known = users_quota(manager, uid, &user->quota);
         user->usage = quota_usage(manager, uid);
+        if (user->known)
+                user->money = spending_hold(manager, uid, &user->quota);
         (void) g_hash_table_insert(users, GUINT_TO_POINTER(uid), user);
         return user;
 }
 
+static Hold hold_by(const Job *job, const UserState *user) {
+        if (!user->known)
+                return (Hold){ .reason = HOLD_UNKNOWN };
+        if (user->money.reason != HOLD_NOTHING)
+                return user->money;
+        if (user->blocked)
+                return (Hold){ .reason = HOLD_TURN };
+        return hold_of(&user->quota, &user->usage, &job->settings);
+}
+
 /* Whether it waits for a place, and not for room in its user's quota. */
-static bool waits(const Job *job, UserState *user) {
-        if (job->state != JOB_QUEUED || user->blocked)
+static bool waits(Job *job, UserState *user) {
+        job->hold = (Hold){};
+        if (job->state != JOB_QUEUED)
                 return false;
-        user->blocked = !quota_has_room(&user->quota, &user->usage, &job->settings);
+        job->hold = hold_by(job, user);
+        user->blocked = job->hold.reason != HOLD_NOTHING;
         if (!user->blocked)
                 quota_add(&user->usage, &job->settings);
         return !user->blocked;
@@ -43,13 +61,14 @@ static GArray *entries_of(Manager *manager) {
         GArray *entries = g_array_sized_new(FALSE, FALSE, sizeof(QueueEntry), manager->jobs->len);
 
         for (guint i = 0; i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
+                Job *job = manager->jobs->pdata[i];
                 UserState *user = user_state(manager, users, job->row.uid);
 
                 g_array_append_val(entries, ((QueueEntry){
                                                             .id = job->row.id,
                                                             .uid = job->row.uid,
-                                                            .share = user->quota.running,
+                                                            .share = user->known ? user->quota.running
+                                                                                 : QUEUE_SHARE_UNKNOWN,
                                                             .queued = waits(job, user),
                                                             .running = job_active(job),
                                                             .movable = job_may_go_back(job),
@@ -78,11 +97,50 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
 
 static void look_again(Manager *manager, uint64_t wait_usec) {
         manager->places_timer = sd_event_source_disable_unref(manager->places_timer);
-        if (wait_usec == UINT64_MAX)
-                return;
-        if (sd_event_add_time_relative(manager->event, &manager->places_timer, CLOCK_BOOTTIME,
-                            MAX(wait_usec, LOOK_AGAIN_USEC), 0, on_look, manager) >= 0)
-                (void) sd_event_source_set_description(manager->places_timer, "places");
+        if (wait_usec < UINT64_MAX)
+                (void) timer_start(manager->event, &manager->places_timer, "places",
+                                MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
+}
+
+/* The limit of its user's is reached, or is in a currency that this job's costs cannot be compared with:
+ * back in the queue it ends in words. */
+static const char *overspends(const Job *job, const UserState *user) {
+        const setting_money *money = &user->quota.money;
+
+        if (user->money.reason != HOLD_NOTHING)
+                return "its user's jobs have spent what they may today (MaxMoneyPerDayPerUser=)";
+        if (user->known && money->nano > 0 &&
+                        !g_str_equal(money->currency, price_sheet_currency(job->sheet)))
+                return "its user's money a day is in another currency than its price sheet (MaxMoneyPerDayPerUser=)";
+        return NULL;
+}
+
+static void send_back(Manager *manager) {
+        g_autoptr(GHashTable) users = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+                const char *reason;
+
+                if (job->back_reason || !job_may_go_back(job))
+                        continue;
+                reason = overspends(job, user_state(manager, users, job->row.uid));
+                if (reason)
+                        job_go_back(job, reason);
+        }
+}
+
+/* Until the day ends for which queued jobs are held. */
+static uint64_t wait_for_day(const Manager *manager) {
+        uint64_t now = (uint64_t) g_get_real_time(), wait = UINT64_MAX;
+
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                const Hold *hold = &((const Job *) manager->jobs->pdata[i])->hold;
+
+                if (hold->reason == HOLD_MONEY)
+                        wait = MIN(wait, hold->until_usec > now ? hold->until_usec - now : 0);
+        }
+        return wait == UINT64_MAX ? wait : MIN(wait, SPENDING_LOOK_USEC);
 }
 
 static void preempt(Manager *manager) {
@@ -99,17 +157,61 @@ static void preempt(Manager *manager) {
                 job_go_back(manager->jobs->pdata[i],
                                 "another user waits, and this job is beyond its user's share");
         }
-        look_again(manager, wait);
+        look_again(manager, MIN(wait, wait_for_day(manager)));
+}
+
+/* The configuration was another one when they were submitted. */
+static void refuse(Manager *manager) {
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+                g_autofree char *never = NULL, *sentence = NULL;
+                Quota quota;
+
+                if (job->state != JOB_QUEUED || !users_quota(manager, job->row.uid, &quota))
+                        continue;
+                never = hold_never(&quota, &job->settings, price_sheet_currency(job->sheet));
+                if (!never)
+                        continue;
+                sentence = g_strdup_printf("it cannot run any more: %s", never);
+                job_end_queued(job, PLAN_END_FAILED, sentence);
+        }
+}
+
+static bool is_same(const Hold *a, const Hold *b) {
+        return a->reason == b->reason && a->beside == b->beside && a->limit == b->limit &&
+               a->until_usec == b->until_usec;
+}
+
+static void say_holds(Manager *manager, const GArray *before) {
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+
+                if (!is_same(&job->hold, &g_array_index(before, Hold, i)))
+                        job_changed(job, JOB_CHANGE_STATE);
+        }
+}
+
+static GArray *holds_of(const Manager *manager) {
+        GArray *holds = g_array_sized_new(FALSE, FALSE, sizeof(Hold), manager->jobs->len);
+
+        for (guint i = 0; i < manager->jobs->len; i++)
+                g_array_append_val(holds, ((const Job *) manager->jobs->pdata[i])->hold);
+        return holds;
 }
 
 void places_fill(Manager *manager) {
+        g_autoptr(GArray) before = NULL;
         Job *job;
 
         assert(manager);
 
         if (manager->stopping)
                 return;
+        before = holds_of(manager);
+        refuse(manager);
+        send_back(manager);
         while ((job = pick(manager)))
                 job_start(job);
         preempt(manager);
+        say_holds(manager, before);
 }

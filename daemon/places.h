@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The queue's decisions (daemon/queue.c), carried out on jobs: one starts, or goes back to the queue. */
+/* Carries out what the queue decides (daemon/queue.c): starts jobs, and sends jobs back to the queue. */
 #pragma once
 
 #include "daemon/manager.h"
 
-/* Starts what may start now, and with Preempt=yes tells jobs to go back that are beyond their user's
- * share. */
+/* Starts the jobs that may start now. With Preempt=yes it also tells jobs beyond their user's share to go
+ * back to the queue. */
 void places_fill(Manager *manager);

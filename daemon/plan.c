@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One SEQPACKET socket and one mapped spool. The socket directory is reached through /proc/self/fd, since a state directory may be deeper than a
- * socket address is long. */
+/* One SEQPACKET socket and one mapped spool. The socket directory is reached through /proc/self/fd, since
+ * a state directory may be deeper than a socket address is long. */
 #include "daemon/plan.h"
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/un.h>
+#include "daemon/sources.h"
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
@@ -28,7 +29,8 @@ struct PlanLink {
         bool greeted;
         uint64_t life;
         const SpoolHead *
-                        spool; /* mapped read-only; sealed against shrinking, so that reading it is never SIGBUS */
+                        /* mapped read-only; sealed against shrinking, so that reading it is never SIGBUS */
+                        spool;
         uint64_t spool_bytes, n_records;
         uint64_t position;
 
@@ -54,7 +56,8 @@ int plan_connect(int directory_fd, const char *name) {
         if (fd < 0)
                 return -errno;
 
-        /* Who says Hello is told by the kernel with the message: SO_PEERCRED would name who made the listening socket, which is us. */
+        /* Who says Hello is told by the kernel with the message: SO_PEERCRED would name who made the
+         * listening socket, which is us. */
         if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0)
                 return -errno;
         if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
@@ -116,8 +119,8 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* The first descriptor of a message. Alignment leaves room for a second, which nobody asked for: kept open, each would be one less for
- * everybody else's jobs. */
+/* The first descriptor of a message. Alignment leaves room for a second, which nobody asked for: kept
+ * open, each would be one less for everybody else's jobs. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         int first = -EBADF;
@@ -249,10 +252,9 @@ int plan_link_new(sd_event *event, int fd, const PlanLinkOps *ops, void *userdat
                 return -ENOMEM;
         *link = (PlanLink){ .fd = -EBADF, .ops = ops, .userdata = userdata };
 
-        r = sd_event_add_io(event, &link->source, fd, EPOLLIN, on_io, link);
+        r = reading_start(event, &link->source, "invoker", fd, on_io, link);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_description(link->source, "invoker");
 
         link->fd = fd;
         *ret = TAKE_PTR(link);

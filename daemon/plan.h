@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's end of include/plan.h: connects to an invoker, hears Hello and Written, copies records out of its spool, sends plans. What comes from there is checked:
- * a length, a number or a record that cannot be ends the connection, never the daemon. */
+/* The daemon's end of include/plan.h: connects to an invoker, hears Hello and Written, copies records out
+ * of its spool, sends plans. What comes from there is checked: a length, a number or a record that cannot
+ * be ends the connection, never the daemon. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +37,6 @@ uint64_t plan_link_position(const PlanLink *link);
 /* Records that lie in the spool and were not read yet. */
 uint64_t plan_link_unread(const PlanLink *link);
 
-/* 1 and the next record; 0: there is none yet; -EBADMSG: what stands there is no such record; -EOVERFLOW: records were overwritten unread. Works
- * after the invoker is gone, too: the spool outlives it. */
+/* 1 and the next record; 0: there is none yet; -EBADMSG: what stands there is no such record; -EOVERFLOW:
+ * records were overwritten unread. Works after the invoker is gone, too: the spool outlives it. */
 int plan_link_next(PlanLink *link, Record *ret);

@@ -12,7 +12,7 @@
 #include "include/sandbox.h"
 #include "lib/limits.h"
 #include "lib/saturate.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 void progress_init(Progress *progress) {
         assert(progress);
@@ -85,8 +85,8 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* What a scheduler may know of a round, from its records alone: the same whether or not somebody looks how good the policy is, except
- * that looking uses up a budget too. */
+/* What a scheduler may know of a round, from its records alone: the same whether or not somebody looks
+ * how good the policy is, except that looking uses up a budget too. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
@@ -138,7 +138,8 @@ static void add_round(
         p->statistics = record->statistics;
         p->round = record->round;
         p->n_actors = record->decision.n_actors;
-        /* Its episodes were added up as they came; the round has them in their order, whose last digit is everybody's. */
+        /* Its episodes were added up as they came; the round has them in their order, whose last digit is
+         * everybody's. */
         if (isfinite(record->statistics.evaluation_mean)) {
                 p->evaluation_mean = record->statistics.evaluation_mean;
                 p->evaluation_sd = record->statistics.evaluation_sd;
@@ -346,6 +347,9 @@ char *fault_sentence_of(uint32_t actor, uint32_t fault, int32_t detail, char ret
                 (void) snprintf(ret, 320, "the job %s", what); /* its invoker's error, or a learner's */
         else if (actor == UINT32_MAX && fault == FAULT_EXITED)
                 (void) snprintf(ret, 320, "%s %.60s%.200s", who, what, describe_exit(detail, why));
+        else if (actor == UINT32_MAX && fault == FAULT_TIMEOUT)
+                (void) snprintf(ret, 320, "%s did not answer within [Learner] TimeoutSec= (%d s)", who,
+                                detail);
         else if (actor == UINT32_MAX)
                 (void) snprintf(ret, 320, "%s %s", who, what);
         else

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a job's records say, added up. Pure: the same records in the same order give the same progress, whether they come from the spool of a running
- * job or, after a restart, from the ledger. */
+/* What a job's records say, added up. Pure: the same records in the same order give the same progress,
+ * whether they come from the spool of a running job or, after a restart, from the ledger. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/distribution.h"
-#include "daemon/estimate.h"
-#include "daemon/price.h"
+#include "daemon/bill/estimate.h"
+#include "daemon/bill/price.h"
 #include "daemon/scheduler/scheduler.h"
 
 #define PROGRESS_FAULTS_KEPT 64u
@@ -20,8 +20,9 @@ typedef struct ProgressFault {
         int32_t detail;
 } ProgressFault;
 
-/* X(name): what has accrued since the job's beginning, as of a round's end. The names of GetSeries. learner_s: of emulated_s, the learner's
- * updates; startup_s: billed for start-up, emulated seconds times allocation; cost_evaluation: of the full total. */
+/* X(name): what has accrued since the job's beginning, as of a round's end. The names of GetSeries.
+ * learner_s: of emulated_s, the learner's updates; startup_s: billed for start-up, emulated seconds times
+ * allocation; cost_evaluation: of the full total. */
 /* clang-format off */
 #define ACCRUALS(X)                                                        \
         X(wall_s) X(emulated_s) X(learner_s) X(startup_s)                  \

@@ -9,10 +9,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* It is not known yet: until then nothing of this user's makes room. */
+#define QUEUE_SHARE_UNKNOWN UINT32_MAX
+
 typedef struct QueueEntry {
         uint64_t id;
         uint32_t uid;
-        uint32_t share; /* of its user while others wait; 0: as many as there are places for each who runs or waits, rounded up */
+        /* of its user while others wait; 0: as many as there are places for each who runs or waits,
+         * rounded up; QUEUE_SHARE_UNKNOWN */
+        uint32_t share;
         bool queued, running;
         bool movable;        /* it runs, and can go back to the queue without losing anything */
         bool leaving;        /* it runs, and has been told to go back */

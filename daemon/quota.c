@@ -2,73 +2,16 @@
 #include "daemon/quota.h"
 
 #include <assert.h>
-#include <grp.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include "daemon/access.h"
+#include "daemon/hold.h"
 #include "daemon/job.h"
+#include "daemon/line.h"
 #include "daemon/reply.h"
+#include "daemon/spending.h"
+#include "daemon/users.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
-
-#define GROUPS_MAX 1024
-
-/* -1: the user has no entry, and is in no group that we know. */
-static int find_groups(uint32_t uid, gid_t groups[GROUPS_MAX]) {
-        const struct passwd *entry = getpwuid(uid);
-        int n = GROUPS_MAX;
-
-        if (!entry)
-                return -1;
-        return getgrouplist(entry->pw_name, entry->pw_gid, groups, &n) < 0 ? GROUPS_MAX : n;
-}
-
-/* Who is in which group is asked once for each user: it may take a while where users come over the
- * network. */
-static const Config *config_of(Manager *manager, uint32_t uid) {
-        Config *config;
-        g_autofree gid_t *groups = NULL;
-        int n;
-
-        if (manager->config.n_rules == 0)
-                return &manager->config;
-        config = g_hash_table_lookup(manager->configs, GUINT_TO_POINTER(uid));
-        if (config)
-                return config;
-
-        groups = g_new(gid_t, GROUPS_MAX);
-        n = find_groups(uid, groups);
-        config = g_new(Config, 1);
-        config_for_user(&manager->config, uid, groups, n > 0 ? (size_t) n : 0, config);
-        (void) g_hash_table_insert(manager->configs, GUINT_TO_POINTER(uid), config);
-        return config;
-}
-
-Quota quota_of(Manager *manager, uint32_t uid) {
-        const Config *config;
-
-        assert(manager);
-
-        config = config_of(manager, uid);
-        return (Quota){
-                .jobs = config->max_jobs_user,
-                .running = config->max_running_user,
-                .actors = config->max_actors_user,
-                .memory_bytes = config->max_memory_user,
-                .disk_bytes = config->max_disk_user,
-        };
-}
-
-static uint64_t memory_of(const JobSettings *settings) {
-        return settings_actors_max(settings) * settings->memory_max_bytes +
-               settings->learner_memory_max_bytes;
-}
-
-void quota_add(QuotaUsage *usage, const JobSettings *settings) {
-        usage->running++;
-        usage->actors += settings_actors_max(settings);
-        usage->memory_bytes += memory_of(settings);
-}
 
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid) {
         QuotaUsage usage = {};
@@ -87,38 +30,35 @@ QuotaUsage quota_usage(const Manager *manager, uint32_t uid) {
         return usage;
 }
 
-bool quota_has_room(const Quota *quota, const QuotaUsage *running, const JobSettings *settings) {
-        QuotaUsage with = *running;
-
-        quota_add(&with, settings);
-        return (quota->actors == 0 || with.actors <= quota->actors) &&
-               (quota->memory_bytes == 0 || with.memory_bytes <= quota->memory_bytes);
-}
-
-bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes) {
-        return limit == 0 || (others < limit && bytes <= limit - others);
-}
-
 static char *size_words(uint64_t bytes) {
         if (bytes < 1ull << 20)
                 return g_strdup_printf("%" PRIu64 " KiB", (bytes + 1023) >> 10);
         return g_strdup_printf("%.1f MiB", (double) bytes / (1 << 20));
 }
 
+/* Who is here has asked before, and it was known: only a table that overflowed forgot it. */
+static int unknown(sd_bus_error *error, uint32_t uid) {
+        return sd_bus_error_setf(error, BUS_ERROR(Busy),
+                        "The quota of user %" PRIu32 " is not known yet: try again in a moment.", uid);
+}
+
 int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_error *error) {
         g_autofree char *has = NULL, *comes = NULL, *most = NULL;
         uint64_t limit, used = 0;
+        Quota quota;
         int r;
 
         assert(manager);
 
-        limit = quota_of(manager, uid).disk_bytes;
+        if (!users_quota(manager, uid, &quota))
+                return unknown(error, uid);
+        limit = quota.disk_bytes;
         if (limit == 0)
                 return 0;
         r = ledger_disk(manager->ledger, uid, 0, &used);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
-                                "What the files of your jobs take cannot be read: %s.",
+                                "The ledger cannot say how much disk your jobs' files take: %s.",
                                 ledger_error_words(r));
         if (quota_disk_has_room(limit, used, bytes))
                 return 0;
@@ -127,48 +67,119 @@ int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_erro
         most = size_words(limit);
         if (bytes > 0)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "The files that come with the job take %s, those of your jobs %s, and %s is the "
-                                "limit (MaxDiskPerUser=): remove those of jobs that have ended, with actorctl remove.",
+                                "The files that come with the job take %s, the files of your jobs %s, and %s is the "
+                                "limit (MaxDiskPerUser=): remove the files of ended jobs with actorctl remove.",
                                 comes, has, most);
         return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
                         "The files of your jobs take %s, and %s is the limit (MaxDiskPerUser=): "
-                        "remove those of jobs that have ended, with actorctl remove.",
+                        "remove the files of ended jobs with actorctl remove.",
                         has, most);
 }
 
-int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, sd_bus_error *error) {
-        Quota quota = quota_of(manager, uid);
+int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
+                sd_bus_error *error) {
         QuotaUsage usage = quota_usage(manager, uid);
-        uint32_t n_actors = settings_actors_max(settings);
+        g_autofree char *never = NULL;
+        Quota quota;
 
+        if (!users_quota(manager, uid, &quota))
+                return unknown(error, uid);
         if (usage.jobs >= quota.jobs)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
                                 "You have %" PRIu32 " jobs that have not ended, which is the limit "
                                 "(MaxJobsPerUser=%" PRIu32 "): wait until one ends, or stop one.",
                                 usage.jobs, quota.jobs);
-        if (quota.actors > 0 && n_actors > quota.actors)
-                return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "The job has up to %" PRIu32
-                                " actors, and your running jobs may have %" PRIu32
-                                " together (MaxActorsPerUser=): lower MaxActors= or Actors= of [Scaling].",
-                                n_actors, quota.actors);
-        if (quota.memory_bytes > 0 && memory_of(settings) > quota.memory_bytes)
-                return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "The job has up to %" PRIu64
-                                " MiB of memory (its actors and its learner), and your "
-                                "running jobs may have %" PRIu64
-                                " MiB together (MaxMemoryPerUser=): lower MemoryMax= of [Actor] and "
-                                "[Learner], or the number of actors.",
-                                memory_of(settings) >> 20, quota.memory_bytes >> 20);
+        never = hold_never(&quota, settings, currency);
+        if (never)
+                return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs), "The job cannot run: %s.", never);
         return quota_check_disk(manager, uid, 0, error);
+}
+
+bool quota_waits(const Manager *manager, sd_bus_message *message) {
+        assert(manager);
+
+        return line_has(manager->lines, LINE_LOOKUPS, message);
+}
+
+int quota_ask(Manager *manager, sd_bus_message *message, uint32_t caller, uint32_t uid,
+                sd_bus_message_handler_t handler, sd_bus_error *error) {
+        Quota quota;
+        int known, r;
+
+        assert(manager);
+        assert(message);
+
+        known = users_known(manager, uid, &quota);
+        if (known == 0) {
+                r = line_enter(manager->lines, LINE_LOOKUPS, message, caller, handler, error);
+                if (r <= 0)
+                        return r;
+                (void) users_quota(manager, uid, &quota);
+                known = users_known(manager, uid, &quota);
+        }
+        if (known == 0)
+                return 0;
+        line_leave(manager->lines, LINE_LOOKUPS, message);
+        if (known < 0)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_FAILED,
+                                "The host's user database does not say which groups user %" PRIu32
+                                " is in, on which the user's quota depends (%s): try again in %llu s.",
+                                uid, g_strerror(-known), LOOKUP_RETRY_USEC / 1000000);
+        return 1;
+}
+
+typedef struct MoneyRows {
+        sd_bus_message *reply;
+        const setting_money *quota;
+        unsigned n;
+        bool limit_said;
+} MoneyRows;
+
+/* The unit: billionths of a currency. */
+static int money_row(const char *currency, uint64_t nano, void *userdata) {
+        MoneyRows *rows = userdata;
+        bool limited = rows->quota->nano > 0 && g_str_equal(currency, rows->quota->currency);
+        g_autofree char *unit = g_strconcat(*currency ? "n" : "", currency, NULL);
+
+        rows->n++;
+        rows->limit_said = rows->limit_said || limited;
+        return sd_bus_message_append(rows->reply, "(sstt)", "money", unit, nano,
+                               limited ? rows->quota->nano : (uint64_t) 0) < 0
+                               ? -ENOMEM
+                               : 0;
+}
+
+/* One at least: that of the quota, and each that was spent in today. */
+static int money_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus_message *reply) {
+        MoneyRows rows = { .reply = reply, .quota = &quota->money };
+        int r;
+
+        r = spending_today(manager, uid, money_row, &rows);
+        if (r < 0 || rows.limit_said || (rows.n > 0 && quota->money.nano == 0))
+                return r;
+        return money_row(quota->money.currency, 0, &rows);
+}
+
+static int quota_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus_message *reply) {
+        QuotaUsage usage = quota_usage(manager, uid);
+        uint64_t disk;
+        int r;
+
+        r = ledger_disk(manager->ledger, uid, 0, &disk);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(reply, "(sstt)(sstt)(sstt)(sstt)(sstt)", "jobs", "", (uint64_t) usage.jobs,
+                        (uint64_t) quota->jobs, "running", "", (uint64_t) usage.running,
+                        (uint64_t) quota->running, "actors", "", usage.actors, (uint64_t) quota->actors,
+                        "memory", "B", usage.memory_bytes, quota->memory_bytes, "disk", "B", disk,
+                        quota->disk_bytes);
+        return r < 0 ? r : money_rows(manager, uid, quota, reply);
 }
 
 int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         Manager *manager = userdata;
-        QuotaUsage usage;
         uint32_t uid, caller;
-        uint64_t disk;
         Quota quota;
         int r;
 
@@ -178,22 +189,21 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_uid(manager, m, &caller, error);
         if (r < 0)
                 return r;
-        r = access_check(manager, m, ACTION_MANAGE, uid, method_get_quota, error);
+        /* Who waits was allowed to ask before that. */
+        r = quota_waits(manager, m) ? 1
+                                    : access_check(manager, m, ACTION_MANAGE, uid, method_get_quota, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
+        r = quota_ask(manager, m, caller, uid, method_get_quota, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        if (!users_quota(manager, uid, &quota))
+                return unknown(error, uid);
 
-        quota = quota_of(manager, uid);
-        usage = quota_usage(manager, uid);
-        r = ledger_disk(manager->ledger, uid, 0, &disk);
-        if (r >= 0)
-                r = sd_bus_message_new_method_return(m, &reply);
+        r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(sstt)");
         if (r >= 0)
-                r = sd_bus_message_append(reply, "(sstt)(sstt)(sstt)(sstt)(sstt)", "jobs", "",
-                                (uint64_t) usage.jobs, (uint64_t) quota.jobs, "running", "",
-                                (uint64_t) usage.running, (uint64_t) quota.running, "actors", "",
-                                usage.actors, (uint64_t) quota.actors, "memory", "B", usage.memory_bytes,
-                                quota.memory_bytes, "disk", "B", disk, quota.disk_bytes);
+                r = quota_rows(manager, uid, &quota, reply);
         return reply_rows(reply, r);
 }

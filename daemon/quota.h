@@ -12,6 +12,7 @@ typedef struct Quota {
         uint32_t actors;  /* of running jobs; 0: no limit, as for memory */
         uint64_t memory_bytes;
         uint64_t disk_bytes; /* of all its jobs' files; 0: no limit */
+        setting_money money; /* a day; 0: no limit */
 } Quota;
 
 typedef struct QuotaUsage {
@@ -19,23 +20,24 @@ typedef struct QuotaUsage {
         uint64_t actors, memory_bytes; /* at most, of the running ones */
 } QuotaUsage;
 
-/* Of a user, as of the start of the daemon. */
-Quota quota_of(Manager *manager, uint32_t uid);
+/* Of a user's jobs; the quota itself: daemon/users.h. */
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
-void quota_add(QuotaUsage *usage, const JobSettings *settings);
 
-/* Whether a job fits beside what runs. */
-bool quota_has_room(const Quota *quota, const QuotaUsage *running, const JobSettings *settings);
-
-/* Whether a user may submit this job: one that could never run is refused, as is one beyond the number of
- * jobs. Negative: error is set. */
-int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, sd_bus_error *error);
+/* Whether a user may submit this job, priced in a currency: one that could never run is refused, as is one
+ * beyond the number of jobs. The quota is known (quota_ask()). Negative: error is set. */
+int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
+                sd_bus_error *error);
 
 /* Whether the files that come with a job have room beside those of the user's other jobs. 0 bytes:
  * whether there is any room. Negative: error is set. */
 int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_error *error);
-/* Pure: whether files of so many bytes have room beside others. */
-bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
+
+/* For a call, of `caller`, that needs the quota of uid. 1: it is known; 0: `handler` is called again with
+ * the message when it is (the caller returns 1 now); negative: error is set. */
+int quota_ask(Manager *manager, sd_bus_message *message, uint32_t caller, uint32_t uid,
+                sd_bus_message_handler_t handler, sd_bus_error *error);
+/* Whether the call has been here before, and waits: it was allowed by then. */
+bool quota_waits(const Manager *manager, sd_bus_message *message);
 
 /* GetQuota() */
 int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* To remove files is to give the job's directory a name that says so: that is one step, it lasts, and no number leads there. What lies
- * behind that name goes in small portions when the daemon has nothing else to do, and what a daemon that was killed has left of it is
- * found by the name. The ledger stays as it is, rows of checkpoints included: bills are records, and by those rows it tells what work
- * counted from what was repeated. */
+/* To remove files is to give the job's directory a name that says so: that is one step, it lasts, and no
+ * number leads there. What lies behind that name goes in small portions when the daemon has nothing else
+ * to do, and what a daemon that was killed has left of it is found by the name. The ledger stays as it
+ * is, rows of checkpoints included: bills are records, and by those rows it tells what work counted from
+ * what was repeated. */
 #include "daemon/removals.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@
 #include "daemon/disk.h"
 #include "daemon/files.h"
 #include "daemon/log.h"
+#include "daemon/sources.h"
 #include "lib/tree.h"
 
 #define PORTION       16u      /* entries; a checkpoint can be large */
@@ -59,21 +61,12 @@ static int on_portion(sd_event_source *source, void *userdata) {
 /* name is taken. Without memory for a source it is left to the next daemon. */
 static void enqueue(Manager *manager, char *name) {
         Removal *removal = g_new0(Removal, 1);
-        int r = 0;
 
         removal->name = name;
-        if (!manager->removal_source) {
-                r = sd_event_add_defer(manager->event, &manager->removal_source, on_portion, manager);
-                if (r >= 0)
-                        r = sd_event_source_set_priority(manager->removal_source, SD_EVENT_PRIORITY_IDLE);
-                if (r >= 0)
-                        r = sd_event_source_set_enabled(manager->removal_source, SD_EVENT_ON);
-                if (r < 0) {
-                        manager->removal_source = sd_event_source_disable_unref(manager->removal_source);
-                        removal_free(removal);
-                        return;
-                }
-                (void) sd_event_source_set_description(manager->removal_source, "removal");
+        if (!manager->removal_source && repeat_start(manager->event, &manager->removal_source, "removal",
+                                                        SD_EVENT_PRIORITY_IDLE, on_portion, manager) < 0) {
+                removal_free(removal);
+                return;
         }
         g_queue_push_tail(&manager->removals, removal);
 }
@@ -104,8 +97,8 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
                now_usec - ended_usec >= keep_usec;
 }
 
-/* By what directories there are, not by what jobs are listed: KeepJobs= may have forgotten some. One that the ledger does not know is
- * another ledger's, and is left. */
+/* By what directories there are, not by what jobs are listed: KeepJobs= may have forgotten some. One that
+ * the ledger does not know is another ledger's, and is left. */
 static void remove_old(Manager *manager) {
         g_autoptr(GArray) jobs = job_directories_list(manager->jobs_fd);
         uint64_t now_usec = (uint64_t) g_get_real_time();
@@ -155,10 +148,7 @@ void removals_start(Manager *manager) {
         /* A private daemon's directory goes as a whole, by who made it. */
         if (manager->config.keep_files_usec == 0 || manager->mode == DAEMON_RUN)
                 return;
-        if (sd_event_add_time_relative(manager->event, &manager->files_timer, CLOCK_BOOTTIME, 0, 0,
-                            on_files_timer, manager) >= 0)
-                (void) sd_event_source_set_description(manager->files_timer, "old-files");
-        else
+        if (timer_start(manager->event, &manager->files_timer, "old-files", 0, on_files_timer, manager) < 0)
                 log_line(LOG_ERR, "There was no memory to look for old files of jobs by KeepFilesSec=.");
 }
 

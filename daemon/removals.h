@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The files of jobs that have ended go when somebody asks for it, or by themselves when KeepFilesSec= is over. */
+/* The files of jobs that have ended go when somebody asks for it, or by themselves when KeepFilesSec= is
+ * over. */
 #pragma once
 
 #include "daemon/manager.h"

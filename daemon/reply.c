@@ -5,7 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
+#include <inttypes.h>
 #include "include/bus.h"
+#include "lib/limits.h"
 
 int reply_rows(sd_bus_message *reply, int r) {
         assert(reply || r < 0);
@@ -24,6 +26,29 @@ int reply_no_sheet(sd_bus_error *error, const char *name, int r) {
                 return sd_bus_error_setf(error, BUS_ERROR(NoSuchPriceSheet),
                                 "There is no price sheet `%s`; `actorctl price list` shows those there are.",
                                 name);
-        return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "Price sheet `%s` cannot be read: %s.",
-                        name, g_strerror(-r));
+        return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "Price sheet `%s` cannot be read: %s%s.",
+                        name, g_strerror(-r), limit_advice(r));
+}
+
+int reply_no_sheets(sd_bus_error *error, int r) {
+        assert(r < 0);
+
+        return sd_bus_error_setf(error, BUS_ERROR(BadPriceSheet), "The price sheets cannot be listed: %s%s.",
+                        g_strerror(-r), limit_advice(r));
+}
+
+int reply_trimmed(const LedgerJob *row, sd_bus_error *error) {
+        g_autoptr(GDateTime) when = NULL;
+        g_autofree char *date = NULL;
+
+        assert(row);
+
+        if (row->trimmed_usec == 0)
+                return 0;
+        when = g_date_time_new_from_unix_local((gint64) (row->trimmed_usec / 1000000));
+        date = when ? g_date_time_format(when, "%Y-%m-%d") : NULL;
+        return sd_bus_error_setf(error, BUS_ERROR(RecordsRemoved),
+                        "The records of job %" PRIu64
+                        " were removed on %s (KeepRecordsSec= or LedgerMax= of actord.conf); its bill and totals remain.",
+                        row->id, date ? date : "an unknown date");
 }

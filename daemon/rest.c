@@ -15,7 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/sanitise.h"
 #include "lib/tree.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 #define REST_PREFIX "actord-rest-"
 #define ORIGIN_NAME "origin"
@@ -76,6 +76,7 @@ int rest_keep(Manager *manager, char **ret) {
         const char *all[5];
         int r = -ENOSPC;
 
+        manager->commit_again_usec = 0; /* there is no later */
         for (guint i = 0; i < manager->jobs->len; i++)
                 job_leave(manager->jobs->pdata[i]);
         if (manager_commit(manager) >= 0) {
@@ -99,7 +100,7 @@ static bool belongs(const char *directory, const char *state_directory) {
                (!state_directory || g_str_equal(origin, state_directory));
 }
 
-static int take(Ledger *ledger, const char *directory) {
+static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
         g_autofree char *path = g_build_filename(directory, LEDGER_NAME, NULL);
         Ledger *rest = NULL;
         g_autofree char *safe = sanitise_text(directory);
@@ -115,6 +116,7 @@ static int take(Ledger *ledger, const char *directory) {
         if (r < 0)
                 return r;
         (void) printf("%" PRIu64 " record%s taken in from %s.\n", n, n == 1 ? " was" : "s were", safe);
+        (*n_said)++;
         r = tree_remove(AT_FDCWD, directory, UINT_MAX);
         if (r != 0)
                 (void) fprintf(stderr, "actord: %s is not needed any more, and cannot be removed: %s.\n",
@@ -122,7 +124,7 @@ static int take(Ledger *ledger, const char *directory) {
         return 0;
 }
 
-static int take_all(Ledger *ledger, const char *state_directory) {
+static int take_all(Ledger *ledger, const char *state_directory, unsigned *n_said) {
         const char *all[5];
         int r = 0;
 
@@ -135,7 +137,7 @@ static int take_all(Ledger *ledger, const char *state_directory) {
                         g_autofree char *path = g_build_filename(all[i], name, NULL);
 
                         if (g_str_has_prefix(name, REST_PREFIX) && belongs(path, state_directory))
-                                r = take(ledger, path);
+                                r = take(ledger, path, n_said);
                 }
         }
         return r;
@@ -148,18 +150,12 @@ static int collect(const LedgerJob *row, void *userdata) {
 
 /* Its daemon was killed: what the ledger has is all that there is. */
 static int end_job(Manager *manager, uint64_t id) {
-        LedgerJob row = {};
         Job *job;
         int r;
 
-        r = ledger_job_get(manager->ledger, id, &row);
+        r = job_of_row(manager, id, &job);
         if (r < 0)
                 return r;
-        r = job_new(manager, &row, &job);
-        if (r < 0) {
-                ledger_job_done(&row);
-                return r;
-        }
         r = job_load_progress(job, true);
         if (r >= 0) {
                 job_leave(job);
@@ -172,7 +168,7 @@ static int end_job(Manager *manager, uint64_t id) {
         return r;
 }
 
-static int end_jobs(const char *state_directory, Ledger *ledger) {
+static int end_jobs(const char *state_directory, Ledger *ledger, unsigned *n_said) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         g_autoptr(GPtrArray) none = g_ptr_array_new();
         Manager manager = {
@@ -188,7 +184,8 @@ static int end_jobs(const char *state_directory, Ledger *ledger) {
         r = ledger_jobs_foreach(ledger, collect, ids);
         for (guint i = 0; r >= 0 && i < ids->len; i++)
                 r = end_job(&manager, g_array_index(ids, uint64_t, i));
-        manager.commit_timer = sd_event_source_disable_unref(manager.commit_timer);
+        if (r >= 0)
+                *n_said += ids->len;
         return r;
 }
 
@@ -196,6 +193,7 @@ int rest_recover(const char *directory) {
         g_autofree char *origin_path = g_build_filename(directory, ORIGIN_NAME, NULL), *state = NULL,
                         *path = NULL, *safe = NULL;
         Ledger *ledger = NULL;
+        unsigned n_said = 0;
         int r;
 
         if (!g_file_get_contents(origin_path, &state, NULL, NULL))
@@ -203,15 +201,17 @@ int rest_recover(const char *directory) {
         path = g_build_filename(state, LEDGER_NAME, NULL);
         r = access(path, R_OK) < 0 ? -errno : ledger_open(path, &ledger);
         if (r >= 0)
-                r = take_all(ledger, state);
+                r = take_all(ledger, state, &n_said);
         if (r >= 0)
-                r = end_jobs(state, ledger);
+                r = end_jobs(state, ledger, &n_said);
         (void) ledger_close(ledger);
-        safe = sanitise_text(r == -EBUSY ? state : path);
+        safe = sanitise_text(r == -EBUSY || r >= 0 ? state : path);
         if (r == -EBUSY)
                 (void) fprintf(stderr, "actord: The run in %s still goes on.\n", safe);
         else if (r < 0)
                 (void) fprintf(stderr, "actord: The ledger %s could not take in what it lacks: %s.\n", safe,
                                 g_strerror(-r));
+        else if (n_said == 0)
+                (void) printf("The run in %s lacks nothing.\n", safe);
         return r;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The columns: counts, every statistic of the learner and of evaluations, then what had accrued at the round's end. */
+/* The columns: counts, every statistic of the learner and of evaluations, then what had accrued at the
+ * round's end. */
 #include "daemon/series.h"
 
 #include <assert.h>

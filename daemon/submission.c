@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every list has a limit, every descriptor a rule. The message's descriptors and strings are borrowed from it. */
+/* Every list has a limit, every descriptor a rule. The message's descriptors and strings are borrowed
+ * from it. */
 #include "daemon/submission.h"
 
 #include <assert.h>

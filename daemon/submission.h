@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a caller's message says, before any of it is believed: a text, settings beside it, files, options. Reading touches nothing but the
- * message, so that any message at all can be tried on it. */
+/* What a caller's message says, before any of it is believed: a text, settings beside it, files, options.
+ * Reading touches nothing but the message, so that any message at all can be tried on it. */
 #pragma once
 
 #include <glib.h>
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
 
 #define OVERRIDES_MAX      256u
 #define OVERRIDE_BYTES_MAX 4096u
@@ -30,6 +30,7 @@ typedef struct Submission {
 int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission *ret, sd_bus_error *error);
 void submission_done(Submission *s);
 
-/* "Section.Key=VALUE" lines, as the ledger keeps them; parsing cuts `lines` into the strings that it names. */
+/* "Section.Key=VALUE" lines, as the ledger keeps them; parsing cuts `lines` into the strings that it
+ * names. */
 char *overrides_print(const GArray *overrides);
 void overrides_parse(char *lines, GArray *overrides);

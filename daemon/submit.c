@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, copy, write down. The only descriptors of the message that are kept are the directory of Python= or of a model, which may be too large
- * to copy, and the caller's stderr in run mode. */
+/* Check, copy, write down. The only descriptors of the message that are kept are the directory of Python=
+ * or of a model, which may be too large to copy, and the caller's stderr in run mode. */
 #include "daemon/submit.h"
 
 #include <assert.h>
@@ -21,8 +21,10 @@
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/limits.h"
-#include "lib/settings.h"
+#include "lib/settings/print.h"
+#include "lib/settings/settings.h"
 #include "lib/sheets.h"
+#include "lib/width.h"
 
 static bool is_overridden(const Submission *s, const char *key) {
         for (guint i = 0; i < s->overrides->len; i++)
@@ -37,10 +39,13 @@ static bool names_sheet(const Submission *s) {
 }
 
 static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) {
-        g_auto(GStrv) sheets = sheets_list();
+        g_auto(GStrv) sheets = NULL;
         g_autofree char *message = NULL;
         int r;
 
+        r = sheets_list(&sheets);
+        if (r < 0)
+                return reply_no_sheets(error, r);
         /* The administrator's default is written down with the job: a later change of it changes no bill. */
         if (*manager->config.default_price_sheet && !names_sheet(s))
                 g_array_append_val(s->overrides, ((SettingOverride){ "Billing.PriceSheet",
@@ -147,10 +152,21 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
         return 0;
 }
 
-static int check_limits(Manager *manager, uint32_t uid, const JobSettings *settings, sd_bus_error *error) {
+static int check_width(const Submission *s, sd_bus_error *error) {
+        uint32_t class = s->settings.kernel_class;
+
+        if (width_present(width_of_class(class)))
+                return 0;
+        return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
+                        "%s:%u: [Learner] KernelClass=%s: this host's CPU lacks it, and has %s; auto takes the widest, with the same result.",
+                        s->file_name, settings_locate(s->text, "Learner", "KernelClass"),
+                        choice_kernel_class_to_string(class), width_words_present());
+}
+
+static int check_limits(Manager *manager, uint32_t uid, const Submission *s, sd_bus_error *error) {
         int r;
 
-        r = quota_check(manager, uid, settings, error);
+        r = quota_check(manager, uid, &s->settings, s->currency, error);
         if (r < 0)
                 return r;
         if (manager->n_queued >= JOBS_QUEUED_MAX)
@@ -231,8 +247,8 @@ static int check_room(Manager *manager, uint32_t uid, const char *name, sd_bus_e
         return r;
 }
 
-/* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number; then the directory gets that
- * name. 1: all is written; 0: the files are still being copied. */
+/* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number;
+ * then the directory gets that name. 1: all is written; 0: the files are still being copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         _cleanup_(directory_fd_dropp) int directory_fd = -EBADF;
@@ -256,7 +272,7 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                         r = job_new(manager, &row, ret);
                 /* Its submitter hears that it failed: it must not start after the next restart. */
                 if (r < 0)
-                        manager_end_row(manager, &row);
+                        job_row_end(manager, &row);
         }
         if (r < 0) {
                 job_directory_discard(manager->jobs_fd, name);
@@ -296,7 +312,9 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         if (r >= 0)
                 r = check_files(manager, &s, uid, error);
         if (r >= 0)
-                r = check_limits(manager, uid, &s.settings, error);
+                r = check_width(&s, error);
+        if (r >= 0)
+                r = check_limits(manager, uid, &s, error);
         if (r >= 0)
                 r = write_down(manager, message, &s, uid, handler, ret, error);
         if (r <= 0)

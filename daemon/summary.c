@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 /* clang-format off */
 #define ACCOUNT_NUMBERS(X) \

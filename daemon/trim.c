@@ -9,6 +9,7 @@
 #include "daemon/ended.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/sources.h"
 #include "daemon/summary.h"
 #include "include/bus.h"
 
@@ -95,7 +96,7 @@ static int step(Manager *manager) {
                         return r < 0 ? r : 1;
                 manager->trimming = id;
         }
-        /* Its end is not announced yet, or its decisions are being checked: later. */
+        /* Its end is not announced yet, or a call goes through its records: later. */
         if (manager_job(manager, id) || !ended_forget(manager, id))
                 return 0;
         r = ledger_trim_step(manager->ledger, id, now_usec, STEP_ROWS, &done);
@@ -123,22 +124,12 @@ static int on_turn(sd_event_source *source, void *userdata) {
 }
 
 void trim_soon(Manager *manager) {
-        int r;
-
         assert(manager);
 
         /* A private daemon's ledger is its caller's. */
-        if (manager->trim_source || manager->mode == DAEMON_RUN)
-                return;
-        r = sd_event_add_defer(manager->event, &manager->trim_source, on_turn, manager);
-        if (r >= 0)
-                r = sd_event_source_set_priority(manager->trim_source, SD_EVENT_PRIORITY_IDLE);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->trim_source, SD_EVENT_ON);
-        if (r < 0)
-                stop(manager);
-        else
-                (void) sd_event_source_set_description(manager->trim_source, "old-records");
+        if (!manager->trim_source && manager->mode != DAEMON_RUN)
+                (void) repeat_start(manager->event, &manager->trim_source, "old-records",
+                                SD_EVENT_PRIORITY_IDLE, on_turn, manager);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -157,10 +148,7 @@ void trim_start(Manager *manager) {
 
         if (manager->mode == DAEMON_RUN)
                 return;
-        if (sd_event_add_time_relative(manager->event, &manager->trim_timer, CLOCK_BOOTTIME, 0, 0, on_timer,
-                            manager) >= 0)
-                (void) sd_event_source_set_description(manager->trim_timer, "old-records-timer");
-        else
+        if (timer_start(manager->event, &manager->trim_timer, "old-records-timer", 0, on_timer, manager) < 0)
                 log_line(LOG_ERR,
                                 "There was no memory to look for old records by KeepRecordsSec= and LedgerMax=.");
 }
@@ -170,20 +158,4 @@ void trim_done(Manager *manager) {
 
         stop(manager);
         manager->trim_timer = sd_event_source_disable_unref(manager->trim_timer);
-}
-
-int trim_refuse(const Job *job, sd_bus_error *error) {
-        g_autoptr(GDateTime) when = NULL;
-        g_autofree char *date = NULL;
-
-        assert(job);
-
-        if (job->row.trimmed_usec == 0)
-                return 0;
-        when = g_date_time_new_from_unix_local((gint64) (job->row.trimmed_usec / 1000000));
-        date = when ? g_date_time_format(when, "%Y-%m-%d") : NULL;
-        return sd_bus_error_setf(error, BUS_ERROR(RecordsRemoved),
-                        "The records of job %" PRIu64
-                        " were removed on %s (KeepRecordsSec= or LedgerMax= of actord.conf); its bill and totals remain.",
-                        job->row.id, date ? date : "an unknown date");
 }

@@ -10,6 +10,3 @@ void trim_start(Manager *manager);
 /* A job has ended, so there may be something to do. */
 void trim_soon(Manager *manager);
 void trim_done(Manager *manager);
-
-/* What asks for a job's records is refused in words once they are removed. 0: they are there. */
-int trim_refuse(const Job *job, sd_bus_error *error);

@@ -4,141 +4,113 @@
 
 #include <assert.h>
 #include <errno.h>
-#include "daemon/access.h"
+#include "daemon/line.h"
+#include "daemon/senders.h"
+#include "daemon/sources.h"
+#include "daemon/turn-queue.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-typedef struct Connection {
+/* The bus is being asked whose connection it is. */
+typedef struct Question {
+        Turns *turns;
         char *name;
-        GQueue items;
-} Connection;
-
-typedef struct User {
-        uint32_t uid;
-        unsigned n;         /* items of all connections */
-        GQueue connections; /* of Connection: the next one first */
-} User;
+        sd_bus_slot *slot;
+} Question;
 
 struct Turns {
         Manager *manager;
-        GQueue users; /* of User: the next one first */
-        unsigned n, n_read;
+        TurnQueue *queue;      /* of sd_bus_message */
+        GHashTable *questions; /* name → Question */
+        unsigned n_read;
         const sd_bus_message *served; /* on its way to its handler */
         sd_event_source *source;
 };
 
-static Connection *connection_free(Connection *connection) {
-        g_free(connection->name);
-        g_free(connection);
-        return NULL;
-}
+static void question_free(void *p) {
+        Question *question = p;
 
-static User *user_of(Turns *turns, uint32_t uid) {
-        User *user;
-
-        for (GList *l = turns->users.head; l; l = l->next)
-                if (((User *) l->data)->uid == uid)
-                        return l->data;
-        user = g_new0(User, 1);
-        user->uid = uid;
-        g_queue_push_tail(&turns->users, user);
-        return user;
-}
-
-static Connection *connection_of(User *user, const char *name) {
-        Connection *connection;
-
-        for (GList *l = user->connections.head; l; l = l->next)
-                if (g_str_equal(((Connection *) l->data)->name, name))
-                        return l->data;
-        connection = g_new0(Connection, 1);
-        connection->name = g_strdup(name);
-        g_queue_push_tail(&user->connections, connection);
-        return connection;
-}
-
-int turns_push(Turns *turns, uint32_t uid, const char *name, void *item) {
-        User *user;
-
-        assert(turns);
-        assert(name);
-        assert(item);
-
-        if (turns->n >= CALLS_MAX)
-                return -EBUSY;
-        user = user_of(turns, uid);
-        if (user->n >= CALLS_USER_MAX)
-                return -EBUSY;
-        g_queue_push_tail(&connection_of(user, name)->items, item);
-        user->n++;
-        turns->n++;
-        return 0;
-}
-
-/* Users and connections that have no more are forgotten: what waits bounds what is remembered. */
-void *turns_pop(Turns *turns) {
-        User *user;
-        Connection *connection;
-        void *item;
-
-        assert(turns);
-
-        user = g_queue_pop_head(&turns->users);
-        if (!user)
-                return NULL;
-        connection = g_queue_pop_head(&user->connections);
-        item = g_queue_pop_head(&connection->items);
-        turns->n--;
-        if (connection->items.length > 0)
-                g_queue_push_tail(&user->connections, connection);
-        else
-                (void) connection_free(connection);
-        if (--user->n > 0)
-                g_queue_push_tail(&turns->users, user);
-        else
-                g_free(user);
-        return item;
+        question->slot = sd_bus_slot_unref(question->slot);
+        g_free(question->name);
+        g_free(question);
 }
 
 Turns *turns_new(Manager *manager) {
         Turns *turns = g_new0(Turns, 1);
 
         turns->manager = manager;
+        turns->queue = turn_queue_new();
+        turns->questions = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, question_free);
         return turns;
 }
 
-Turns *turns_free(Turns *turns) {
-        sd_bus_message *message;
+static void message_free(void *message) {
+        (void) sd_bus_message_unref(message);
+}
 
+Turns *turns_free(Turns *turns) {
         if (!turns)
                 return NULL;
 
         turns->source = sd_event_source_disable_unref(turns->source);
-        while ((message = turns_pop(turns)))
-                (void) sd_bus_message_unref(message);
+        turns->queue = turn_queue_free(turns->queue, message_free);
+        g_hash_table_unref(turns->questions);
         g_free(turns);
         return NULL;
 }
 
 bool turns_are_empty(const Turns *turns) {
-        return !turns || (turns->n == 0 && !turns->served);
+        return !turns || (turn_queue_length(turns->queue) == 0 && !turns->served);
+}
+
+static unsigned room(const Turns *turns) {
+        unsigned most = calls_max(CALLS_MAX), waiting = lines_waiting(turns->manager->lines);
+
+        return MAX(most > waiting ? most - waiting : 0, CALLS_LEAST);
+}
+
+/* Each call that is taken off the bus gets an answer, and here is the last place for one. */
+static void refuse(sd_bus_message *message, int error) {
+        (void) sd_bus_reply_method_errnof(message, error,
+                        "actord could not take up this call: %s. Try again in a moment.",
+                        g_strerror(-error));
+        (void) sd_bus_message_unref(message);
+}
+
+static void refuse_busy(const Turns *turns, sd_bus_message *message) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+
+        (void) sd_bus_error_setf(&error, BUS_ERROR(Busy),
+                        "actord is busy: as many calls wait for their turn as may, %u of a user or %u of all users. Try again in a moment.",
+                        TURN_ITEMS_USER_MAX, room(turns));
+        (void) sd_bus_reply_method_error(message, &error);
+        sd_bus_error_free(&error);
+        (void) sd_bus_message_unref(message);
 }
 
 static int on_turn(sd_event_source *source, void *userdata) {
         Turns *turns = userdata;
         sd_bus_message *message;
+        uint32_t uid;
+        int r;
 
         turns->n_read = 0;
         (void) sd_event_source_set_priority(source, SD_EVENT_PRIORITY_NORMAL + 1);
         if (turns->served)
                 return 0;
-        message = turns_pop(turns);
+        message = turn_queue_pop(turns->queue, &uid);
         if (!message) {
                 turns->source = sd_event_source_disable_unref(turns->source);
                 return 0;
         }
-        if (sd_bus_enqueue_for_read(turns->manager->bus, message) >= 0)
-                turns->served = message;
+        /* Its handler is about to ask, whatever came in between. */
+        senders_add(turns->manager->senders, sd_bus_message_get_sender(message), uid);
+        r = sd_bus_enqueue_for_read(turns->manager->bus, message);
+        if (r < 0) {
+                refuse(message, r);
+                return 0;
+        }
+        turns->served = message;
         (void) sd_bus_message_unref(message);
         return 0;
 }
@@ -146,33 +118,81 @@ static int on_turn(sd_event_source *source, void *userdata) {
 /* After the bus in each turn of the loop, so that those who have just called take part; but before it
  * once enough was read. */
 static int arm(Turns *turns) {
-        int r;
-
         if (++turns->n_read >= CALLS_READ_MAX && turns->source)
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);
         if (turns->source)
                 return 0;
-        r = sd_event_add_defer(turns->manager->event, &turns->source, on_turn, turns);
-        if (r < 0)
-                return r;
-        (void) sd_event_source_set_description(turns->source, "turns");
-        (void) sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL + 1);
-        return sd_event_source_set_enabled(turns->source, SD_EVENT_ON);
+        return repeat_start(turns->manager->event, &turns->source, "turns", SD_EVENT_PRIORITY_NORMAL + 1,
+                        on_turn, turns);
 }
 
-static int busy(sd_bus_message *message, uint32_t uid) {
-        sd_bus_error error = SD_BUS_ERROR_NULL;
+static void push(Turns *turns, uint32_t uid, const char *sender, sd_bus_message *message) {
+        sd_bus_message *gone = turn_queue_push(turns->queue, uid, sender, message, room(turns));
 
-        (void) sd_bus_error_setf(&error, BUS_ERROR(Busy),
-                        "actord is busy: %u calls of user %u wait for their turn, or %u of all users. Try again in a moment.",
-                        CALLS_USER_MAX, uid, CALLS_MAX);
-        (void) sd_bus_reply_method_error(message, &error);
-        sd_bus_error_free(&error);
-        return 1;
+        if (gone)
+                refuse_busy(turns, gone);
+}
+
+static int on_user(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Question *question = userdata;
+        Turns *turns = question->turns;
+        g_autofree char *name = g_strdup(question->name);
+        GQueue items = turn_queue_introduce(turns->queue, name);
+        sd_bus_message *message;
+        uint32_t uid;
+        int r;
+
+        (void) g_hash_table_remove(turns->questions, name);
+        r = sd_bus_message_is_method_error(reply, NULL) ? -sd_bus_message_get_errno(reply)
+                                                        : sd_bus_message_read(reply, "u", &uid);
+        if (r >= 0)
+                senders_add(turns->manager->senders, name, uid);
+        while ((message = g_queue_pop_head(&items))) {
+                if (r < 0)
+                        refuse(message, r);
+                else
+                        push(turns, uid, name, message);
+        }
+        r = arm(turns);
+        return r < 0 ? r : 1;
+}
+
+/* The bus answers when it has passed on what it has by now: meanwhile the daemon goes on. */
+static int ask(Turns *turns, const char *name) {
+        Question *question;
+        int r;
+
+        if (!turn_queue_has_stranger(turns->queue, name) || g_hash_table_contains(turns->questions, name))
+                return 0;
+        question = g_new0(Question, 1);
+        *question = (Question){ .turns = turns, .name = g_strdup(name) };
+        r = sd_bus_call_method_async(turns->manager->bus, &question->slot, "org.freedesktop.DBus",
+                        "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixUser", on_user,
+                        question, "s", name);
+        if (r < 0) {
+                question_free(question);
+                return r;
+        }
+        (void) g_hash_table_insert(turns->questions, question->name, question);
+        return 0;
+}
+
+static void take_stranger(Turns *turns, const char *sender, sd_bus_message *message) {
+        sd_bus_message *gone = turn_queue_push_stranger(turns->queue, sender, message, room(turns));
+        GQueue items;
+        int r;
+
+        if (gone)
+                refuse_busy(turns, gone);
+        r = ask(turns, sender);
+        if (r >= 0)
+                return;
+        items = turn_queue_introduce(turns->queue, sender);
+        while ((message = g_queue_pop_head(&items)))
+                refuse(message, r);
 }
 
 int turns_take(Turns *turns, sd_bus_message *message) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         const char *sender = sd_bus_message_get_sender(message);
         uint32_t uid;
         int r;
@@ -187,14 +207,11 @@ int turns_take(Turns *turns, sd_bus_message *message) {
         /* A private daemon has one caller. */
         if (turns->manager->mode == DAEMON_RUN || !sender)
                 return 0;
-        r = access_uid(turns->manager, message, &uid, &error);
-        if (r < 0) {
-                (void) sd_bus_reply_method_errno(message, r, &error);
-                return 1;
-        }
-        if (turns_push(turns, uid, sender, message) < 0)
-                return busy(message, uid);
         (void) sd_bus_message_ref(message);
+        if (senders_find(turns->manager->senders, sender, &uid))
+                push(turns, uid, sender, message);
+        else
+                take_stranger(turns, sender, message);
         r = arm(turns);
         return r < 0 ? r : 1;
 }

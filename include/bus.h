@@ -18,7 +18,8 @@
         X(Busy, EAGAIN) X(RecordsRemoved, ENOMEDIUM)
 #define BUS_ERROR(name) "org.actord1.Error." #name
 
-/* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a user. */
+/* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a
+ * user. */
 #define BUS_FILE_ENVIRONMENT "environment"      /* the plugin of Environment=./FILE.so */
 #define BUS_FILE_PYTHON "python"                /* the directory of Python= */
 #define BUS_FILE_MODEL "model"                  /* the directory of Environment=mujoco:FILE */
@@ -28,4 +29,5 @@
 /* Keys of SubmitJob's `options`. */
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */
 #define BUS_OPTION_EPISODES "episodes"          /* t: evaluate */
-#define BUS_OPTION_SCHEDULER_DATA "scheduler-data" /* ay: what the scheduler of Policy= is to know; at most 1 MiB */
+/* ay: what the scheduler of Policy= is to know; at most 1 MiB */
+#define BUS_OPTION_SCHEDULER_DATA "scheduler-data"

@@ -5,124 +5,97 @@
 
 #include <stddef.h>
 
+#include "include/environment-options.h"
+
 /* X(name, module, description, threshold, options): module "" is built into the invoker, "mujoco" is in
- * env-mujoco.so and so on; threshold is the registered return at which the task counts as solved, NAN where there
- * is none; options are the keys that its [Environment] section takes, each with its default, nothing where only what it is
- * put to can say. What a key does is in ENVIRONMENT_OPTIONS. */
+ * env-mujoco.so and so on; threshold is the registered return at which the task counts as solved, NAN where
+ * there is none; options are the keys that its [Environment] section takes, each with its default, nothing
+ * where only the rest of the job can say. include/environment-options.h has the rows. */
+/* clang-format off */
+#define OPTION_TEXT(key, kind, member, low, high, fallback) #key "=" fallback " "
+#define ENGINE_TEXT ENGINE_KEY "=" ENGINE_DEFAULT " "
 #define ENVIRONMENTS(X)                                                                                  \
-        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0, "SuttonBartoReward=no")       \
-        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0, "SuttonBartoReward=no")       \
-        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, "Gravity=10")                       \
+        X("CartPole-v0", "", "balance a pole on a cart, 200 steps", 195.0,                               \
+                        CARTPOLE_OPTIONS(OPTION_TEXT))                                                   \
+        X("CartPole-v1", "", "balance a pole on a cart, 500 steps", 475.0,                               \
+                        CARTPOLE_OPTIONS(OPTION_TEXT))                                                   \
+        X("Pendulum-v1", "", "swing a pendulum up and hold it", NAN, PENDULUM_OPTIONS(OPTION_TEXT))      \
         X("Acrobot-v1", "", "swing a two-link arm above a line", -100.0, "")                             \
-        X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, "GoalVelocity=0")                   \
-        X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0, "GoalVelocity=0") \
-        X("Catch-v0", "", "see a ball fall, and catch it", NAN, "ImageSize=0")                           \
+        X("MountainCar-v0", "", "rock a weak car up a hill", -110.0, MOUNTAINCAR_OPTIONS(OPTION_TEXT))   \
+        X("MountainCarContinuous-v0", "", "rock a car uphill, paying for force", 90.0,                   \
+                        MOUNTAINCAR_OPTIONS(OPTION_TEXT))                                                \
+        X("Catch-v0", "", "see a ball fall, and catch it", NAN, CATCH_OPTIONS(OPTION_TEXT))              \
         X("phydrl-cartpole", "", "hold a pole inside a safety envelope", NAN,                            \
-                        "Friction=5 ModelGain=1.2 Disturbance=0 LyapunovReward=no "                      \
-                        "TerminateWhenUnsafe=no")                                                        \
+                        PHYDRL_CARTPOLE_OPTIONS(OPTION_TEXT))                                            \
         X("iot5g-discrete", "", "give a moving 5G device its resources", NAN,                            \
-                        "TargetLogBER=-5 BandwidthWeight=0.5 PowerWeight=1 ShadowingStd=3")              \
-        X("iot5g-continuous", "", "the same in continuous amounts", NAN,                                 \
-                        "TargetLogBER=-5 BandwidthWeight=0.5 PowerWeight=1 ShadowingStd=3")              \
-        X("faas", "", "scale a function among others: faas:N", NAN, "Neighbours=4 SLOSec=2")             \
-        X("two-ponds", "", "keep two storm ponds from flooding", NAN, "StormScale=0 FloodWeight=10")     \
+                        IOT5G_OPTIONS(OPTION_TEXT))                                                      \
+        X("iot5g-continuous", "", "the same in continuous amounts", NAN, IOT5G_OPTIONS(OPTION_TEXT))     \
+        X("faas", "", "scale a function among others: faas:N", NAN, FAAS_OPTIONS(OPTION_TEXT))           \
+        X("two-ponds", "", "keep two storm ponds from flooding", NAN, TWO_PONDS_OPTIONS(OPTION_TEXT))    \
         X("Hopper-v4", "mujoco", "make a one-legged robot hop forward", 3800.0,                          \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.001 "                     \
-                        "HealthyReward=1 TerminateWhenUnhealthy=yes HealthyStateMin=-100 "               \
-                        "HealthyStateMax=100 HealthyZMin=0.7 HealthyZMax=inf "                           \
-                        "HealthyAngleMin=-0.2 HealthyAngleMax=0.2 ResetNoiseScale=0.005 "                \
-                        "ExcludeCurrentPositions=yes")                                                   \
+                        ENGINE_TEXT HOPPER_OPTIONS(OPTION_TEXT))                                         \
         X("Hopper-v5", "mujoco", "make a one-legged robot hop forward", 3800.0,                          \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.001 "                     \
-                        "HealthyReward=1 TerminateWhenUnhealthy=yes HealthyStateMin=-100 "               \
-                        "HealthyStateMax=100 HealthyZMin=0.7 HealthyZMax=inf "                           \
-                        "HealthyAngleMin=-0.2 HealthyAngleMax=0.2 ResetNoiseScale=0.005 "                \
-                        "ExcludeCurrentPositions=yes")                                                   \
+                        ENGINE_TEXT HOPPER_OPTIONS(OPTION_TEXT))                                         \
         X("Walker2d-v4", "mujoco", "make a two-legged robot walk forward", NAN,                          \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.001 "                     \
-                        "HealthyReward=1 TerminateWhenUnhealthy=yes HealthyZMin=0.8 "                    \
-                        "HealthyZMax=2 HealthyAngleMin=-1 HealthyAngleMax=1 "                            \
-                        "ResetNoiseScale=0.005 ExcludeCurrentPositions=yes")                             \
+                        ENGINE_TEXT WALKER2D_OPTIONS(OPTION_TEXT))                                       \
         X("Walker2d-v5", "mujoco", "make a two-legged robot walk forward", NAN,                          \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.001 "                     \
-                        "HealthyReward=1 TerminateWhenUnhealthy=yes HealthyZMin=0.8 "                    \
-                        "HealthyZMax=2 HealthyAngleMin=-1 HealthyAngleMax=1 "                            \
-                        "ResetNoiseScale=0.005 ExcludeCurrentPositions=yes")                             \
+                        ENGINE_TEXT WALKER2D_OPTIONS(OPTION_TEXT))                                       \
         X("HalfCheetah-v4", "mujoco", "make half a cheetah run forward", 4800.0,                         \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.1 "                       \
-                        "ResetNoiseScale=0.1 ExcludeCurrentPositions=yes")                               \
+                        ENGINE_TEXT HALFCHEETAH_OPTIONS(OPTION_TEXT))                                    \
         X("HalfCheetah-v5", "mujoco", "make half a cheetah run forward", 4800.0,                         \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.1 "                       \
-                        "ResetNoiseScale=0.1 ExcludeCurrentPositions=yes")                               \
+                        ENGINE_TEXT HALFCHEETAH_OPTIONS(OPTION_TEXT))                                    \
         X("Swimmer-v4", "mujoco", "make three links swim forward", 360.0,                                \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.0001 "                    \
-                        "ResetNoiseScale=0.1 ExcludeCurrentPositions=yes")                               \
+                        ENGINE_TEXT SWIMMER_OPTIONS(OPTION_TEXT))                                        \
         X("Swimmer-v5", "mujoco", "make three links swim forward", 360.0,                                \
-                        "Engine=default ForwardRewardWeight=1 CtrlCostWeight=0.0001 "                    \
-                        "ResetNoiseScale=0.1 ExcludeCurrentPositions=yes")                               \
-        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0,               \
-                        "Engine=default")                                                                \
+                        ENGINE_TEXT SWIMMER_OPTIONS(OPTION_TEXT))                                        \
+        X("InvertedPendulum-v4", "mujoco", "balance a pole on a motor-driven cart", 950.0, ENGINE_TEXT)  \
         X("InvertedPendulum-v5", "mujoco", "balance a pole on a motor-driven cart", 950.0,               \
-                        "Engine=default ResetNoiseScale=0.01")                                           \
+                        ENGINE_TEXT INVERTEDPENDULUM_V5_OPTIONS(OPTION_TEXT))                            \
         X("InvertedDoublePendulum-v4", "mujoco", "balance two poles in a row on a cart", 9100.0,         \
-                        "Engine=default")                                                                \
+                        ENGINE_TEXT)                                                                     \
         X("InvertedDoublePendulum-v5", "mujoco", "balance two poles in a row on a cart", 9100.0,         \
-                        "Engine=default HealthyReward=10 ResetNoiseScale=0.1")                           \
-        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, "Engine=default")           \
+                        ENGINE_TEXT INVERTEDDOUBLEPENDULUM_V5_OPTIONS(OPTION_TEXT))                      \
+        X("Reacher-v4", "mujoco", "bring a two-link arm to a target", -3.75, ENGINE_TEXT)                \
         X("Reacher-v5", "mujoco", "bring a two-link arm to a target", -3.75,                             \
-                        "Engine=default RewardDistWeight=1 RewardControlWeight=1")                       \
-        X("Pusher-v4", "mujoco", "push an object with a seven-joint arm", 0.0, "Engine=default")         \
+                        ENGINE_TEXT REACHER_V5_OPTIONS(OPTION_TEXT))                                     \
+        X("Pusher-v4", "mujoco", "push an object with a seven-joint arm", 0.0, ENGINE_TEXT)              \
         X("Pusher-v5", "mujoco", "push an object with a seven-joint arm", 0.0,                           \
-                        "Engine=default RewardNearWeight=0.5 RewardDistWeight=1 "                        \
-                        "RewardControlWeight=0.1")                                                       \
+                        ENGINE_TEXT PUSHER_V5_OPTIONS(OPTION_TEXT))                                      \
         X("Ant-v4", "mujoco", "make a four-legged robot walk forward", 6000.0,                           \
-                        "Engine=default UseContactForces=no CtrlCostWeight=0.5 "                         \
-                        "ContactCostWeight=5e-4 ContactForceMin=-1 ContactForceMax=1 "                   \
-                        "HealthyReward=1 TerminateWhenUnhealthy=yes HealthyZMin=0.2 "                    \
-                        "HealthyZMax=1 ResetNoiseScale=0.1 ExcludeCurrentPositions=yes")                 \
+                        ENGINE_TEXT ANT_V4_OPTIONS(OPTION_TEXT))                                         \
         X("Ant-v5", "mujoco", "make a four-legged robot walk forward", 6000.0,                           \
-                        "Engine=default CtrlCostWeight=0.5 ContactCostWeight=5e-4 "                      \
-                        "ContactForceMin=-1 ContactForceMax=1 HealthyReward=1 "                          \
-                        "TerminateWhenUnhealthy=yes HealthyZMin=0.2 HealthyZMax=1 "                      \
-                        "ResetNoiseScale=0.1 ExcludeCurrentPositions=yes ForwardRewardWeight=1 "         \
-                        "IncludeCfrcExt=yes")                                                            \
+                        ENGINE_TEXT ANT_V5_OPTIONS(OPTION_TEXT))                                         \
         X("Humanoid-v4", "mujoco", "make a humanoid walk forward", NAN,                                  \
-                        "Engine=default ForwardRewardWeight=1.25 CtrlCostWeight=0.1 "                    \
-                        "HealthyReward=5 TerminateWhenUnhealthy=yes HealthyZMin=1 HealthyZMax=2 "        \
-                        "ResetNoiseScale=0.01 ExcludeCurrentPositions=yes")                              \
+                        ENGINE_TEXT HUMANOID_OPTIONS(OPTION_TEXT))                                       \
         X("Humanoid-v5", "mujoco", "make a humanoid walk forward", NAN,                                  \
-                        "Engine=default ForwardRewardWeight=1.25 CtrlCostWeight=0.1 "                    \
-                        "HealthyReward=5 TerminateWhenUnhealthy=yes HealthyZMin=1 HealthyZMax=2 "        \
-                        "ResetNoiseScale=0.01 ExcludeCurrentPositions=yes ContactCostWeight=5e-7 "       \
-                        "ContactCostMin=-inf ContactCostMax=10 IncludeCinert=yes IncludeCvel=yes "       \
-                        "IncludeQfrcActuator=yes IncludeCfrcExt=yes")                                    \
-        X("HumanoidStandup-v4", "mujoco", "make a humanoid get up from lying", NAN, "Engine=default")    \
+                        ENGINE_TEXT HUMANOID_OPTIONS(OPTION_TEXT) HUMANOID_ONLY_V5_OPTIONS(OPTION_TEXT)) \
+        X("HumanoidStandup-v4", "mujoco", "make a humanoid get up from lying", NAN, ENGINE_TEXT)         \
         X("HumanoidStandup-v5", "mujoco", "make a humanoid get up from lying", NAN,                      \
-                        "Engine=default UphCostWeight=1 CtrlCostWeight=0.1 ImpactCostWeight=5e-7 "       \
-                        "ImpactCostMin=-inf ImpactCostMax=10 ResetNoiseScale=0.01 "                      \
-                        "ExcludeCurrentPositions=yes IncludeCinert=yes IncludeCvel=yes "                 \
-                        "IncludeQfrcActuator=yes IncludeCfrcExt=yes")                                    \
+                        ENGINE_TEXT HUMANOIDSTANDUP_V5_OPTIONS(OPTION_TEXT))                             \
         X("LunarLander-v3", "box2d", "land a craft on a pad, four engines", 200.0,                       \
-                        "Gravity=-10 EnableWind=no WindPower=15 TurbulencePower=1.5")                    \
+                        LUNARLANDER_OPTIONS(OPTION_TEXT))                                                \
         X("LunarLanderContinuous-v3", "box2d", "land a craft on a pad by throttle", 200.0,               \
-                        "Gravity=-10 EnableWind=no WindPower=15 TurbulencePower=1.5")                    \
+                        LUNARLANDER_OPTIONS(OPTION_TEXT))                                                \
         X("BipedalWalker-v3", "box2d", "make a two-legged hull walk", 300.0, "")                         \
         X("BipedalWalkerHardcore-v3", "box2d", "walk over stumps and pits", 300.0, "")                   \
         X("stormwater:theta", ENVIRONMENT_SWMM, "keep two ponds and a stream low", NAN,                  \
-                        "Storms=random Storm=0 Controller=agent Actions=openings Forecast=yes "          \
-                        "FloodWeight=1e6")                                                               \
+                        STORMWATER_THETA_OPTIONS(OPTION_TEXT))                                           \
         X("stormwater:tidal", ENVIRONMENT_SWMM, "hold two ponds above a tide", NAN,                      \
-                        "Storms=random Storm=0 Controller=agent Actions=openings Forecast=yes")
+                        STORMWATER_OPTIONS(OPTION_TEXT))
+/* clang-format on */
 
-/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE registers; its [Environment] section has the
- * keyword arguments of gymnasium.make() and this one key of ours. */
+/* Environment=gym:ID is any environment of Gymnasium (env-gym.so), gym:MODULE:ID one that MODULE
+ * registers; its [Environment] section has the keyword arguments of gymnasium.make() and this one key of
+ * ours. */
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
-/* The module whose engine, EPA SWMM, comes with a Python package: out of the directory of Python=, too, and inside of the sandbox. */
+/* The module whose engine, EPA SWMM, comes with a Python package: out of the directory of Python=, too,
+ * and inside of the sandbox. */
 #define ENVIRONMENT_SWMM "swmm"
 
-/* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list, since it has no name of its own. */
+/* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list,
+ * since it has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"
 #define JOB_BETA_DEFAULT       0.1 /* of a second on the emulated clock */
 #define JOB_TARGET_MAX         1e300
@@ -130,18 +103,17 @@
 #define JOB_ROUNDS_MAX         1048576 /* as RolloutSteps= */
 #define JOB_EPISODES_DEFAULT   5 /* evaluations after each round; 0: its training episodes say how it does */
 #define JOB_EPISODES_MAX       10000
-#define JOB_OPTIONS \
-        "Beta=" JOB_TEXT(JOB_BETA_DEFAULT) " Target= Rounds=" JOB_TEXT(JOB_ROUNDS_DEFAULT) " Episodes="
-#define JOB_TEXT(number)    JOB_TEXT_OF(number) /* what the name stands for, not the name */
-#define JOB_TEXT_OF(number) #number
+#define JOB_OPTIONS            JOB_NUMBER_OPTIONS(OPTION_TEXT)
+#define JOB_TEXT(number)       JOB_TEXT_OF(number) /* what the name stands for, not the name */
+#define JOB_TEXT_OF(number)    #number
 
-/* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); what it is for, its options say. */
+/* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); what it is
+ * for, its options say. */
 #define ENVIRONMENT_MJCF_PREFIX "mujoco:"
-#define MJCF_OPTIONS \
-        "Engine=default Reward= Terminate= RewardPlugin= FrameSkip=1 Horizon=1000 ResetNoise=0.01 SkipPositions=0 VelocityClip=inf"
-#define MJCF_REWARD_KEY    "Reward"
-#define MJCF_TERMINATE_KEY "Terminate"
-#define MJCF_PLUGIN_KEY    "RewardPlugin"
+#define MJCF_OPTIONS            ENGINE_TEXT "Reward= Terminate= RewardPlugin= " MJCF_NUMBER_OPTIONS(OPTION_TEXT)
+#define MJCF_REWARD_KEY         "Reward"
+#define MJCF_TERMINATE_KEY      "Terminate"
+#define MJCF_PLUGIN_KEY         "RewardPlugin"
 
 /* Environment=faas:N is faas with N others on its node, which Neighbours=N says as well. */
 #define ENVIRONMENT_FAAS        "faas"
@@ -149,13 +121,15 @@
 #define FAAS_NEIGHBOURS_KEY     "Neighbours"
 #define FAAS_NEIGHBOURS_MAX     15
 
-/* The option by which an environment runs on one release of its engine: env-MODULE-RELEASE.so beside env-MODULE.so, the default. */
+/* The option by which an environment runs on one release of its engine: env-MODULE-RELEASE.so beside
+ * env-MODULE.so, the default. */
 #define ENGINE_KEY             "Engine"
 #define ENGINE_DEFAULT         "default"
 #define ENGINE_MAX             32
 #define ENVIRONMENT_MODULE_MAX 64
 
-/* X(key, help): what a key of [Environment] does, wherever one takes it; `actorctl env show` prints it within 80 columns. */
+/* X(key, help): what a key of [Environment] does, wherever one takes it; `actorctl env show` prints it
+ * within 80 columns. */
 #define ENVIRONMENT_OPTIONS(X)                                                 \
         X("SuttonBartoReward", "-1 at a fall and 0 before, not 1 a step")      \
         X("Gravity", "acceleration of gravity, m/s2")                          \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The training loop as data: fragments, the tensors that flow between them, and where a distribution puts each. After "MSRL:
- * Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23): the algorithm is written once, and a row decides
- * how it runs. lib/fragment.c maps a row onto the graph and refuses what cannot work (pure); actorctl prints it; the invoker asks the
- * row what to do and knows no distribution by name. */
+/* The training loop as data: fragments, the tensors that flow between them, and where a distribution puts
+ * each. After "MSRL: Distributed Reinforcement Learning with Dataflow Fragments" (Zhu et al., ATC'23):
+ * the algorithm is written once, and a row decides how it runs. lib/fragment.c maps a row onto the graph
+ * and refuses what cannot work (pure); actorctl prints it; the invoker asks the row what to do and knows
+ * no distribution by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -14,8 +15,9 @@
 
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
-#define GRADIENT_PARTS 16u              /* lanes that a minibatch's shards are summed in, and sets of blocks that parameters are moved in, by
-                                           whomever */
+/* lanes that a minibatch's shards are summed in, and sets of blocks that parameters are moved in, by
+ * whomever */
+#define GRADIENT_PARTS 16u
 
 /* X(NAME, word, what it does) */
 #define FRAGMENTS(X)                                                                \
@@ -36,13 +38,13 @@
         X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")    \
         X(POLICY, "policy", "banks of versions that the learner alone writes")      \
         X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")    \
-        X(PARAMETERS, "parameters", "the learners' shared parameters, written by whoever updates them")
+        X(PARAMETERS, "parameters", "the learners' shared parameters, written by the learners that update them")
 
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
 
-/* When the consumer goes on. Which one it is never changes a result, only who waits for whom. */
-#define BARRIERS(X) X(NONE, "nobody") X(READY, "whoever is ready") X(ALL, "all actors")
+/* When the consumer goes on. Which one it is never changes a result, only which side waits. */
+#define BARRIERS(X) X(NONE, "no actor") X(READY, "the actors that are ready") X(ALL, "all actors")
 
 typedef enum Fragment {
 #define X(name, ...) FRAGMENT_##name,
@@ -95,7 +97,8 @@ typedef struct Edge {
         uint32_t n_dims;
         Dim dims[EDGE_DIMS_MAX];
         bool held;                      /* has a value before its producer ever ran: what breaks a cycle */
-        uint32_t n_parts;               /* pieces that replicas share out and put together again; 0: each replica has the whole */
+        /* pieces that replicas share out and put together again; 0: each replica has the whole */
+        uint32_t n_parts;
         uint64_t n_a_round;             /* how often; 0: as often as the algorithm asks */
 } Edge;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* daemon -> spawner, once per life of a job: one SEQPACKET record with its descriptors; the answer is one LaunchAnswer, with the
- * job's pidfd where there is one. The spawner opens no path of a user and reads no setting: it hands the settings to the invoker unread.
+/* daemon -> spawner, once per life of a job: one SEQPACKET record with its descriptors; the answer is one
+ * LaunchAnswer, with the job's pidfd where there is one. The spawner opens no path of a user and reads no
+ * setting: it hands the settings to the invoker unread.
  *
- * spawner -> invoker, over exec: a sealed memfd with the same record and the same descriptors at fixed numbers (InvokerFd). */
+ * spawner -> invoker, over exec: a sealed memfd with the same record and the same descriptors at fixed
+ * numbers (InvokerFd). */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -12,16 +14,20 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#define LAUNCH_ABI 2u
+#define LAUNCH_ABI 4u
 #define LAUNCH_MOUNTS_MAX 32u
 
-/* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside, synced and renamed to this before
- * its RECORD_CHECKPOINT; the daemon alone removes old ones. */
+/* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside,
+ * synced and renamed to this before its RECORD_CHECKPOINT; the daemon alone removes old ones. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
-/* Ids of the host that are reserved for jobs, beyond what users, containers and DynamicUser= are given; and how many one job gets. */
+/* And the place that is reserved there for a job's last one. */
+#define CHECKPOINT_RESERVE ".checkpoint.reserve"
+/* Ids of the host that are reserved for jobs, beyond what users, containers and DynamicUser= are given;
+ * and how many one job gets. */
 #define UID_RANGE_FIRST 0x40000000u
 #define UID_RANGE_END 0x44000000u
 #define UIDS_MAX 65536u
+#define UID_RANGES ((UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX)
 /* Where the plugin of Environment=./mine.so is mounted: this and the file's own name. */
 #define PLUGIN_DIRECTORY "/plugin/"
 /* Where the virtual environment of Python= is mounted. */
@@ -29,17 +35,21 @@
 /* Where the directory of Environment=mujoco:FILE is mounted. */
 #define MODEL_DIRECTORY "/model"
 
-/* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each holds a process that does nothing but
- * keep it: the invoker moves that into a leaf, and the container lives in another. */
+/* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each
+ * holds a process that does nothing but keep it: the invoker moves that into a leaf, and the container
+ * lives in another. */
 #define ACTOR_SCOPE_NAME "%s-actor-%u.scope"
 
 /* Order of the descriptors sent along with Launch. */
 typedef enum LaunchFd {
-        LAUNCH_FD_SETTINGS,     /* sealed memfd: JobSettings; of Environment=job:FILE, the inner job's behind it */
-        LAUNCH_FD_STDERR,       /* journal stream, or actorctl's relay: hostile text never passes through the daemon's programs */
-        LAUNCH_FD_STATE,        /* the job's state directory: checkpoints */
-        LAUNCH_FD_SOCKET,       /* listening SEQPACKET, for include/plan.h */
-        LAUNCH_FD_CHECKPOINT,   /* file to restore from; /dev/null when has_checkpoint is 0 */
+        /* sealed memfd: JobSettings; of Environment=job:FILE, the inner job's behind it */
+        LAUNCH_FD_SETTINGS,
+        /* journal stream, or actorctl's relay: hostile text never passes through the daemon's programs */
+        LAUNCH_FD_STDERR,
+        LAUNCH_FD_STATE,        /* the job's state directory: checkpoints; TRIAL: TRIAL_FD_VERDICT */
+        LAUNCH_FD_SOCKET,       /* listening SEQPACKET, for include/plan.h; TRIAL: TRIAL_FD_ROWS */
+        /* file to restore from; /dev/null when has_checkpoint is 0; TRIAL: TRIAL_FD_REQUEST */
+        LAUNCH_FD_CHECKPOINT,
         _LAUNCH_FD_FIXED,       /* then one per mount */
 } LaunchFd;
 
@@ -47,18 +57,28 @@ typedef enum LaunchPurpose {
         LAUNCH_TRAIN,
         LAUNCH_VERIFY,          /* accept the environment's spec, then end */
         LAUNCH_EVALUATE,        /* restore, run n_episodes on evaluation streams, end */
-        LAUNCH_SETTLE,          /* of a life that is over: say what its cgroup counted, and remove what is left of it. No descriptor comes along,
-                                   nothing is started, and job, manager, owner and exit_with_daemon are as they were at its launch */
+        /* no job: actorctl tries an environment (include/trial.h). There is no daemon, no cgroup and no
+         * manager, so that no spawner of the system starts one */
+        LAUNCH_TRIAL,
+        /* of a life that is over: say what its cgroup counted. Asked again it says the same, so that no
+         * answer is lost with who was to hear it. From here on no descriptor comes along, nothing is
+         * started, and job, manager, owner and exit_with_daemon are as they were at its launch */
+        LAUNCH_SETTLE,
+        /* of a job whose books are closed, and on the disk: remove what is left of its cgroup */
+        LAUNCH_REMOVE,
 } LaunchPurpose;
 
 typedef enum LaunchManager {
         LAUNCH_MANAGER_SYSTEM,  /* ask the system manager for a scope */
         LAUNCH_MANAGER_USER,    /* ask the user manager */
-        LAUNCH_MANAGER_NONE,    /* no manager is reachable: own cgroups where writable, else process clocks */
+        /* no manager is reachable: own cgroups where writable, else process clocks */
+        LAUNCH_MANAGER_NONE,
 } LaunchManager;
 
-typedef struct LaunchMount {    /* a descriptor of a file or directory becomes a mount in each actor's root */
-        char at[120];           /* PYTHON_DIRECTORY, MODEL_DIRECTORY, or PLUGIN_DIRECTORY and one name; nothing else is mounted */
+/* a descriptor of a file or directory becomes a mount in each actor's root */
+typedef struct LaunchMount {
+        /* PYTHON_DIRECTORY, MODEL_DIRECTORY, or PLUGIN_DIRECTORY and one name; nothing else is mounted */
+        char at[120];
         uint32_t read_only;     /* 1 */
         uint32_t reserved;
 } LaunchMount;
@@ -67,18 +87,27 @@ typedef struct Launch {
         uint32_t abi, struct_bytes;
         uint64_t job, life;                     /* (job, life, seq) names a record */
         uint32_t purpose, manager;
-        uint32_t uid_first, n_uids;             /* reserved range of host uids (and gids); n_uids 1: only the caller's own */
-        uint32_t sandbox;                       /* SandboxChoice_: auto takes the strongest level to be had, others are demanded */
-        uint32_t scope_each;                    /* ActorScope=each: containers, a scope for each of them; 0: all in the job's */
+        /* reserved range of host uids (and gids); n_uids 1: only the caller's own */
+        uint32_t uid_first, n_uids;
+        /* SandboxChoice_: auto takes the strongest level available, others are demanded */
+        uint32_t sandbox;
+        /* ActorScope=each: containers, a scope for each of them; 0: all in the job's */
+        uint32_t scope_each;
         uint32_t exit_with_daemon;              /* run mode: the job ends when the daemon's socket closes */
         uint32_t has_checkpoint;
         uint64_t resume_round;                  /* the checkpoint's round; 0: from the beginning */
         uint64_t n_episodes;                    /* EVALUATE */
         uint32_t n_mounts;
-        uint32_t journal;                       /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
-                                                   its own share of the journal and not the daemon's; the descriptor is for where it cannot be */
-        uint32_t owner;                         /* the daemon's process: names what run mode and what no manager knows of */
-        uint32_t submitter;                     /* whose job it is: launches that hang are counted for each user */
+        /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
+         * its own share of the journal and not the daemon's; the descriptor is for where it cannot be */
+        uint32_t journal;
+        /* the daemon's process: names what run mode and what no manager knows of */
+        uint32_t owner;
+        /* whose job it is: launches that hang are counted for each user */
+        uint32_t submitter;
+        /* for so long the invoker waits for a daemon that has gone, and then ends; 0: for ever.
+         * exit_with_daemon: it does not wait */
+        uint64_t alone_usec;
         LaunchMount mounts[LAUNCH_MOUNTS_MAX];
 } Launch;
 static_assert(sizeof(LaunchMount) == 128, "ABI");
@@ -101,8 +130,12 @@ typedef struct LaunchAnswer {
         uint32_t level;                         /* SandboxLevel that the spawner could prepare */
         uint32_t metering;                      /* InvokerCgroup that the invoker was given */
         int32_t pid;                            /* of the invoker, as the daemon sees it; 0: unknown */
-        uint64_t cpu_nsec;                      /* what the cgroup around the job's had counted when the life began; SETTLE: when it was over */
+        /* what the cgroup around the job's had counted when the life began, UINT64_MAX: not known; SETTLE:
+         * when it was over */
+        uint64_t cpu_nsec;
         uint32_t owner, reserved;               /* of the launch */
+        /* of the launch: in the daemon's hands what the life's cgroup had counted when it began */
+        uint64_t life;
         char unit[128];                         /* actord-job-7.scope; empty without a manager */
         char control_group[256];                /* path below the cgroup root; empty without one */
         char message[256];                      /* of an error: a sentence */
@@ -116,10 +149,13 @@ typedef enum InvokerFd {
         INVOKER_FD_STATE,
         INVOKER_FD_SOCKET,
         INVOKER_FD_CHECKPOINT,
-        INVOKER_FD_CGROUP,      /* O_DIRECTORY: the delegated cgroup; the invoker is in it, or in a leaf `invoker` of it */
+        /* O_DIRECTORY: the delegated cgroup; the invoker is in it, or in a leaf `invoker` of it */
+        INVOKER_FD_CGROUP,
         INVOKER_FD_LEARNER,     /* O_PATH: the learner's binary, for execveat */
         INVOKER_FD_DIRECTORY,   /* O_PATH: where our programs lie; Invoked.directory may lead through it */
-        INVOKER_FD_SLICE,       /* O_DIRECTORY: where the scopes of ActorScope=each lie; there when scope_each is above 0 in Invoked */
+        /* O_DIRECTORY: where the scopes of ActorScope=each lie; there when scope_each is above 0 in
+         * Invoked */
+        INVOKER_FD_SLICE,
         INVOKER_FD_MOUNTS = 16, /* detached mounts (open_tree), or plain descriptors at level process */
 } InvokerFd;
 
@@ -131,7 +167,8 @@ typedef enum InvokerCgroup {
 
 typedef struct Invoked {
         Launch launch;
-        uint32_t level;                         /* SandboxLevel that is possible: namespaces are already entered */
+        /* SandboxLevel that is possible: namespaces are already entered */
+        uint32_t level;
         uint32_t cgroup;                        /* InvokerCgroup */
         char directory[240];                    /* where our programs and modules lie (env-mujoco.so) */
         char scope_prefix[120];                 /* of ACTOR_SCOPE_NAME */

@@ -28,6 +28,7 @@
         X(RUNTIME_EXCEEDED,    "a9ed8a35f2e4482789c5b9d66ace5c67") \
         X(LEDGER_BLOCKED,      "57b234582bc747aab9e77f9e04f5d953") \
         X(LEDGER_RECOVERED,    "a1640f4b3ac048e78104f6d4ce4f8a4e") \
+        X(LEDGER_PINNED,       "5eed38d7d1db457fa304e8c602ff99d9") \
         X(FILES_REMOVED,       "755ea1b11023483fbac8b8856228b04f") \
         X(FILES_LEFT,          "da912b4e096b404f948dc70feabced70") \
         X(RECORDS_REMOVED,     "bbe2c387be714c54b9a9e17649cb5422") \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trained scheduler, as a file: MinionsModel, then the network's parameters: the actor's half, which decides, and the critic's, with which
- * a training goes on (actorctl scheduler train --from). Each layer's weights stand before its biases. A daemon gets it from a stranger, so that its size says all: whatever
- * does not fit exactly is refused (lib/minions.c). Numbers are little-endian. */
+/* A trained scheduler, as a file: MinionsModel, then the network's parameters: the actor's half, which
+ * decides, and the critic's, with which a training goes on (actorctl scheduler train --from). Each
+ * layer's weights stand before its biases. A daemon gets it from a stranger, so that its size says all:
+ * whatever does not fit exactly is refused (lib/minions.c). Numbers are little-endian. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -16,11 +17,12 @@
 #define MINIONS_UNITS 64u               /* of each of the two hidden layers: "MinionsRL", Yu et al., AAAI 2024 */
 #define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
 
-/* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. Each is brought within -1 and 1 by a fixed function of its own, since the
- * original does not scale them; job.conf(5) lists these. A trained network stands and falls with them.
- * KL deviates: the paper has D_KL of the newest two policies; d is the statistic kl (include/record.h), the
- * mean over the round's steps of the estimated divergence from the policy that acted, each taken before its
- * step. For equal steps in one direction that is about a third of the paper's, and 0 for a single step. */
+/* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. Each is brought within -1 and 1
+ * by a fixed function of its own, since the original does not scale them; job.conf(5) lists these. A
+ * trained network stands and falls with them. KL deviates: the paper has D_KL of the newest two policies;
+ * d is the statistic kl (include/record.h), the mean over the round's steps of the estimated divergence
+ * from the policy that acted, each taken before its step. For equal steps in one direction that is about
+ * a third of the paper's, and 0 for a single step. */
 #define MINIONS_FEATURES(X)                                                                             \
         X(ROUND)                /* k: k / (k + 20) */                                                   \
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
@@ -52,7 +54,8 @@ typedef struct MinionsModel {
         uint64_t wall_nsec, emulated_nsec;      /* of the training */
         uint64_t trained_usec;                  /* when, since 1970 */
         double beta, cost_paper, cost_full;     /* the training's own bill */
-        /* The scheduler that it began with, and what all trainings up to that one took together; an empty name: it began with nothing. */
+        /* The scheduler that it began with, and what all trainings up to that one took together; an empty
+         * name: it began with nothing. */
         char start[128], start_environment[64];
         uint64_t start_episodes, start_wall_nsec;
         double start_paper, start_full;         /* in the same currency */

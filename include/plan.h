@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* daemon <-> invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the daemon has already decided and can pay
- * for. The invoker never starts a round beyond it; waiting at its end changes no result. The invoker listens, the daemon
- * connects (again after each restart) and the invoker says Hello with the spool's descriptor. */
+/* daemon <-> invoker: a SEQPACKET socket with fixed records. A plan is a lease: rounds that the daemon
+ * has already decided and can pay for. The invoker never starts a round beyond it; waiting at its end
+ * changes no result. The invoker listens, the daemon connects (again after each restart) and the invoker
+ * says Hello with the spool's descriptor. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include "include/record.h"
 
-#define PLAN_ABI 3u
+#define PLAN_ABI 4u
 
 /* X(name, word): why no further round may start. */
 #define PLAN_ENDS(X)                                                                               \
@@ -32,7 +33,7 @@ typedef enum PlanEnd {
 #define INVOKER_STEPS(X)                                                                                \
         X(CONTRACTS, "what the spawner left for it cannot be used") X(STREAMS, "the job's streams cannot be taken over") \
         X(SIGNALS, "signals cannot be taken over") X(RECORDS, "there is no memory for its records")     \
-        X(LOOP, "its socket or its clock cannot be watched")
+        X(FILES, "its actors need more open files than it may have") X(LOOP, "its socket or its clock cannot be watched")
 
 typedef enum InvokerStep {
 #define X(name, sentence) INVOKER_STEP_##name,
@@ -48,15 +49,19 @@ typedef enum PlanMessage {
 typedef struct Plan {                           /* daemon -> invoker; each replaces the one before */
         uint32_t abi, message;
         uint64_t through_round;                 /* the last round that may start */
-        uint64_t acknowledged;                  /* records up to this seq are committed: their places are free */
+        /* records up to this seq are committed: their places are free */
+        uint64_t acknowledged;
         Decision decision;                      /* for each round of this lease that has not started */
         uint32_t end;                           /* PlanEnd: end after the round in flight */
         uint32_t checkpoint;                    /* write one at the end of the round in flight */
-        uint64_t stop_deadline_nsec;            /* CLOCK_BOOTTIME, with end: then the round in flight becomes waste; 0: none */
-        uint32_t ask, reserved;                 /* ask: answer with Written, whether there is anything new or not; who does not is hung */
+        /* CLOCK_BOOTTIME, with end: then the round in flight becomes waste; 0: none */
+        uint64_t stop_deadline_nsec;
+        /* ask: answer with Written, whether there is anything new or not; who does not is hung */
+        uint32_t ask, reserved;
 } Plan;
 
-typedef struct Hello {                          /* invoker -> daemon at each connection, with the spool's descriptor and no other */
+/* invoker -> daemon at each connection, with the spool's descriptor and no other */
+typedef struct Hello {
         uint32_t abi, message;
         uint64_t job, life, round, through_round, written;
         Decision decision;
@@ -67,8 +72,10 @@ typedef struct Written {                        /* invoker -> daemon: look into 
         uint64_t seq;
 } Written;
 
-typedef struct Failed {                         /* invoker -> daemon instead of Hello, and then it is gone: numbers alone, as it may lack everything else */
+/* invoker -> daemon instead of Hello, and then it is gone: numbers alone, as it may lack everything else */
+typedef struct Failed {
         uint32_t abi, message;
         uint32_t step;                          /* InvokerStep */
         int32_t error;                          /* a negative errno */
+        uint32_t needed, limit;                 /* of what is too little; 0: not known */
 } Failed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the learner publishes: the network as data, the normalisation, versions. lib/network.c derives Network from settings and spec, once;
- * lib/forward.c (row by row, batch-size invariant) and learner/ (batches, gradients) both walk it, and neither knows a layer by name. */
+/* What the learner publishes: the network as data, the normalisation, versions. lib/network.c derives
+ * Network from settings and spec, once; lib/forward.c (row by row, batch-size invariant) and learner/
+ * (batches, gradients) both walk it, and neither knows a layer by name. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -13,52 +14,66 @@
 #define LAYERS_MAX 48u
 #define POLICY_BANKS 4u                 /* where all actors act with the newest version; lib/fragment.h */
 
-typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } LayerKind; /* PARAMETER: reads nothing; n_out numbers */
+/* PARAMETER: reads nothing; n_out numbers */
+typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } LayerKind;
 typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
 typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
-typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN, ACT_EPSILON_GREEDY } ActKind;    /* how an output row becomes an action */
+/* how an output row becomes an action */
+typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN, ACT_EPSILON_GREEDY } ActKind;
 
-/* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a convolution writes has its channels
- * first, rows of columns in each. Whatever would begin beyond the last whole square is not read. */
+/* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a
+ * convolution writes has its channels first, rows of columns in each. Whatever would begin beyond the
+ * last whole square is not read. */
 typedef struct Convolution {
         uint32_t channels, height, width;       /* of the image that it reads */
-        uint32_t channel_step, row_step, column_step;   /* numbers from one to the next: observations may have their channels last */
+        /* numbers from one to the next: observations may have their channels last */
+        uint32_t channel_step, row_step, column_step;
         uint32_t kernel, stride, padding;
         uint32_t out_height, out_width;
 } Convolution;
 
 typedef struct Layer {
-        char name[32];                          /* of the tensor in a checkpoint: actor.0, critic.2, log_std */
+        /* of the tensor in a checkpoint: actor.0, critic.2, log_std */
+        char name[32];
         uint32_t kind, activation, output;
         uint32_t input;                         /* index of the layer it reads; own index: the observation */
         uint32_t n_in, n_out;                   /* numbers that it reads and writes, of one row */
-        uint32_t n_units, n_reads;              /* DENSE: n_out, n_in; CONVOLUTION: channels, and the numbers of a square in all channels read */
-        uint64_t weight_at, bias_at;            /* elements into the flat parameters; weight [n_units][n_reads], row-major; bias [n_units] */
+        /* DENSE: n_out, n_in; CONVOLUTION: channels, and the numbers of a square in all channels read */
+        uint32_t n_units, n_reads;
+        /* elements into the flat parameters; weight [n_units][n_reads], row-major; bias [n_units] */
+        uint64_t weight_at, bias_at;
         double init_gain;
-        Convolution convolution;                /* of a CONVOLUTION, whose weight is [channels][channels read][kernel][kernel] */
+        /* of a CONVOLUTION, whose weight is [channels][channels read][kernel][kernel] */
+        Convolution convolution;
 } Layer;
 
 typedef struct Network {
         uint32_t n_layers, act;
-        uint32_t n_observation, n_action;       /* numbers in an observation; choices, or dimensions of a continuous action */
-        uint32_t pixels, reserved;              /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
+        /* numbers in an observation; choices, or dimensions of a continuous action */
+        uint32_t n_observation, n_action;
+        /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
+        uint32_t pixels, reserved;
         uint64_t n_parameters;
         Layer layers[LAYERS_MAX];
 } Network;
 
-/* The policy segment: banks, each with one version. The learner alone writes; the others map it read-only (the learner maps it before the
- * invoker seals it FUTURE_WRITE). Orders name the version to use and the bank that it lies in; no bank is rewritten while an order
- * that has not been carried out names it, nor while it has the newest version. */
+/* The policy segment: banks, each with one version. The learner alone writes; the others map it read-only
+ * (the learner maps it before the invoker seals it FUTURE_WRITE). Orders name the version to use and the
+ * bank that it lies in; no bank is rewritten while an order that has not been carried out names it, nor
+ * while it has the newest version. */
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
-        double observation_clip;                /* of normalised observations; 0: observations are taken raw */
+        /* of normalised observations; 0: observations are taken raw */
+        double observation_clip;
         double epsilon;                         /* ACT_EPSILON_GREEDY: chance of a random action */
         uint64_t reserved[4];
 } PolicyHead;
 static_assert(sizeof(PolicyHead) == 64, "ABI");
 
-typedef struct PolicyLayout {                   /* bytes from a bank's start; computed by lib/slot.c, sealed in the job page */
-        uint64_t mean_at, inverse_sd_at;        /* float [n_observation] each: scaled = clip((o - mean) * inverse_sd) */
+/* bytes from a bank's start; computed by lib/slot.c, sealed in the job page */
+typedef struct PolicyLayout {
+        /* float [n_observation] each: scaled = clip((o - mean) * inverse_sd) */
+        uint64_t mean_at, inverse_sd_at;
         uint64_t parameters_at;                 /* float [n_parameters] */
         uint64_t bank_bytes, segment_bytes;
         uint32_t n_banks, reserved;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The only thing that goes up. The invoker appends records to the spool (a bounded ring in a memfd), the daemon commits them to the
- * ledger and acknowledges their sequence number. Quantities are base units; there is no money here. */
+/* The only thing that goes up. The invoker appends records to the spool (a bounded ring in a memfd), the
+ * daemon commits them to the ledger and acknowledges their sequence number. Quantities are base units;
+ * there is no money here. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -16,20 +17,31 @@
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
 typedef enum RecordKind {
-        RECORD_STARTED,         /* the job runs: level, limits not enforced; metered: start-up of the job itself */
-        RECORD_WORKER,          /* a container or the learner became ready: metered is its start-up, until its first order */
+        /* the job runs: level, limits not enforced; metered: start-up of the job itself */
+        RECORD_STARTED,
+        /* a container or the learner became ready: metered is its start-up, until its first order */
+        RECORD_WORKER,
         RECORD_ROLLOUT,         /* one actor invocation */
-        RECORD_EVALUATION,      /* one evaluation episode: statistics.evaluation_mean is its return, metered.n_steps its length */
+        /* one evaluation episode: statistics.evaluation_mean is its return, metered.n_steps its length */
+        RECORD_EVALUATION,
         RECORD_UPDATE,          /* one learner invocation: takes and update together */
-        RECORD_POOL,            /* a parked container: metered.emulated_nsec is its provisioned time, and start to end what that took here */
-        RECORD_ROUND,           /* closes a round: statistics, the decision it ran under; metered is control (the invoker) */
+        /* a parked container: metered.emulated_nsec is its provisioned time, and start to end what that
+         * took here */
+        RECORD_POOL,
+        /* closes a round: statistics, the decision it ran under; metered is control (the invoker) */
+        RECORD_ROUND,
         RECORD_CHECKPOINT,      /* the file is complete; the ledger's row makes it count */
-        RECORD_FAULT,           /* an attempt that failed, with its reason; its metered use stands in its own wasted record */
-        RECORD_ENDED,           /* the last one of a life: end, sha256 of the policy, remaining control time */
-        RECORD_EVALUATED,       /* an evaluation that its round did not wait for is over: ordinal is the seq of the ROUND that it completes,
-                                   statistics are that one's, with what was missing; a CHECKPOINT of the round comes after it */
-        RECORD_LOST,            /* by the daemon, the last one of a life whose invoker died without ENDED: metered is what the cgroup counted beyond
-                                   the life's records; scope_cpu_nsec as in ENDED */
+        /* an attempt that failed, with its reason; its metered use stands in its own wasted record */
+        RECORD_FAULT,
+        /* the last one of a life: end, sha256 of the policy, remaining control time */
+        RECORD_ENDED,
+        /* an evaluation that its round did not wait for is over: ordinal is the seq of the ROUND that it
+         * completes, statistics are that one's, with what was missing; a CHECKPOINT of the round comes
+         * after it */
+        RECORD_EVALUATED,
+        /* by the daemon, the last one of a life whose invoker died without ENDED: metered is what the
+         * cgroup counted beyond the life's records; scope_cpu_nsec as in ENDED */
+        RECORD_LOST,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
 
@@ -42,7 +54,7 @@ typedef enum RecordKind {
         X(MEMORY, "out-of-memory", "passed its memory limit (%d times)")                                \
         X(SYSCALL, "forbidden-call", "made a system call that its sandbox forbids (signal %d)")         \
         X(TIMEOUT, "timeout", "did not answer within its TimeoutSec= (%d s)")                           \
-        X(LOAD, "load", "could not load its environment (error %d)")                                    \
+        X(LOAD, "load", "could not load its environment")                                              \
         X(SPEC, "spec", "has an environment whose spec is impossible for this job (field %d)")          \
         X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                     \
         X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
@@ -52,7 +64,8 @@ typedef enum RecordKind {
         X(ANSWER, "answer", "answered nonsense (%d)")                                                   \
         X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                           \
         X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")          \
-        X(INTERNAL, "internal", "met an error of its own (error %d)")
+        X(INTERNAL, "internal", "met an error of its own (error %d)")                                   \
+        X(ACTING, "acting", "took longer to act than [Actor] TimeoutSec= gives its actors (%d s)")
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,
@@ -93,25 +106,31 @@ typedef struct Metered {                        /* read by the invoker, never to
         uint64_t cpu_nsec;                      /* telescoping: this reading minus the one before */
         uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
         uint64_t memory_reserved_bytes;         /* allocated: what is billed */
-        uint64_t emulated_nsec;                 /* lib/clock.c, by the invoker, once; everyone above only adds */
+        /* lib/clock.c, by the invoker, once; everyone above only adds */
+        uint64_t emulated_nsec;
         uint64_t n_steps;                       /* environment steps */
 } Metered;
 
 typedef struct Decision {                       /* what a run is repeated from */
         uint64_t id;
-        uint32_t n_actors;                      /* that act; where rounds wait for all of them, that the round learns from */
-        uint32_t taken;                         /* Policy=async: 1 + the actor whose rollout the round learns from; 0: all, or whoever comes */
+        /* that act; where rounds wait for all of them, that the round learns from */
+        uint32_t n_actors;
+        /* Policy=async: 1 + the actor whose rollout the round learns from; 0: all, or the one that comes
+         * first */
+        uint32_t taken;
 } Decision;
 
-/* One in 32 bits, as those of another job are handed in with Policy=replay:JOB: n_actors below, taken above. */
+/* One in 32 bits, as those of another job are handed in with Policy=replay:JOB: n_actors below, taken
+ * above. */
 #define DECISION_ACTORS_MASK 0xffffu
 #define DECISION_TAKEN_SHIFT 16u
 
 /* limits_missing and level: include/sandbox.h. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
-        uint32_t kind, actor;                   /* actor (or container in WORKER and POOL); from MaxActors up: evaluates; UINT32_MAX: the learner;
-                                                   ROUND: the one that was taken, UINT32_MAX: all */
+        /* actor (or container in WORKER and POOL); from MaxActors up: evaluates; UINT32_MAX: the learner;
+         * ROUND: the one that was taken, UINT32_MAX: all */
+        uint32_t kind, actor;
         uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
         uint32_t attempt;                       /* > 0: a retry */
         uint32_t cold;                          /* the container was started for this invocation */
@@ -119,12 +138,15 @@ typedef struct Record {
         uint32_t fault;
         int32_t detail;                         /* of the fault */
         uint32_t level, limits_missing;         /* STARTED */
-        uint32_t end;                           /* ENDED, ROUND: PlanEnd (include/plan.h) that the invoker saw; else 0 */
+        /* ENDED, ROUND: PlanEnd (include/plan.h) that the invoker saw; else 0 */
+        uint32_t end;
         Metered metered;
-        uint64_t emulated_round_nsec;           /* ROUND: duration of the whole round on the emulated clock */
-        uint64_t scope_cpu_nsec;                /* ENDED: the job's whole cgroup, for the books to balance; 0: none to be had */
+        /* ROUND: duration of the whole round on the emulated clock */
+        uint64_t emulated_round_nsec;
+        /* ENDED: the job's whole cgroup, for the books to balance; 0: not known */
+        uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: durable exactly when its effect is */
-        Statistics statistics;                  /* ROUND: the learner's, after intake */
+        Statistics statistics;                  /* ROUND: the learner's, of the rollouts that it took */
         uint8_t sha256[32];                     /* CHECKPOINT: of the file; ENDED: of the policy */
 } Record;
 static_assert(sizeof(Record) % 8 == 0, "no tail padding");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a sandbox closes, in order; one exit status and one word per step; the three levels; the limits a host may lack. */
+/* What a sandbox closes, in order; one exit status and one word per step; the three levels; the limits a
+ * host may lack. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */

@@ -19,6 +19,7 @@ enum {
         TRAIT_NOISE = 1 << 5,           /* goes by the gradient's noise scale */
         TRAIT_RETURNS = 1 << 6,         /* goes by returns: a round waits for the evaluation before it */
         TRAIT_TARGET = 1 << 7,          /* needs a return to arrive at */
+        TRAIT_WEIGHS = 1 << 8,          /* money against time, as Objective= says */
 };
 
 /* X(NAME, word, traits) */
@@ -37,7 +38,28 @@ enum {
         X(NOISE, "noise", TRAIT_DECIDES)                                           \
         X(REPLAY, "replay", TRAIT_DECIDES | TRAIT_TAKES_JOB)                       \
         X(MINIONS, "minions", TRAIT_DECIDES | TRAIT_TAKES_TRAINED | TRAIT_RETURNS) \
-        X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE)
+        X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE | TRAIT_WEIGHS)
+
+/* X(NAME, comment): why a scheduler that says so decided for a number. Only ever append: ledgers have
+ * them in this order. */
+#define DECISION_REASONS(X)                                                                             \
+        X(NONE, "it does not say")                                                                      \
+        X(FIRST, "nothing is measured yet: MinActors=")                                                 \
+        X(SETTLED, "all are paid for, however many act: MaxActors=")                                    \
+        X(LOOKS, "what this number is worth is still being measured")                                   \
+        X(STAYS, "no other number is better by enough")                                                 \
+        X(STARTS, "more would be better, but their start would not pay")                                \
+        X(GROWS, "more are better")                                                                     \
+        X(SHRINKS, "fewer are better")                                                                  \
+        X(TAKES_BACK, "what was added last did not pay")                                                \
+        X(LATE, "Objective=deadline: no number is done in time, and this one is the fastest")
+
+enum Reason_ {
+#define X(name, comment) REASON_##name,
+        DECISION_REASONS(X)
+#undef X
+        _REASON_MAX,
+};
 
 enum Scheduler_ {
 #define X(name, word, traits) SCHEDULER_##name,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job as plain data. Parsed once (lib/settings.c), sealed in a memfd, mapped read-only by everything below. What is here is
- * nowhere else: no other contract repeats a setting.
+/* The job as plain data. Parsed once (lib/settings/settings.c), sealed in a memfd, mapped read-only by
+ * everything below. What is here is nowhere else: no other contract repeats a setting.
  *
- * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks, `actorctl show`, the checkpoint's
- * metadata and the test of job.conf(5) walk it. An empty value means unset, and an unset key has its default. */
+ * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks,
+ * `actorctl show`, the checkpoint's metadata and the test of job.conf(5) walk it. An empty value means
+ * unset, and an unset key has its default. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -27,6 +28,7 @@
 #define SCHEDULE_ROUNDS_MAX 1000000u    /* of one run */
 #define ACTORS_MAX 1000u
 #define ENVS_PER_ACTOR_MAX 4096u
+#define ROLLOUT_STEPS_MAX 1048576u
 #define JOB_TEXT_MAX (256u * 1024u)
 #define JOB_TAG_MAX 64u
 
@@ -41,9 +43,10 @@
 #define SCHEDULES(X) X(CONSTANT, "constant") X(LINEAR, "linear")
 #define ACTIVATIONS(X) X(TANH, "tanh") X(RELU, "relu")
 #define CURVATURES(X) X(NONE, "none") X(OBJECTIVE, "objective") X(LOSS, "loss") X(BOTH, "both")
+#define OBJECTIVES(X) X(COST_TIME, "cost-time") X(DEADLINE, "deadline") X(BUDGET, "budget")
 #define CLOCKS(X) X(METERED, "metered") X(MODEL, "model")
 #define CONVENTIONS(X) X(SERVERLESS, "serverless") X(SERVER, "server")
-#define KERNEL_CLASSES(X) X(AUTO, "auto") X(GENERIC, "generic") X(HASWELL, "haswell") X(SKYLAKEX, "skylakex")
+#define KERNEL_CLASSES(X) X(AUTO, "auto") X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512")
 
 #define CHOICES(X)                      /* X(type, PREFIX, list) */ \
         X(algorithm, ALGORITHM, ALGORITHMS)                         \
@@ -56,6 +59,7 @@
         X(schedule, SCHEDULE, SCHEDULES)                            \
         X(activation, ACTIVATION, ACTIVATIONS)                      \
         X(curvature, CURVATURE, CURVATURES)                         \
+        X(objective, OBJECTIVE, OBJECTIVES)                         \
         X(clock, CLOCK, CLOCKS)                                     \
         X(convention, CONVENTION, CONVENTIONS)                      \
         X(kernel_class, KERNEL_CLASS, KERNEL_CLASSES)
@@ -114,6 +118,12 @@ enum Curvature_ {
 #undef X
         _CURVATURE_MAX,
 };
+enum Objective_ {
+#define X(name, word) OBJECTIVE_##name,
+        OBJECTIVES(X)
+#undef X
+        _OBJECTIVE_MAX,
+};
 enum Clock_ {
 #define X(name, word) CLOCK_##name,
         CLOCKS(X)
@@ -133,8 +143,8 @@ enum KernelClass_ {
         _KERNEL_CLASS_MAX,
 };
 
-/* X(section, key, type, member, default, lowest, highest, help). lowest and highest bound numbers only (0, 0: any number).
- * The text of a default is parsed by the same code as the file's. */
+/* X(section, key, type, member, default, lowest, highest, help). lowest and highest bound numbers only
+ * (0, 0: any number). The text of a default is parsed by the same code as the file's. */
 #define SETTINGS(X)                                                                                                          \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                                            \
         X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                                  \
@@ -148,20 +158,22 @@ enum KernelClass_ {
         X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
         X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under multi-learner and central")         \
         X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")                             \
-        X(Scaling, Actors, u32, n_actors, "1", 1, 1000, "actors of a round, under Policy=fixed")                             \
-        X(Scaling, MinActors, u32, n_actors_min, "1", 1, 1000, "never fewer")                                                \
-        X(Scaling, MaxActors, u32, n_actors_max, "", 1, 1000, "never more; unset: Actors")                                   \
-        X(Scaling, Schedule, counts, schedule, "", 1, 1000, "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays") \
+        X(Scaling, Actors, u32, n_actors, "1", 1, ACTORS_MAX, "actors of a round, under Policy=fixed")                       \
+        X(Scaling, MinActors, u32, n_actors_min, "1", 1, ACTORS_MAX, "never fewer")                                          \
+        X(Scaling, MaxActors, u32, n_actors_max, "", 1, ACTORS_MAX, "never more; unset: Actors")                             \
+        X(Scaling, Schedule, counts, schedule, "", 1, ACTORS_MAX, "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays") \
         X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300, "Policy=adapt: where MaxActors is due; unset: StopReturn") \
         X(Scaling, Window, u32, window, "6", 1, 64, "Policy=nitro and its like: values that one is compared with")           \
         X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round")                  \
+        X(Scaling, Objective, choice_objective, objective, "cost-time", 0, 0, "Policy=auto: cost-time, deadline: least money by Deadline, budget: most progress for Budget") \
+        X(Scaling, Deadline, usec, deadline_usec, "", 1, 1e18, "Objective=deadline: by when training is done, on the emulated clock") \
         X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6, "Policy=auto: what a second of time is worth, in prices of the learner's") \
-        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, 1000, "frozen actors kept for later rounds whatever happens")      \
+        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX, "frozen actors kept for later rounds whatever happens") \
         X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12, "other idle actors end after this; unset: never, or at once with WarmActors") \
-        X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, 4096, "environments (slots) of an actor")                        \
-        X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, 1048576, "steps of each environment in one invocation")         \
+        X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, ENVS_PER_ACTOR_MAX, "environments (slots) of an actor")          \
+        X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, ROLLOUT_STEPS_MAX, "steps of each environment in one invocation") \
         X(Actor, Carry, choice_carry, carry, "slots", 0, 0, "slots: episodes go on in the next invocation; reset: afresh")   \
-        X(Actor, Processes, u32, n_processes, "", 1, 1000, "containers that the actors share; unset: one for each")          \
+        X(Actor, Processes, u32, n_processes, "", 1, ACTORS_MAX, "containers that the actors share; unset: one for each")    \
         X(Actor, MemoryMax, bytes, memory_max_bytes, "1769M", 16777216, 1e15, "memory that is allocated, limited, billed")   \
         X(Actor, TasksMax, u32, tasks_max, "8", 1, 100000, "processes and threads of an actor")                              \
         X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")                              \
@@ -221,10 +233,10 @@ enum KernelClass_ {
         X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
         X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
         X(Learner, TimeoutSec, usec, learner_timeout_usec, "", 0, 1e15, "a learner that takes longer is killed, and the job's next life begins; 0: never") \
-        X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "of OpenBLAS; equal classes, equal bits")   \
+        X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "the width of vectors; the result is the same") \
         X(Evaluation, Episodes, u32, evaluation_episodes, "0", 0, 10000, "whole episodes played after a round, to measure its policy") \
         X(Evaluation, EveryRounds, u32, evaluation_every, "1", 1, 1e9, "after every so many rounds, and after the last")     \
-        X(Evaluation, Actors, u32, n_evaluators, "1", 1, 1000, "containers that play them, beside those that train")         \
+        X(Evaluation, Actors, u32, n_evaluators, "1", 1, ACTORS_MAX, "containers that play them, beside those that train")   \
         X(Evaluation, Stochastic, bool, evaluation_stochastic, "no", 0, 0, "yes: actions are drawn; no: the most likely ones") \
         X(Evaluation, StopReturn, f64, evaluation_stop_return, "", -1e300, 1e300, "end when an evaluation's mean reaches this") \
         X(Billing, PriceSheet, string, price_sheet, "aws-lambda-x86", 0, 0, "name from `actorctl price list`")               \
@@ -242,8 +254,10 @@ typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } settin
 typedef struct setting_convolutions { uint32_t n, reserved; struct { uint32_t channels, kernel, stride, padding; } layers[CONVOLUTIONS_MAX]; } setting_convolutions;
 typedef struct setting_counts { uint32_t n, reserved; struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX]; } setting_counts;
 typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;   /* kind: Scheduler_; argument: after a colon, or "" */
-typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;           /* 1,024 CPUs; none set: all */
-typedef uint32_t setting_u32, setting_bool, setting_percent;                    /* percent: in thousandths of one CPU */
+/* 1,024 CPUs; none set: all */
+typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;
+/* percent: in thousandths of one CPU */
+typedef uint32_t setting_u32, setting_bool, setting_percent;
 typedef uint64_t setting_u64, setting_usec, setting_bytes;
 typedef struct setting_money { uint64_t nano; char currency[24]; } setting_money; /* billionths; currency: as it was written, or "" */
 typedef double setting_f64;
@@ -257,14 +271,15 @@ typedef enum Setting {
 #undef X
         _SETTING_MAX, _SETTING_INVALID = -EINVAL,
 } Setting;
-static_assert(_SETTING_MAX <= 128, "JobSettings.present has two words");
+#define SETTING_WORDS ((_SETTING_MAX + 63) / 64)
 
 typedef struct JobSettings {
         uint32_t abi, struct_bytes;
 #define X(section, key, type, member, ...) setting_##type member;
         SETTINGS(X)
 #undef X
-        uint64_t present[2];                    /* bit i: Setting i was given; the others have their defaults */
+        /* bit i: Setting i was given; the others have their defaults */
+        uint64_t present[SETTING_WORDS];
         uint32_t n_options, reserved;
         ActordOption options[OPTIONS_MAX];      /* [Environment], as written */
 } JobSettings;
@@ -307,8 +322,8 @@ static inline bool settings_noise_scale(const JobSettings *s) {
         return s->noise_scale || scheduler_has(s->scheduler.kind, TRAIT_NOISE);
 }
 
-/* What comes after a round hangs on what its evaluation showed, or cost: a scheduler that goes by returns, a target, a budget. Else the next
- * round need not wait for it. */
+/* What comes after a round hangs on what its evaluation showed, or cost: a scheduler that goes by
+ * returns, a target, a budget. Else the next round need not wait for it. */
 static inline bool settings_await_evaluations(const JobSettings *s) {
         return scheduler_has(s->scheduler.kind, TRAIT_RETURNS) ||
                settings_present(s, SETTING_Evaluation_StopReturn) || settings_present(s, SETTING_Job_Budget);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared memory between invoker, actor and learner. Slot: one environment's place in the job, with the state carried from
- * invocation to invocation. Segment: the memfd of one actor, holding its slots. Layouts are computed once by the invoker (pure
- * functions of lib/slot.c, from the checked spec and the settings) and lie in the sealed job page; nobody ever reads a layout from a
- * segment, since an actor can write there.
+/* Shared memory between invoker, actor and learner. Slot: one environment's place in the job, with the
+ * state carried from invocation to invocation. Segment: the memfd of one actor, holding its slots.
+ * Layouts are computed once by the invoker (pure functions of lib/slot.c, from the checked spec and the
+ * settings) and lie in the sealed job page; no program ever reads a layout from a segment, since an actor
+ * can write there.
  *
- * Raw data only: the learner alone scales, discounts and sums (episode returns too), from rewards and ends. */
+ * Raw data only: the learner alone scales, discounts and sums (episode returns too), from rewards and
+ * ends. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -25,43 +27,54 @@
 
 typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
 
-/* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means row t * E + e. */
+/* Bytes from the segment's start. T = rollout steps, E = environments of the actor; [t][e] means
+ * row t * E + e. */
 typedef struct SegmentLayout {
         uint32_t envs, steps;
-        uint64_t observations_at;               /* [K - 1 + T + 1][E][frame_bytes] raw; row 0 comes after K - 1 rows of what row 0 */
-                                                /*   has seen before, row T is what follows the last step. lib/slot.h finds stacks */
+        /* [K - 1 + T + 1][E][frame_bytes] raw; row 0 comes after K - 1 rows of what row 0 has seen
+         * before, row T is what follows the last step. lib/slot.h finds stacks */
+        uint64_t observations_at;
         uint64_t observation_bytes;             /* of one observation; element as in the spec */
-        uint64_t frame_bytes;                   /* of the part of it that its row has; the others are in the rows before */
-        uint64_t frames;                        /* K: 1 where observations are not stacks of frames, and a frame is all of one */
+        /* of the part of it that its row has; the others are in the rows before */
+        uint64_t frame_bytes;
+        /* K: 1 where observations are not stacks of frames, and a frame is all of one */
+        uint64_t frames;
         uint64_t actions_at, action_bytes;      /* [T][E]: i32 [1], or float [n] as sampled (unclipped) */
         uint64_t rewards_at;                    /* double [T][E] */
         uint64_t log_probabilities_at;          /* float [T][E], of the behaviour policy */
         uint64_t ends_at;                       /* uint8_t [T][E]: EndKind */
-        uint64_t finals_at;                     /* [finals_max][frame_bytes]: the last frame of each truncated */
-        uint64_t finals_max;                    /*   episode, in (t, e) order: truncation bootstraps from it */
-        uint64_t snapshots_at[2];               /* two banks of E snapshots: an invocation reads one and writes the other */
-        uint64_t snapshot_stride;               /* SlotState, the slot's current raw observation, snapshot_bytes; each rounded up to 64 */
+        /* [finals_max][frame_bytes]: the last frame of each truncated episode, in (t, e) order: truncation
+         * bootstraps from it */
+        uint64_t finals_at;
+        uint64_t finals_max;
+        /* two banks of E snapshots: an invocation reads one and writes the other */
+        uint64_t snapshots_at[2];
+        /* SlotState, the slot's current raw observation, snapshot_bytes; each rounded up to 64 */
+        uint64_t snapshot_stride;
         uint64_t snapshot_bytes;
         uint64_t exchange_at;                   /* Exchange: where the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
 
-/* What a slot carries: SlotState, then the observation that its next step acts on (an environment shows one only when it resets or
- * steps), then the environment's own bytes. lib/slot.h finds the parts. */
+/* What a slot carries: SlotState, then the observation that its next step acts on (an environment shows
+ * one only when it resets or steps), then the environment's own bytes. lib/slot.h finds the parts. */
 typedef struct SlotState {
-        uint64_t episode;                       /* ordinal of the slot's current episode, from 1; 0: none was ever begun */
+        /* ordinal of the slot's current episode, from 1; 0: none was ever begun */
+        uint64_t episode;
         uint64_t elapsed_steps;                 /* of the current episode */
         uint8_t needs_reset;                    /* the episode ended with the last step: reset first */
         uint8_t reserved[47];
 } SlotState;
 static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
 
-/* A request for the actions of one step, and its answer; only lib/exchange.c touches these words. The rows of that step's observations lie in the
- * segment before `asked`, those of its actions and log-probabilities before `answered`. There is no cursor: an actor that was restarted asks
- * again from step 0, and as actions depend on (slot, ordinal, step) alone, it gets the same ones. */
+/* A request for the actions of one step, and its answer; only lib/exchange.c touches these words. The
+ * rows of that step's observations lie in the segment before `asked`, those of its actions and
+ * log-probabilities before `answered`. There is no cursor: an actor that was restarted asks again from
+ * step 0, and as actions depend on (slot, ordinal, step) alone, it gets the same ones. */
 typedef struct Exchange {
         _Atomic uint32_t asked;                 /* number of the newest request */
-        _Atomic uint32_t step;                  /* atomic, as it may be written while it is read, against all rules */
+        /* atomic, as it may be written while it is read, against all rules */
+        _Atomic uint32_t step;
         _Atomic uint64_t ordinal;
         _Atomic uint32_t parked;                /* the actor: I sleep on `answered`, wake me */
         uint8_t pad0[44];

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actorctl -> actord-trial, over exec: one environment is to be shown, rolled out, checked or measured, without a job. Requests are sealed
- * memory; what comes back are records in a pipe, one after another, and a verdict. A record that a plugin's process wrote is a claim. */
+/* actorctl -> invoker, by the spawner (LAUNCH_TRIAL): one environment is to be shown, rolled out, checked
+ * or measured, without a job. The request is sealed memory; what comes back are records in a pipe, one
+ * after another, and a verdict. A record that a plugin's process wrote is a claim. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
 /* clang-format off */
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include "include/actord/env.h"
+#include "include/launch.h"
 
-#define TRIAL_ABI 3u
+#define TRIAL_ABI 4u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
+/* In the places of what only a job has. The seed and the environment's options are in the settings. */
 typedef enum TrialFd {
-        TRIAL_FD_REQUEST = 3,   /* sealed memfd: TrialRequest */
-        TRIAL_FD_SETTINGS,      /* sealed memfd: JobSettings; the seed and the options are there */
-        TRIAL_FD_NUMBERS,       /* sealed memfd: doubles, n_state, then n_actions times action_numbers, then n_policy; at least one */
-        TRIAL_FD_ROWS,          /* pipe: TrialRecord and its body, again and again */
-        TRIAL_FD_VERDICT,       /* memfd: TrialVerdict, written last and by what is outside the sandbox */
-        TRIAL_FD_PLUGIN = 16,   /* of Environment=./FILE.so, or the directory of Python= or of a model: where a sandbox expects a job's first mount */
+        TRIAL_FD_VERDICT = INVOKER_FD_STATE,    /* memfd: TrialVerdict, written last and by the invoker */
+        TRIAL_FD_ROWS = INVOKER_FD_SOCKET,      /* pipe: TrialRecord and its body, again and again */
+        /* sealed memfd: TrialRequest, then doubles: n_state, n_actions times action_numbers, n_policy */
+        TRIAL_FD_REQUEST = INVOKER_FD_CHECKPOINT,
 } TrialFd;
 
 typedef enum TrialKind {
@@ -28,7 +30,8 @@ typedef enum TrialKind {
         TRIAL_ROLLOUT,          /* SPEC, then RESET and STEP */
         TRIAL_CHECK,            /* a POINT for each TrialPoint_ */
         TRIAL_BENCH,            /* RATE, again and again */
-        TRIAL_PLAY,             /* SPEC, then for each episode of an evaluation its PICTUREs or FRAMEs, and EPISODE */
+        /* SPEC, then for each episode of an evaluation its PICTUREs or FRAMEs, and EPISODE */
+        TRIAL_PLAY,
         _TRIAL_KIND_MAX,
 } TrialKind;
 
@@ -37,11 +40,15 @@ typedef enum TrialActions { TRIAL_ACTIONS_RANDOM, TRIAL_ACTIONS_ZERO, TRIAL_ACTI
 typedef struct TrialRequest {
         uint32_t abi, struct_bytes;
         uint32_t kind, actions;
-        uint64_t n_steps;                       /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes */
-        uint32_t each_state, action_numbers;    /* ROLLOUT: the state after each step, too; numbers of one given action */
+        /* ROLLOUT; BENCH: of one run, 0: for as long as a run takes */
+        uint64_t n_steps;
+        /* ROLLOUT: the state after each step, too; numbers of one given action */
+        uint32_t each_state, action_numbers;
         uint64_t n_actions;
-        uint32_t n_state, each_picture;         /* n_state 0: as reset() begins; ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
-        uint64_t n_episodes, n_policy;          /* PLAY; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
+        /* n_state 0: as reset() begins; ROLLOUT: a PICTURE or FRAME after each RESET and STEP */
+        uint32_t n_state, each_picture;
+        /* PLAY; the policy: TrialPolicyNumber, then means, inverse deviations, parameters */
+        uint64_t n_episodes, n_policy;
 } TrialRequest;
 
 typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, TRIAL_PICTURE, TRIAL_FRAME, TRIAL_EPISODE, _TRIAL_RECORD_MAX } TrialRecordKind;
@@ -56,7 +63,9 @@ typedef struct TrialSpec {
 
 typedef enum TrialPolicyNumber { TRIAL_POLICY_CLIP, TRIAL_POLICY_EPSILON, _TRIAL_POLICY_NUMBER_MAX } TrialPolicyNumber;
 
-/* PICTURE: ActordView, then its ActordShapes. FRAME: ActordFrame, then its pixels. RESET: doubles of the state, then of the observation. STEP: this, then doubles of action, observation and, where asked for, state. */
+/* PICTURE: ActordView, then its ActordShapes. FRAME: ActordFrame, then its pixels. RESET: doubles of the
+ * state, then of the observation. STEP: this, then doubles of action, observation and, where asked for,
+ * state. */
 typedef struct TrialStep {
         double reward;
         uint32_t terminated, truncated;
@@ -140,12 +149,11 @@ typedef struct TrialRate {
         X(STATE_REFUSED, "it refuses that state (error %d)")                                    \
         X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                                     \
         X(ACTION_VALUE, "action %d is not one of its actions")                                  \
-        X(LEVEL, "the sandbox that Sandbox= demands is not to be had here (error %d)")          \
         X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")           \
         X(FRAME_BAD, "what it painted is no picture: a side of %d pixels")                       \
         X(PICTURE_BAD, "what its draw() wrote is no picture: %d shapes, or numbers that are not finite") \
         X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")            \
-        X(SETUP, "the trial could not be set up (error %d)")
+        X(SETUP, "%d")
 
 typedef enum TrialProblem {
 #define X(name, sentence) TRIAL_PROBLEM_##name,
@@ -153,6 +161,16 @@ typedef enum TrialProblem {
 #undef X
         _TRIAL_PROBLEM_MAX,
 } TrialProblem;
+
+/* Where the process that tries the environment answers (include/turn.h): hostile when a plugin wrote it. */
+typedef struct TrialPage {
+        _Atomic uint64_t progress;              /* grows with each step: a plugin that never returns is found by it */
+        uint32_t finished;                      /* it came to its end: a plugin may exit(0) anywhere */
+        uint32_t problem, finding;
+        uint32_t fault;
+        int32_t detail;
+        double rate;
+} TrialPage;
 
 typedef struct TrialVerdict {
         uint32_t done;                          /* 1: the trial came to its end and this is filled */

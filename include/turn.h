@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared memory per worker. The
- * same for both, since a learner's update is an invocation too. The worker sleeps on `go` (futex, after spinning while cores are
- * free); the invoker sleeps in epoll on one eventfd per worker, rung only while `asleep` is set. Only lib/turn.c touches these words.
+/* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of
+ * shared memory per worker. The same for both, since a learner's update is an invocation too. The worker
+ * sleeps on `go` (futex, after spinning while cores are free); the invoker sleeps in epoll on one eventfd
+ * per worker, rung only while `asleep` is set. Only lib/turn.c touches these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer
@@ -18,18 +19,22 @@
 #include "include/record.h"
 #include "include/settings.h"
 #include "include/slot.h"
+#include "include/trial.h"
 
 typedef enum OrderKind {
         ORDER_NONE,
         ORDER_PROBE,            /* actor: load the environment, write its spec into the worker page */
-        ORDER_ROLLOUT,          /* actor: act and step, or step and ask for actions; a learner that acts: for each actor that its page names,
-                                   and take what comes of it */
+        /* actor: act and step, or step and ask for actions; a learner that acts: for each actor that its
+         * page names, and take what comes of it */
+        ORDER_ROLLOUT,
         ORDER_EVALUATE,         /* actor: one whole episode `ordinal` on evaluation streams */
-        ORDER_SERVE,            /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
+        /* learner: act for actors 0 .. n_actors - 1, step by step, until the page says stop */
+        ORDER_SERVE,
         ORDER_TAKE,             /* learner: check and copy one actor's rollout; the answer is the verdict */
         ORDER_LEARN,            /* learner: update and publish policy_version + 1 */
         ORDER_CHECKPOINT,       /* learner: everything below the daemon into one file */
-        ORDER_RESTORE,          /* learner: file -> parameters, snapshots into the segments (bank 0), ordinals into the page */
+        /* learner: file -> parameters, snapshots into the segments (bank 0), ordinals into the page */
+        ORDER_RESTORE,
         ORDER_END,              /* exit with status 0 */
         _ORDER_KIND_MAX,
 } OrderKind;
@@ -37,13 +42,20 @@ typedef enum OrderKind {
 typedef struct Order {          /* written by the invoker before go */
         uint32_t kind, attempt;
         uint64_t round;
-        uint64_t ordinal;                       /* ROLLOUT, TAKE: the actor's invocation, from 0; EVALUATE: the episode; LEARN: the update */
+        /* ROLLOUT, TAKE: the actor's invocation, from 0; EVALUATE: the episode; LEARN: the update */
+        uint64_t ordinal;
         uint64_t policy_version;                /* to act with; TAKE: that was acted with; else the newest */
         uint32_t actor;                         /* ROLLOUT, EVALUATE, TAKE: whose segment */
-        uint32_t snapshot_bank;                 /* ROLLOUT: bank to read, the other one is written; TAKE: as of the ROLLOUT */
-        uint32_t n_actors;                      /* LEARN: rollouts of the round that were taken: actors 0 .. n_actors - 1 */
+        /* ROLLOUT: bank to read, the other one is written; TAKE: as of the ROLLOUT */
+        uint32_t snapshot_bank;
+        /* LEARN: rollouts of the round that were taken: actors 0 .. n_actors - 1 */
+        uint32_t n_actors;
         uint32_t remote;                        /* ROLLOUT: 1: the learner acts, ask it */
-        uint32_t policy_bank, reserved;         /* policy_version lies there; LEARN: where the next version goes */
+        /* policy_version lies there; LEARN: where the next version goes */
+        uint32_t policy_bank;
+        /* CHECKPOINT: 1: the job's last, which may take the place that is reserved for it; RESTORE: 1:
+         * reserve that */
+        uint32_t last;
 } Order;
 
 typedef struct Answer {         /* written by the worker before done; hostile when it comes from an actor */
@@ -53,9 +65,12 @@ typedef struct Answer {         /* written by the worker before done; hostile wh
         uint64_t n_steps;                       /* EVALUATE: length of the episode */
         double episode_return;                  /* EVALUATE */
         uint64_t round;                         /* RESTORE: the round that the checkpoint closed */
-        uint64_t slowest_thread_nsec;           /* LEARN: sum over phases of the slowest thread's CPU; clamped to what was metered */
+        /* LEARN: sum over phases of the slowest thread's CPU; clamped to what was metered */
+        uint64_t slowest_thread_nsec;
         Statistics statistics;                  /* LEARN, RESTORE */
-        uint8_t sha256[32];                     /* LEARN: of the policy (parameters and normalisation); CHECKPOINT: of the file; RESTORE: of the policy */
+        /* LEARN: of the policy (parameters and normalisation); CHECKPOINT: of the file; RESTORE: of the
+         * policy */
+        uint8_t sha256[32];
 } Answer;
 
 typedef struct Turn {
@@ -76,8 +91,8 @@ typedef struct Acted {          /* by a learner that acts: one actor's invocatio
         int32_t detail;
 } Acted;
 
-/* Who acts, since when, and with which version, where rounds do not wait for all actors (lib/arrival.h); elsewhere nobody is said to act.
- * Times are emulated, since the job's beginning. */
+/* Who acts, since when, and with which version, where rounds do not wait for all actors (lib/arrival.h);
+ * elsewhere no actor is marked as acting. Times are emulated, since the job's beginning. */
 typedef enum FlightState {
         FLIGHT_ABSENT,          /* a start would be a cold one */
         FLIGHT_IDLE,
@@ -85,7 +100,8 @@ typedef enum FlightState {
         _FLIGHT_STATE_MAX,
 } FlightState;
 
-typedef struct Flight {         /* of one actor; all numbers have 64 bits, as a checkpoint's tensor has them */
+/* of one actor; all numbers have 64 bits, as a checkpoint's tensor has them */
+typedef struct Flight {
         uint64_t state;
         uint64_t started_nsec;                                  /* since when it acts, or is idle */
         uint64_t policy_version, policy_bank;                   /* while it acts */
@@ -97,16 +113,24 @@ typedef struct Arrival {
         Flight flights[ACTORS_MAX];
 } Arrival;
 
-typedef struct WorkerPage {     /* a memfd of its own for each worker; nobody else maps it */
+/* a memfd of its own for each worker, mapped by the invoker and that worker alone */
+typedef struct WorkerPage {
         Turn turn;
         ActordEnvSpec spec;                     /* PROBE: hostile when a plugin wrote it */
-        uint64_t ordinals[ACTORS_MAX];          /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted;
-                                                   SERVE, ROLLOUT (in): the invocation of each, ORDINAL_NONE: has rolled already */
-        uint32_t banks[ACTORS_MAX];             /* CHECKPOINT, ROLLOUT (in): the bank that holds each actor's current snapshots */
+        TrialPage trial;                        /* of LAUNCH_TRIAL, which has no orders */
+        /* CHECKPOINT (in), RESTORE (out): invocations of each actor that were accepted; SERVE, ROLLOUT
+         * (in): the invocation of each, ORDINAL_NONE: has rolled already */
+        uint64_t ordinals[ACTORS_MAX];
+        /* CHECKPOINT, ROLLOUT (in): the bank that holds each actor's current snapshots */
+        uint32_t banks[ACTORS_MAX];
         Acted acted[ACTORS_MAX];                /* ROLLOUT (out), where the learner acts itself */
         Arrival arrival;                        /* CHECKPOINT (in), RESTORE (out) */
-        uint32_t learner;                       /* which of the learners this is; 0 publishes and keeps checkpoints */
+        /* which of the learners this is; 0 publishes and keeps checkpoints */
+        uint32_t learner;
         _Atomic uint32_t serve_stop;            /* SERVE: all have rolled; LEARNER_FD_ASKS rings with it */
+        /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, about once a second at
+         * least */
+        _Atomic uint64_t served_nsec;
 } WorkerPage;
 
 #define ORDINAL_NONE UINT64_MAX
@@ -120,13 +144,16 @@ typedef enum LearnerFd {
         LEARNER_FD_BELL,        /* eventfd */
         LEARNER_FD_STATE,       /* directory */
         LEARNER_FD_CHECKPOINT,  /* file to restore from, or /dev/null */
-        LEARNER_FD_ASKS = 11,   /* epoll of the bells that actors ring; the first learner's, when the distribution has it act (10 is the program's) */
+        /* epoll of the bells that actors ring; the first learner's, when the distribution has it act (10
+         * is the program's) */
+        LEARNER_FD_ASKS = 11,
         LEARNER_FD_REDUCE,      /* lib/reduce.h; there when there are several learners */
         LEARNER_FD_SEGMENTS = 16,
 } LearnerFd;
 
-/* Where one process acts and learns, it is forked like an actor, with the environment loaded, and its program is a module: fused.so, which
- * brings OpenBLAS and is there for such jobs alone. Everything is mapped already. */
+/* Where one process acts and learns, it is forked like an actor, with the environment loaded, and its
+ * program is a module: fused.so, which brings OpenBLAS and is there for such jobs alone. Everything is
+ * mapped already. */
 typedef struct FusedStart {
         const JobSettings *settings;
         const JobPage *page;
@@ -136,6 +163,7 @@ typedef struct FusedStart {
         const ActordEnv *env;
         int state_fd, checkpoint_fd, bell_fd;
 } FusedStart;
-typedef int (*FusedRun)(const FusedStart *start);      /* returns at ORDER_END, 0; or what it could not start for */
+/* returns at ORDER_END, 0; or what it could not start for */
+typedef int (*FusedRun)(const FusedStart *start);
 #define FUSED_MODULE "fused.so"
 #define FUSED_ENTRANCE "actord_fused_run"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cgroup v2 by hand: a few short files. A limit whose controller is missing is left out here and named in the job's records. */
+/* cgroup v2 by hand: a few short files. A limit whose controller is missing is left out here and named in
+ * the job's records. */
 #include "invoker/cgroup.h"
 
 #include <assert.h>
@@ -120,8 +121,9 @@ int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret) {
         if (leaf < 0)
                 return -errno;
         r = read_file(fd, "cgroup.procs", pid, sizeof(pid));
-        if (r >= 0)
-                r = write_file(leaf, "cgroup.procs", pid);
+        if (r < 0)
+                return r;
+        r = write_file(leaf, "cgroup.procs", pid);
         if (r < 0)
                 return r;
 

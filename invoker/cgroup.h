@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The job's cgroup, delegated to us: one leaf for the invoker, one for the learner, one for each container. Reached through one
- * directory descriptor, never by a path. */
+/* The job's cgroup, delegated to us: one leaf for the invoker, one for the learner, one for each
+ * container. Reached through one directory descriptor, never by a path. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +38,8 @@ typedef struct Leaf {
 
 /* Moves the caller into a leaf of its own and lets leaves have every controller there is. */
 int cgroup_enter(Cgroup *cgroup);
-/* The same for an actor's own scope (ActorScope=each), which a process that only keeps it alive is in: that one gets the leaf. */
+/* The same for an actor's own scope (ActorScope=each), which a process that only keeps it alive is in:
+ * that one gets the leaf. */
 int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
 /* Undoes that, so that somebody else can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);
@@ -47,7 +48,8 @@ void cgroup_leave(Cgroup *cgroup);
 int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret);
 void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
 
-/* A threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP and others: the kernel has none here. */
+/* A threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP
+ * and others: the kernel has none here. */
 int leaf_make_thread(const Leaf *leaf, uint32_t k);
 /* Of a process in the leaf; thread_fd may be the leaf's own. */
 int leaf_move_thread(int thread_fd, pid_t tid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds: orders out, answers in, retries, the tests for an end. Everything here reacts to one event and returns; what is waited for
- * is in the phase and in the round. */
+/* Rounds: orders out, answers in, retries, the tests for an end. Everything here reacts to one event and
+ * returns; what is waited for is in the phase and in the round. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -9,82 +9,80 @@
 #include "invoker/evaluation.h"
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
+#include "lib/clock.h"
 #include "lib/fragment.h"
+#include "lib/saturate.h"
 
-static bool training(const Invoker *i) {
-        return i->invoked->launch.purpose == LAUNCH_TRAIN;
-}
-
-static uint32_t containers_needed(const Invoker *i, uint32_t n_actors) {
-        return n_actors < i->n_containers ? n_actors : i->n_containers;
+static uint32_t containers_needed(const Placement *place, uint32_t n_actors) {
+        return n_actors < place->n_containers ? n_actors : place->n_containers;
 }
 
 /* A container that does not start is no invocation yet; it has as many attempts. */
-static void start_failed(Invoker *i, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
-        uint32_t number = container_number(i, c);
+static void start_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
+        uint32_t number = container_number(&invoker->place, c);
 
-        report_worker(i, &c->worker, number, cpu_nsec, fault, detail);
-        report_fault(i, number, c->starts.n, fault, detail);
-        if (!attempts_fail(&c->starts, i->settings->n_retries, fault, detail))
-                finish_begin(i, PLAN_END_FAILED, fault, detail, number);
+        report_worker(&invoker->books, &c->worker, number, cpu_nsec, fault, detail);
+        report_fault(&invoker->books, number, c->starts.n, fault, detail);
+        if (!attempts_fail(&c->starts, invoker->place.settings->n_retries, fault, detail))
+                finish_begin(invoker, PLAN_END_FAILED, fault, detail, number);
 }
 
-static void start_container(Invoker *i, Container *c) {
-        int r = pool_fork(i, c);
+static void start_container(Invoker *invoker, Container *c) {
+        int r = pool_fork(&invoker->pool, c);
 
         if (r < 0)
-                finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, -r, c->index);
+                finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, -r, c->index);
 }
 
-static void give_rollout(Invoker *i, Container *c, uint32_t actor) {
-        Seat *seat = &i->round->seats[actor];
+static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
+        Seat *seat = &invoker->progress.round->seats[actor];
         Order order = {
                 .kind = ORDER_ROLLOUT,
                 .attempt = seat->attempts.n,
-                .round = i->round->number,
+                .round = invoker->progress.round->number,
                 .ordinal = seat->ordinal,
-                .policy_version = i->policy_version,
-                .policy_bank = (uint32_t) i->arrival.policy_bank,
+                .policy_version = invoker->progress.policy_version,
+                .policy_bank = (uint32_t) invoker->progress.arrival.policy_bank,
                 .actor = actor,
                 .snapshot_bank = seat->bank,
-                .remote = i->asks_fd >= 0,
+                .remote = invoker->place.traits.rolls_with == ORDER_SERVE,
         };
 
-        overlap_name_policy(i, actor, &order);
+        overlap_name_policy(&invoker->progress, &invoker->place, actor, &order);
         /* What it used until now belongs to what it did until now. */
-        pool_read(i, c);
+        pool_read(&invoker->pool, c);
 
-        round_order(i->round, actor, overlap_is_cold(i, actor, c->fresh));
+        round_order(invoker->progress.round, actor,
+                        overlap_is_cold(&invoker->progress, &invoker->place, actor, c->fresh));
         c->fresh = false;
         c->unread = actor;
-        pool_order(i, c, &order);
+        pool_order(&invoker->pool, c, &order);
         seat->metered.start_nsec = c->worker.ordered_nsec;
 }
 
 /* Actors act while a round rolls; where rounds overlap, also while the learner does something else. */
-static bool actors_act(const Invoker *i) {
-        return i->phase == PHASE_ROLLING ||
-               (i->overlaps && !i->end_waits &&
-                               (i->phase == PHASE_IDLE || i->phase == PHASE_LEARNING ||
-                                               i->phase == PHASE_CHECKPOINT ||
-                                               i->phase == PHASE_EVALUATING));
+static bool actors_act(const Invoker *invoker) {
+        uint32_t phases = invoker->progress.ending.waits ? PHASES_ROLLING
+                                                         : invoker->place.traits.acting_phases;
+
+        return phases & 1u << invoker->progress.phase;
 }
 
 /* The next order for a container, if there is one. */
-static void serve(Invoker *i, Container *c) {
+static void serve(Invoker *invoker, Container *c) {
         uint32_t actor;
 
-        if (!actors_act(i) || c->index >= i->n_containers || i->fused)
+        if (!actors_act(invoker) || c->index >= invoker->place.n_containers || place_fuses(&invoker->place))
                 return;
-        actor = round_waiting(i->round, c->index);
+        actor = round_waiting(invoker->progress.round, c->index);
         if (actor == ACTOR_NONE)
                 return;
 
         switch ((ContainerState) c->state) {
-        case CONTAINER_ABSENT: start_container(i, c); break;
+        case CONTAINER_ABSENT: start_container(invoker, c); break;
         case CONTAINER_READY:
                 if (c->doing == ORDER_NONE)
-                        give_rollout(i, c, actor);
+                        give_rollout(invoker, c, actor);
                 break;
         case CONTAINER_STARTING:
         case CONTAINER_PARKED:
@@ -92,76 +90,110 @@ static void serve(Invoker *i, Container *c) {
         }
 }
 
-/* The next order for the learner. */
-static void feed(Invoker *i) {
+/* The learner acts, too: for actors that step, or for all of them at once. */
+static void roll_with_learner(Invoker *invoker) {
+        const Placement *place = &invoker->place;
+        Progress *progress = &invoker->progress;
+        uint32_t kind = place->traits.rolls_with;
+
+        if (kind == ORDER_ROLLOUT)
+                fused_begin(&invoker->learners, place);
+        else if (progress->update_nsec == 0)
+                progress->update_nsec = clock_boottime();
+        learner_order(&invoker->learners, kind, ACTOR_NONE);
+        if (kind == ORDER_ROLLOUT)
+                fused_ordered(invoker->pool.containers, place, &invoker->learners, progress->round);
+}
+
+/* The rollout that the learner takes now; ACTOR_NONE: it waits for one. */
+static uint32_t next_rollout(const Invoker *invoker) {
+        return invoker->place.traits.overlaps ? overlap_next(&invoker->progress, &invoker->place)
+                                              : round_rolled(invoker->progress.round);
+}
+
+/* The next order for the learner. One that acts takes rollouts when no actor needs it any more. */
+static void feed(Invoker *invoker) {
+        Progress *progress = &invoker->progress;
+        bool rolls = invoker->place.traits.rolls_with != ORDER_NONE && round_rolls(progress->round);
         uint32_t actor;
 
-        if (i->fused) {
-                fused_feed(i);
+        if (invoker->progress.phase != PHASE_ROLLING)
+                return;
+        if (learners_busy(&invoker->learners)) {
+                if (!rolls)
+                        learner_stop_serving(&invoker->learners);
                 return;
         }
-        if (i->phase != PHASE_ROLLING)
-                return;
-        if (i->asks_fd >= 0 && round_rolls(i->round)) {
-                /* It acts for the actors, and takes when none of them needs it any more. */
-                if (!learners_busy(i)) {
-                        if (i->update_nsec == 0)
-                                i->update_nsec = clock_boottime();
-                        learner_order(i, ORDER_SERVE, ACTOR_NONE);
-                }
-                return;
-        }
-        if (learners_busy(i)) {
-                learner_stop_serving(i);
+        if (rolls) {
+                roll_with_learner(invoker);
                 return;
         }
 
-        if (round_is_complete(i->round)) {
-                i->phase = PHASE_LEARNING;
-                learner_order(i, ORDER_LEARN, ACTOR_NONE);
+        actor = next_rollout(invoker);
+        if (!round_is_complete(progress->round) && actor == ACTOR_NONE)
+                return;
+        if (progress->update_nsec == 0)
+                progress->update_nsec = clock_boottime();
+        if (round_is_complete(progress->round)) {
+                invoker->progress.phase = PHASE_LEARNING;
+                learner_order(&invoker->learners, ORDER_LEARN, ACTOR_NONE);
                 return;
         }
-        actor = i->overlaps ? overlap_next(i) : round_rolled(i->round);
-        if (actor != ACTOR_NONE) {
-                if (i->update_nsec == 0)
-                        i->update_nsec = clock_boottime();
-                round_take(i->round, actor);
-                learner_order(i, ORDER_TAKE, actor);
+        round_take(progress->round, actor);
+        learner_order(&invoker->learners, ORDER_TAKE, actor);
+}
+
+static void begin_round(Invoker *invoker) {
+        const Placement *place = &invoker->place;
+        Progress *progress = &invoker->progress;
+        uint32_t n_actors = invoker->link.plan.decision.n_actors;
+
+        progress->decision = invoker->link.plan.decision;
+        progress->round_nsec = clock_boottime();
+        progress->update_nsec = 0;
+        invoker->progress.phase = PHASE_ROLLING;
+        round_begin(progress->round, progress->number + 1, n_actors,
+                        distribution_rollouts(place->distribution, n_actors));
+        if (place->traits.overlaps && overlap_begin(progress, place) < 0) {
+                finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, ESRCH, ACTOR_NONE);
+                return;
+        }
+
+        if (place_fuses(place))
+                fused_imagine(invoker->pool.containers, place, progress);
+        pool_arrange(&invoker->pool, containers_needed(place, n_actors));
+        feed(invoker);
+        for (uint32_t k = 0; k < place->n_containers && invoker->progress.phase == PHASE_ROLLING; k++)
+                serve(invoker, &invoker->pool.containers[k]);
+}
+
+/* Its use is waste, and the same order goes out again, from the bank that was not written to. */
+static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int32_t detail) {
+        uint32_t attempt = invoker->progress.round->seats[actor].attempts.n;
+
+        report_rollout(&invoker->books, actor, fault, detail, true);
+        report_fault(&invoker->books, actor, attempt, fault, detail);
+        if (!round_fail(invoker->progress.round, actor, invoker->place.settings->n_retries, fault, detail))
+                finish_begin(invoker, PLAN_END_FAILED, fault, detail, actor);
+}
+
+static void fused_rolled(Invoker *invoker) {
+        uint32_t fault;
+        int32_t detail = 0;
+
+        fused_answered(&invoker->learners, invoker->progress.round);
+        for (uint32_t a = 0;
+                        a < invoker->progress.round->n_actors && invoker->progress.phase == PHASE_ROLLING;
+                        a++) {
+                if (invoker->progress.round->seats[a].state != SEAT_ROLLING)
+                        continue;
+                fault = fused_take(&invoker->learners, invoker->progress.round, a, &detail);
+                if (fault != FAULT_NONE)
+                        attempt_failed(invoker, a, fault, detail);
         }
 }
 
-static void begin_round(Invoker *i) {
-        i->decision = i->link.plan.decision;
-        i->round_nsec = clock_boottime();
-        i->update_nsec = 0;
-        i->phase = PHASE_ROLLING;
-        round_begin(i->round, i->number + 1, i->decision.n_actors,
-                        distribution_rollouts(i->distribution, i->decision.n_actors));
-        if (i->overlaps && overlap_begin(i) < 0) {
-                finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, ESRCH, ACTOR_NONE);
-                return;
-        }
-
-        if (i->fused) {
-                fused_begin(i);
-                return;
-        }
-        pool_arrange(i, containers_needed(i, i->decision.n_actors));
-        feed(i);
-        for (uint32_t k = 0; k < i->n_containers && i->phase == PHASE_ROLLING; k++)
-                serve(i, &i->containers[k]);
-}
-
-void conduct_attempt_failed(Invoker *i, uint32_t actor, uint32_t fault, int32_t detail) {
-        uint32_t attempt = i->round->seats[actor].attempts.n;
-
-        report_rollout(i, actor, fault, detail, true);
-        report_fault(i, actor, attempt, fault, detail);
-        if (!round_fail(i->round, actor, i->settings->n_retries, fault, detail))
-                finish_begin(i, PLAN_END_FAILED, fault, detail, actor);
-}
-
-static void container_ready(Invoker *i, Container *c, const Answer *answer) {
+static void container_ready(Invoker *invoker, Container *c, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
                 pool_end(c, answer_claim(answer), answer->detail);
                 return;
@@ -170,329 +202,363 @@ static void container_ready(Invoker *i, Container *c, const Answer *answer) {
         c->state = CONTAINER_READY;
         c->doing = ORDER_NONE;
         c->starts = (Attempts){};
-        report_worker(i, &c->worker, container_number(i, c), pool_take(c), FAULT_NONE, 0);
-        if (c->index >= i->n_containers && !i->evaluation.goes_on)
-                evaluate_rest(i, c);
-        if (i->phase == PHASE_VERIFYING)
-                finish_begin(i, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
+        report_worker(&invoker->books, &c->worker, container_number(&invoker->place, c), pool_take(c),
+                        FAULT_NONE, 0);
+        if (c->index >= invoker->place.n_containers && !invoker->progress.evaluation.goes_on)
+                evaluate_rest(invoker, c);
+        if (invoker->progress.phase == PHASE_VERIFYING)
+                finish_begin(invoker, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
 }
 
-static void rollout_answered(Invoker *i, Container *c, const Answer *answer) {
+static void rollout_answered(Invoker *invoker, Container *c, const Answer *answer) {
         uint32_t actor = c->worker.order.actor;
 
-        i->round->seats[actor].metered.end_nsec = clock_boottime();
-        i->round->seats[actor].slept_nsec = c->worker.slept.nsec;
+        invoker->progress.round->seats[actor].metered.end_nsec = clock_boottime();
+        invoker->progress.round->seats[actor].slept_nsec = c->worker.slept.nsec;
         if (answer->fault == FAULT_NONE) {
                 c->doing = ORDER_NONE;
-                round_answer(i->round, actor);
-                feed(i);
+                round_answer(invoker->progress.round, actor);
+                feed(invoker);
                 return;
         }
-        /* What failed once in a process may have left something there: the retry gets a new one. The attempt is over when this one
-         * is reaped and nothing can write any more. */
+        /* What failed once in a process may have left something there: the retry gets a new one. The
+         * attempt is over when this one is reaped and nothing can write any more. */
         pool_end(c, answer_claim(answer), answer->detail);
 }
 
-void conduct_container_answered(Invoker *i, Container *c, const Answer *answer) {
+void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer) {
         c->worker.busy = false;
-        slept_end(&c->worker.slept, &i->ourselves);
+        slept_end(&c->worker.slept, &invoker->books.ourselves);
 
         switch (c->doing) {
-        case ORDER_PROBE: container_ready(i, c, answer); break;
+        case ORDER_PROBE:
+                if (invoker->progress.phase == PHASE_PROBING)
+                        prepare_answered(invoker, c, answer);
+                else
+                        container_ready(invoker, c, answer);
+                break;
         case ORDER_ROLLOUT:
-                if (actors_act(i))
-                        rollout_answered(i, c, answer);
+                if (actors_act(invoker))
+                        rollout_answered(invoker, c, answer);
                 break;
         case ORDER_EVALUATE:
-                if (i->evaluation.goes_on)
-                        evaluate_answered(i, c, answer);
+                if (invoker->progress.evaluation.goes_on)
+                        evaluate_answered(invoker, c, answer);
                 break;
         }
-        serve(i, c);
+        serve(invoker, c);
+}
+
+static void episode_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
+        if (!evaluate_failed(invoker, c, pool_take(c), fault, detail))
+                finish_begin(invoker, PLAN_END_FAILED, fault, detail,
+                                container_plays_as(&invoker->place, c));
 }
 
 /* The order that was not over has failed with the process. */
-static void order_failed(Invoker *i, Container *c, uint32_t fault, int32_t detail) {
+static void order_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
         uint32_t actor = c->worker.order.actor, doing = c->doing;
 
         c->doing = ORDER_NONE;
         if (doing == ORDER_PROBE)
-                start_failed(i, c, pool_take(c), fault, detail);
-        else if (doing == ORDER_EVALUATE && i->evaluation.goes_on)
-                evaluate_failed(i, c, pool_take(c), fault, detail);
-        else if (doing == ORDER_ROLLOUT && actors_act(i)) {
-                i->round->seats[actor].metered.end_nsec = clock_boottime();
-                i->round->seats[actor].slept_nsec = c->worker.slept.nsec;
-                conduct_attempt_failed(i, actor, fault, detail);
+                start_failed(invoker, c, pool_take(c), fault, detail);
+        else if (doing == ORDER_EVALUATE && invoker->progress.evaluation.goes_on)
+                episode_failed(invoker, c, fault, detail);
+        else if (doing == ORDER_ROLLOUT && actors_act(invoker)) {
+                invoker->progress.round->seats[actor].metered.end_nsec = clock_boottime();
+                invoker->progress.round->seats[actor].slept_nsec = c->worker.slept.nsec;
+                attempt_failed(invoker, actor, fault, detail);
         }
 }
 
-void conduct_container_ended(Invoker *i, Container *c, const Ended *ended) {
+void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended) {
         bool ours = c->state == CONTAINER_ENDING, named = ours && c->fault != FAULT_NONE;
         uint32_t fault = named ? c->fault : ended->fault;
         int32_t detail = named ? c->detail : ended->detail;
 
         c->state = CONTAINER_ABSENT;
         c->spare_nsec += ended->cpu_nsec;
-        pool_read(i, c);
+        pool_read(&invoker->pool, c);
 
-        if (c->doing != ORDER_NONE)
-                order_failed(i, c, fault, detail);
+        if (invoker->progress.phase == PHASE_PROBING)
+                prepare_ended(invoker, c, ended);
+        else if (c->doing != ORDER_NONE)
+                order_failed(invoker, c, fault, detail);
         else if (!ours)
                 /* It died with nothing to do: no invocation is lost, but somebody should know. */
-                report_fault(i, container_number(i, c), 0, fault, detail);
-        serve(i, c);
+                report_fault(&invoker->books, container_number(&invoker->place, c), 0, fault, detail);
+        serve(invoker, c);
 }
 
-/* What the job was started for, by its own numbers. */
-static uint32_t goal_reached(const JobSettings *s, const Statistics *statistics) {
-        /* A mean that does not exist yet reaches nothing: NaN compares false. */
-        if (settings_present(s, SETTING_Job_StopReturn) && statistics->return_mean >= s->stop_return)
-                return PLAN_END_TARGET;
-        if (settings_present(s, SETTING_Evaluation_StopReturn) &&
-                        statistics->evaluation_mean >= s->evaluation_stop_return)
-                return PLAN_END_TARGET;
-        if (statistics->n_env_steps >= s->stop_steps)
-                return PLAN_END_FINISHED;
-        return PLAN_END_NOT;
-}
+static void evaluate_round(Invoker *invoker) {
+        bool last = finish_goal(invoker->place.settings, &invoker->progress.statistics) != PLAN_END_NOT;
 
-/* 0 while the settings and the daemon let a further round start. */
-static uint32_t end_reached(const Invoker *i) {
-        uint32_t end = goal_reached(i->settings, &i->statistics);
-
-        return end == PLAN_END_NOT && i->link.has_plan ? i->link.plan.end : end;
-}
-
-void conduct_close_round(Invoker *i) {
-        uint32_t end = i->phase == PHASE_ENDING ? i->end : end_reached(i);
-
-        if (i->round_open) {
-                /* What idles may do so for many rounds, and what each of them has cost is compared with a budget, and
-                 * drawn as a curve. */
-                report_idle(i);
-                report_round(i, end);
-                i->number = i->round->number;
-                i->round_open = false;
-        }
-        if (i->phase != PHASE_ENDING)
-                i->phase = PHASE_IDLE;
-}
-
-void conduct_evaluate_round(Invoker *i) {
-        bool last = goal_reached(i->settings, &i->statistics) != PLAN_END_NOT;
-
-        i->phase = PHASE_EVALUATING;
+        invoker->progress.phase = PHASE_EVALUATING;
         /* The round before may be played still. */
-        if (i->evaluation.goes_on)
+        if (invoker->progress.evaluation.goes_on)
                 return;
-        if (!evaluation_is_due(i->settings, i->round->number, last)) {
-                conduct_close_round(i);
+        if (!evaluation_is_due(invoker->place.settings, invoker->progress.round->number, last)) {
+                finish_round(invoker);
                 return;
         }
-        evaluate_begin(i);
-        if (evaluation_is_beside(i->settings, last)) {
-                conduct_close_round(i);
-                i->evaluation.closed_seq = i->spool.written;
+        evaluate_begin(invoker);
+        if (evaluation_is_beside(invoker->place.settings, last)) {
+                finish_round(invoker);
+                invoker->progress.evaluation.closed_seq = spool_last(&invoker->books.spool);
         }
 }
 
-static void learned(Invoker *i, const Answer *answer) {
+/* On the emulated clock an evaluation does not lengthen a round: a fleet would play it beside the next
+ * one. */
+static void account_update(Invoker *invoker) {
+        uint64_t update_nsec;
+
+        for (uint32_t a = 0; a < invoker->progress.round->n_actors && place_fuses(&invoker->place); a++)
+                fused_meter(&invoker->learners, invoker->progress.round, a);
+        update_nsec = report_learned(&invoker->books, &invoker->learners);
+        if (invoker->place.traits.overlaps)
+                overlap_learned(&invoker->progress, update_nsec);
+        else
+                invoker->progress.emulated_round_nsec =
+                                clock_round_nsec(round_slowest_nsec(invoker->progress.round), update_nsec);
+        invoker->progress.emulated_nsec = saturating_add(
+                        invoker->progress.emulated_nsec, invoker->progress.emulated_round_nsec);
+}
+
+static void learned(Invoker *invoker, const Answer *answer) {
         if (answer->fault != FAULT_NONE) {
-                i->no_last_checkpoint = true; /* nothing of this state is worth keeping */
-                finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
-                                answer->detail, ACTOR_LEARNER);
+                invoker->progress.checkpoints.no_last = true; /* nothing of this state is worth keeping */
+                finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
+                                ACTOR_LEARNER);
                 return;
         }
 
         /* Whoever does not act has been idle for as long as the update took: counters have settled. */
-        for (uint32_t k = 0; k < i->n_containers; k++)
-                if (i->containers[k].doing != ORDER_ROLLOUT)
-                        pool_read(i, &i->containers[k]);
+        for (uint32_t k = 0; k < invoker->place.n_containers; k++)
+                if (invoker->pool.containers[k].doing != ORDER_ROLLOUT)
+                        pool_read(&invoker->pool, &invoker->pool.containers[k]);
 
-        i->arrival.policy_bank = i->learner.order.policy_bank;
-        report_learned(i);
-        round_close(i->round);
+        invoker->progress.arrival.policy_bank = invoker->learners.workers[0].order.policy_bank;
+        account_update(invoker);
+        round_close(invoker->progress.round);
 
-        i->policy_version = answer->policy_version;
-        i->statistics = answer->statistics;
-        i->statistics.evaluation_mean = i->statistics.evaluation_sd = NAN;
-        memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
+        invoker->progress.policy_version = answer->policy_version;
+        invoker->progress.statistics = answer->statistics;
+        invoker->progress.statistics.evaluation_mean = invoker->progress.statistics.evaluation_sd = NAN;
+        memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
 
-        i->round_open = true;
-        conduct_evaluate_round(i);
+        invoker->progress.open = true;
+        evaluate_round(invoker);
 }
 
-static void verdict(Invoker *i, uint32_t actor, const Answer *answer) {
-        Container *c = &i->containers[actor % i->n_containers];
+static void verdict(Invoker *invoker, uint32_t actor, const Answer *answer) {
+        Container *c = &invoker->pool.containers[actor % invoker->place.n_containers];
 
         if (answer->fault == FAULT_NONE) {
-                round_accept(i->round, actor);
+                round_accept(invoker->progress.round, actor);
                 return;
         }
 
         if (c->unread == actor)
-                pool_read(i, c);
-        conduct_attempt_failed(
-                        i, actor, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER, answer->detail);
+                pool_read(&invoker->pool, c);
+        attempt_failed(invoker, actor, fault_known(answer->fault), answer->detail);
         if (c->state == CONTAINER_READY && c->doing == ORDER_NONE)
                 pool_end(c, FAULT_NONE, 0); /* and a new one begins when it is reaped */
-        serve(i, c);
+        serve(invoker, c);
 }
 
-static void restored(Invoker *i, const Answer *answer) {
-        uint64_t resumed = i->invoked->launch.resume_round;
+static void restored(Invoker *invoker, const Answer *answer) {
+        uint64_t resumed = invoker->place.invoked->launch.resume_round;
 
         if (answer->fault != FAULT_NONE) {
-                finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
-                                answer->detail, ACTOR_LEARNER);
+                finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
+                                ACTOR_LEARNER);
                 return;
         }
 
-        for (uint32_t k = 0; k < i->n_learners; k++) {
-                Worker *learner = learner_at(i, k);
+        for (uint32_t k = 0; k < invoker->place.n_learners; k++) {
+                Worker *learner = &invoker->learners.workers[k];
 
-                report_worker(i, learner, ACTOR_LEARNER, meter_take(&learner->meter), FAULT_NONE, 0);
+                report_worker(&invoker->books, learner, ACTOR_LEARNER, meter_take(&learner->meter),
+                                FAULT_NONE, 0);
         }
-        if (invoker_seal_policy(i) < 0) {
-                finish_begin(i, PLAN_END_FAILED, FAULT_INTERNAL, 0, ACTOR_LEARNER);
+        if (prepare_seal_policy(invoker) < 0) {
+                finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, 0, ACTOR_LEARNER);
                 return;
         }
 
         /* Rounds are counted by the job: one that goes on from another one's checkpoint has none yet. */
-        if (training(i) && resumed > 0 && answer->round != resumed) {
-                finish_begin(i, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
+        if (training(invoker) && resumed > 0 && answer->round != resumed) {
+                finish_begin(invoker, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
                 return;
         }
-        if (i->invoked->launch.has_checkpoint) {
-                i->number = training(i) ? resumed : answer->round;
-                i->has_checkpoint = training(i) && resumed > 0;
-                i->checkpoint_round = i->number;
-                for (uint32_t a = 0; a < i->n_actors; a++)
-                        i->round->seats[a].ordinal = i->learner.page->ordinals[a];
+        if (invoker->place.invoked->launch.has_checkpoint) {
+                invoker->progress.number = training(invoker) ? resumed : answer->round;
+                invoker->progress.checkpoints.exists = training(invoker) && resumed > 0;
+                invoker->progress.checkpoints.round = invoker->progress.number;
+                for (uint32_t a = 0; a < invoker->place.n_actors; a++)
+                        invoker->progress.round->seats[a].ordinal =
+                                        invoker->learners.workers[0].page->ordinals[a];
         }
-        i->arrival = i->learner.page->arrival;
-        if (training(i))
-                overlap_resume(i);
-        i->was_restored = true;
-        i->checkpoint_nsec = clock_boottime();
-        i->policy_version = answer->policy_version;
-        i->statistics = answer->statistics;
-        memcpy(i->policy_sha256, answer->sha256, sizeof(i->policy_sha256));
-        i->phase = PHASE_IDLE;
-        /* What ends a job by its evaluation stands in no checkpoint, but equal policies play equal episodes. */
-        if (!training(i) || (settings_present(i->settings, SETTING_Evaluation_StopReturn) &&
-                                            evaluation_is_due(i->settings, i->number, false))) {
-                evaluate_begin(i);
-                i->phase = PHASE_EVALUATING;
+        invoker->progress.arrival = invoker->learners.workers[0].page->arrival;
+        if (training(invoker))
+                overlap_resume(&invoker->progress);
+        invoker->progress.checkpoints.restored = true;
+        invoker->progress.checkpoints.nsec = clock_boottime();
+        invoker->progress.policy_version = answer->policy_version;
+        invoker->progress.statistics = answer->statistics;
+        memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
+        invoker->progress.phase = PHASE_IDLE;
+        /* What ends a job by its evaluation stands in no checkpoint, but equal policies play equal
+         * episodes. */
+        if (!training(invoker) ||
+                        (settings_present(invoker->place.settings, SETTING_Evaluation_StopReturn) &&
+                                        evaluation_is_due(invoker->place.settings, invoker->progress.number,
+                                                        false))) {
+                evaluate_begin(invoker);
+                invoker->progress.phase = PHASE_EVALUATING;
         }
 }
 
-static void checkpointed(Invoker *i, const Answer *answer) {
-        i->checkpoint_nsec = clock_boottime();
+static void checkpointed(Invoker *invoker, const Answer *answer) {
+        invoker->progress.checkpoints.nsec = clock_boottime();
         if (answer->fault == FAULT_NONE) {
-                i->has_checkpoint = true;
-                i->checkpoint_round = i->number;
-                report_checkpoint(i, answer);
-        } else if (i->phase == PHASE_ENDING)
-                finish_checkpoint_failed(i, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
-                                answer->detail);
+                invoker->progress.checkpoints.exists = true;
+                invoker->progress.checkpoints.round = invoker->progress.number;
+                report_checkpoint(&invoker->books, &invoker->learners.workers[0], answer);
+        } else if (invoker->progress.phase == PHASE_ENDING)
+                finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);
         else
                 /* The one before still counts; training goes on, and says so. */
-                report_fault(i, ACTOR_LEARNER, 0, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
-                                answer->detail);
+                report_fault(&invoker->books, ACTOR_LEARNER, 0, fault_known(answer->fault), answer->detail);
 
-        if (i->phase == PHASE_CHECKPOINT)
-                i->phase = PHASE_IDLE;
+        if (invoker->progress.phase == PHASE_CHECKPOINT)
+                invoker->progress.phase = PHASE_IDLE;
 }
 
-void conduct_learner_answered(Invoker *i, const Answer *answer) {
-        uint32_t kind = i->learner.order.kind;
+void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
+        uint32_t kind = invoker->learners.workers[0].order.kind;
 
         if (kind == ORDER_CHECKPOINT)
-                checkpointed(i, answer);
-        else if (i->phase == PHASE_ENDING || i->phase == PHASE_ENDED)
+                checkpointed(invoker, answer);
+        else if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
         else if (kind == ORDER_RESTORE)
-                restored(i, answer);
+                restored(invoker, answer);
         else if (kind == ORDER_TAKE)
-                verdict(i, i->learner.order.actor, answer);
+                verdict(invoker, invoker->learners.workers[0].order.actor, answer);
         else if (kind == ORDER_LEARN)
-                learned(i, answer);
+                learned(invoker, answer);
         else if (kind == ORDER_ROLLOUT && answer->fault == FAULT_NONE)
-                fused_answered(i);
+                fused_rolled(invoker);
         else if (answer->fault != FAULT_NONE) /* SERVE, ROLLOUT: actors would wait in vain */
-                finish_begin(i, PLAN_END_FAILED, answer->fault < _FAULT_MAX ? answer->fault : FAULT_ANSWER,
-                                answer->detail, ACTOR_LEARNER);
-        feed(i);
+                finish_begin(invoker, PLAN_END_FAILED, fault_known(answer->fault), answer->detail,
+                                ACTOR_LEARNER);
+        feed(invoker);
 }
 
-void conduct_checkpoint(Invoker *i) {
-        i->link.plan.checkpoint = 0;
-        for (uint32_t a = 0; a < i->n_actors; a++) {
-                i->learner.page->ordinals[a] = i->round->seats[a].ordinal;
-                i->learner.page->banks[a] = i->round->seats[a].bank;
-        }
-        i->learner.page->arrival = i->arrival;
-        learner_order(i, ORDER_CHECKPOINT, ACTOR_NONE);
-}
-
-static bool checkpoint_is_due(const Invoker *i) {
+static bool checkpoint_is_due(const Invoker *invoker) {
         uint64_t interval_nsec, now = clock_boottime();
 
-        if (i->has_checkpoint ? i->checkpoint_round == i->number : i->number == 0)
+        if (invoker->progress.checkpoints.exists
+                                        ? invoker->progress.checkpoints.round == invoker->progress.number
+                                        : invoker->progress.number == 0)
                 return false;
-        if (i->link.has_plan && i->link.plan.checkpoint)
+        if (invoker->link.has_plan && invoker->link.plan.checkpoint)
                 return true;
-        if (__builtin_mul_overflow(i->settings->checkpoint_usec, 1000u, &interval_nsec))
+        if (__builtin_mul_overflow(invoker->place.settings->checkpoint_usec, 1000u, &interval_nsec))
                 return false;
-        return now - i->checkpoint_nsec >= interval_nsec;
+        return now - invoker->progress.checkpoints.nsec >= interval_nsec;
 }
 
-/* Containers may start while the learner does: what they need is known as soon as there is a plan, and a round would wait for both. */
-static void start_early(Invoker *i) {
-        uint32_t n = i->link.has_plan && i->link.plan.end == PLAN_END_NOT
-                                     ? containers_needed(i, i->link.plan.decision.n_actors)
+/* Containers may start while the learner does: what they need is known as soon as there is a plan, and a
+ * round would wait for both. */
+static void start_early(Invoker *invoker) {
+        uint32_t n = invoker->link.has_plan && invoker->link.plan.end == PLAN_END_NOT
+                                     ? containers_needed(
+                                                       &invoker->place, invoker->link.plan.decision.n_actors)
                                      : 0;
 
-        if (!training(i))
-                n = i->invoked->launch.n_episodes < i->n_containers
-                                    ? (uint32_t) i->invoked->launch.n_episodes
-                                    : i->n_containers;
-        if (i->policy_read_fd < 0 || i->fused)
+        if (!training(invoker))
+                n = invoker->place.invoked->launch.n_episodes < invoker->place.n_containers
+                                    ? (uint32_t) invoker->place.invoked->launch.n_episodes
+                                    : invoker->place.n_containers;
+        if (invoker->place.policy_read_fd < 0 || place_fuses(&invoker->place))
                 return;
-        for (uint32_t k = 0; k < n && i->phase == PHASE_STARTING; k++)
-                if (i->containers[k].state == CONTAINER_ABSENT && i->containers[k].starts.n == 0)
-                        start_container(i, &i->containers[k]);
+        for (uint32_t k = 0; k < n && invoker->progress.phase == PHASE_STARTING; k++)
+                if (invoker->pool.containers[k].state == CONTAINER_ABSENT &&
+                                invoker->pool.containers[k].starts.n == 0)
+                        start_container(invoker, &invoker->pool.containers[k]);
 }
 
-void conduct_advance(Invoker *i) {
-        const Plan *plan = &i->link.plan;
+static void evaluated(Invoker *invoker) {
+        evaluate_end(invoker);
+        if (!training(invoker)) {
+                finish_begin(invoker, PLAN_END_FINISHED, FAULT_NONE, 0, ACTOR_NONE);
+                return;
+        }
+        if (invoker->progress.phase != PHASE_EVALUATING)
+                return; /* no round waits for it */
+        if (invoker->progress.evaluation.closed_seq > 0 && invoker->progress.open)
+                evaluate_round(invoker);
+        else
+                finish_round(invoker);
+}
+
+static void advance_evaluation(Invoker *invoker) {
+        uint32_t actor;
+        int r;
+
+        /* A round in flight ends as a whole, with its evaluation. */
+        if (!training(invoker) && invoker->link.has_plan && invoker->link.plan.end != PLAN_END_NOT) {
+                finish_begin(invoker, invoker->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
+                return;
+        }
+        if (evaluate_is_over(invoker))
+                evaluated(invoker);
+        /* The round that waited for it may have begun the next one. And a job that ends with the update
+         * in flight tries no episode again. */
+        if (!invoker->progress.evaluation.goes_on || invoker->progress.ending.waits)
+                return;
+        r = evaluate_serve(invoker, &actor);
+        if (r < 0)
+                finish_begin(invoker, PLAN_END_FAILED, FAULT_INTERNAL, -r, actor);
+}
+
+void conduct_advance(Invoker *invoker) {
+        const Plan *plan = &invoker->link.plan;
         uint32_t end;
 
-        if (i->end_waits && i->phase != PHASE_LEARNING)
-                finish_begin(i, i->end, i->end_fault, i->end_detail, i->end_actor);
-        if (i->phase == PHASE_STARTING)
-                start_early(i);
-        if (i->phase == PHASE_VERIFYING && i->containers[0].state == CONTAINER_ABSENT)
-                start_container(i, &i->containers[0]);
-        if (i->evaluation.goes_on)
-                evaluate_serve(i);
+        if (invoker->progress.ending.waits && invoker->progress.phase != PHASE_LEARNING)
+                finish_begin(invoker, invoker->progress.ending.end, invoker->progress.ending.fault,
+                                invoker->progress.ending.detail, invoker->progress.ending.actor);
+        if (invoker->progress.phase == PHASE_PROBING && invoker->link.has_plan &&
+                        invoker->link.plan.end != PLAN_END_NOT)
+                prepare_stop(invoker);
+        if (invoker->progress.phase == PHASE_STARTING)
+                start_early(invoker);
+        if (invoker->progress.phase == PHASE_VERIFYING &&
+                        invoker->pool.containers[0].state == CONTAINER_ABSENT)
+                start_container(invoker, &invoker->pool.containers[0]);
+        if (invoker->progress.evaluation.goes_on)
+                advance_evaluation(invoker);
 
-        if (i->phase == PHASE_IDLE) {
-                end = end_reached(i);
+        if (invoker->progress.phase == PHASE_IDLE) {
+                end = finish_reached(invoker);
                 /* Neither the end nor a checkpoint leaves an evaluation behind. */
-                if (i->evaluation.goes_on && (end != PLAN_END_NOT || checkpoint_is_due(i)))
-                        i->phase = PHASE_EVALUATING;
+                if (invoker->progress.evaluation.goes_on &&
+                                (end != PLAN_END_NOT || checkpoint_is_due(invoker)))
+                        invoker->progress.phase = PHASE_EVALUATING;
                 else if (end != PLAN_END_NOT)
-                        finish_begin(i, end, FAULT_NONE, 0, ACTOR_NONE);
-                else if (checkpoint_is_due(i)) {
-                        i->phase = PHASE_CHECKPOINT;
-                        conduct_checkpoint(i);
-                } else if (i->link.has_plan && i->number < plan->through_round)
-                        begin_round(i);
+                        finish_begin(invoker, end, FAULT_NONE, 0, ACTOR_NONE);
+                else if (checkpoint_is_due(invoker)) {
+                        invoker->progress.phase = PHASE_CHECKPOINT;
+                        invoker->link.plan.checkpoint = 0;
+                        learner_order_checkpoint(&invoker->learners, false);
+                } else if (invoker->link.has_plan && invoker->progress.number < plan->through_round)
+                        begin_round(invoker);
         }
 
-        if (i->phase == PHASE_ENDING)
-                finish_advance(i);
+        if (invoker->progress.phase == PHASE_ENDING)
+                finish_advance(invoker);
 }

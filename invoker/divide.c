@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threaded cgroups below a leaf, one a thread. The leaf stays the domain: its limits, and what it counts, are the whole process's. */
+/* Threaded cgroups below a leaf, one a thread. The leaf stays the domain: its limits, and what it counts,
+ * are the whole process's. */
 #include "invoker/divide.h"
 
 #include <assert.h>
@@ -11,7 +12,8 @@
 
 #include "lib/cleanup.h"
 
-/* In the order in which they began, which is procfs's. Returns how many there are, and no more than n of them. */
+/* In the order in which they began, which is procfs's. Returns how many there are, and no more than n of
+ * them. */
 static int list_threads(int proc_fd, pid_t pid, uint32_t n, pid_t *ret) {
         _cleanup_closedir_ DIR *directory = NULL;
         struct dirent *entry;
@@ -46,20 +48,47 @@ void thread_meters_done(ThreadMeters *meters, const Leaf *leaf) {
         *meters = (ThreadMeters){};
 }
 
+static int meter_moved(int fd, pid_t tid, Meter *ret) {
+        int r;
+
+        r = meter_init(fd, ret);
+        if (r < 0)
+                return r;
+        return leaf_move_thread(fd, tid);
+}
+
 static int meter_thread(const Leaf *leaf, uint32_t k, pid_t tid, Meter *ret) {
         _cleanup_close_ int fd = leaf_make_thread(leaf, k);
         int r;
 
         if (fd < 0)
                 return fd;
-        r = meter_init(fd, ret);
-        if (r >= 0)
-                r = leaf_move_thread(fd, tid);
+        r = meter_moved(fd, tid, ret);
         if (r < 0) {
                 meter_done(ret);
                 leaf_remove_thread(leaf, k);
         }
         return r;
+}
+
+/* A process with other threads than these n is refused: they would stay behind unread, and which thread is
+ * which would be a guess. */
+static int meter_each(
+                const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, pid_t *tids, ThreadMeters *made) {
+        int r;
+
+        r = list_threads(proc_fd, pid, n, tids);
+        if (r < 0)
+                return r;
+        if ((uint32_t) r != n)
+                return -ESRCH;
+        for (; made->n < n; made->n++) {
+                made->meters[made->n] = (Meter) METER_EMPTY;
+                r = meter_thread(leaf, made->n, tids[made->n], &made->meters[made->n]);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, ThreadMeters *ret) {
@@ -74,14 +103,7 @@ int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, Thr
                 return -EOPNOTSUPP;
         tids = calloc(n, sizeof(*tids));
         made.meters = calloc(n, sizeof(*made.meters));
-        r = tids && made.meters ? list_threads(proc_fd, pid, n, tids) : -ENOMEM;
-        /* Others that it has would stay behind unread, and which is which would be a guess. */
-        if (r >= 0 && (uint32_t) r != n)
-                r = -ESRCH;
-        for (; r >= 0 && made.n < n; made.n += r >= 0) {
-                made.meters[made.n] = (Meter) METER_EMPTY;
-                r = meter_thread(leaf, made.n, tids[made.n], &made.meters[made.n]);
-        }
+        r = tids && made.meters ? meter_each(leaf, proc_fd, pid, n, tids, &made) : -ENOMEM;
         if (r < 0) {
                 for (uint32_t k = 0; k < made.n; k++)
                         (void) leaf_move_thread(leaf->fd, tids[k]);

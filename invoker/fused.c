@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where one process acts and learns (Distribution.Policy=fused). It is forked like an actor, confined like a learner, and runs
- * fused.so. A round is two orders: ROLLOUT for all actors at once, then LEARN. There are no containers for training, and every actor
- * keeps its records all the same: what the process used is read from outside, thread by thread where the kernel can (divide.c), and its
- * threads' clocks only say how to divide it. */
+/* Where one process acts and learns (Distribution.Policy=fused). It is forked like an actor, confined
+ * like a learner, and runs fused.so. A round is two orders: ROLLOUT for all actors at once, then LEARN.
+ * There are no containers for training, and every actor keeps its records all the same: what the process
+ * used is read from outside, thread by thread where the kernel can (divide.c), and its threads' clocks
+ * only say how to divide it. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,7 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "invoker/invoker.h"
+#include "invoker/complain.h"
+#include "invoker/fork.h"
+#include "invoker/learner.h"
 #include "lib/boottime.h"
 #include "lib/fd.h"
 #include "lib/limits.h"
@@ -21,51 +24,55 @@
 /* What the child needs of ours is filled before the fork. */
 static void *child_segments[ACTORS_MAX];
 
-int fused_load(Invoker *i) {
+int fused_load(Placement *place) {
         char path[PATH_MAX];
         void *handle;
         int n;
 
-        n = snprintf(path, sizeof(path), "%s/" FUSED_MODULE, i->invoked->directory);
+        n = snprintf(path, sizeof(path), "%s/" FUSED_MODULE, place->invoked->directory);
         if (n < 0 || (size_t) n >= sizeof(path))
                 return -ENAMETOOLONG;
         /* Read when the library loads; it must not make threads here, which would not survive the fork. */
-        if (putenv((char *) learner_kernel_class(i->settings)) != 0 ||
-                        putenv((char *) "OPENBLAS_NUM_THREADS=1") != 0)
+        if (putenv((char *) fork_blas_kernels()) != 0 || putenv((char *) "OPENBLAS_NUM_THREADS=1") != 0)
                 return -errno;
 
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        i->fused_run = handle ? (FusedRun) dlsym(handle, FUSED_ENTRANCE) : NULL;
-        if (!i->fused_run)
+        place->run_acting = handle ? (FusedRun) dlsym(handle, FUSED_ENTRANCE) : NULL;
+        if (!place->run_acting)
                 return invoker_complain(
                                 -ENOEXEC, FUSED_MODULE " does not load: install it beside actord-invoker");
         return 0;
 }
 
-static int child_map(const Invoker *i, const Worker *learner, FusedStart *ret, uint64_t *ret_bytes) {
+static int child_map(const Placement *place, const Worker *learner, FusedStart *ret, uint64_t *ret_bytes) {
         void *worker;
         int r;
 
         *ret = (FusedStart){
-                .settings = i->settings,
-                .page = i->page,
+                .settings = place->settings,
+                .page = place->page,
                 .segments = child_segments,
-                .env = i->env,
+                .env = place->env,
                 .state_fd = INVOKER_FD_STATE,
                 .checkpoint_fd = INVOKER_FD_CHECKPOINT,
                 .bell_fd = learner->bell_fd,
         };
         r = fd_map(learner->page_fd, sizeof(WorkerPage), true, &worker);
-        if (r >= 0)
-                r = fd_map(i->policy_fd, i->page->policy.segment_bytes, true, &ret->policy);
-        for (uint32_t a = 0; a < i->n_actors && r >= 0; a++)
-                r = fd_map(i->segment_fds[a], i->page->segment.segment_bytes, true, &child_segments[a]);
         if (r < 0)
                 return r;
+        r = fd_map(place->policy_fd, place->page->policy.segment_bytes, true, &ret->policy);
+        if (r < 0)
+                return r;
+        for (uint32_t a = 0; a < place->n_actors; a++) {
+                r = fd_map(place->segment_fds[a], place->page->segment.segment_bytes, true,
+                                &child_segments[a]);
+                if (r < 0)
+                        return r;
+        }
 
         ret->worker = worker;
-        *ret_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
-                     i->n_actors * i->page->segment.segment_bytes;
+        *ret_bytes = sizeof(WorkerPage) + place->page->policy.segment_bytes +
+                     place->n_actors * place->page->segment.segment_bytes;
         return 0;
 }
 
@@ -73,134 +80,108 @@ static int by_number(const void *a, const void *b) {
         return *(const int *) a - *(const int *) b;
 }
 
-void fused_child(const Invoker *i, const Worker *learner) {
+void fused_child(const Placement *place, const Worker *learner) {
         int keep[] = { INVOKER_FD_STATE, INVOKER_FD_CHECKPOINT, learner->bell_fd };
         FusedStart start;
         uint64_t bytes;
         int r;
 
-        r = child_map(i, learner, &start, &bytes);
+        r = child_map(place, learner, &start, &bytes);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its memory cannot be mapped: %s\n", strerror(-r));
                 _exit(limit_exit_status(r));
         }
         qsort(keep, sizeof(keep) / sizeof(keep[0]), sizeof(keep[0]), by_number);
-        pool_confine_learner(i, learner, keep, sizeof(keep) / sizeof(keep[0]), bytes);
-        r = i->fused_run(&start);
+        fork_confine_learner(place, learner, 0, keep, sizeof(keep) / sizeof(keep[0]), bytes);
+        r = place->run_acting(&start);
         _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
-/* One container after the other would have been started by now, and some ended again: on the emulated clock, which is a fleet's, the first
- * invocation of each is a cold one, as it is where they exist. */
-static void containers_imagine(Invoker *i) {
-        WarmRest rest = warm_rest(i->settings);
+/* One container after the other would have been started by now, and some ended again: on the emulated
+ * clock, which is a fleet's, the first invocation of each is a cold one, as it is where they exist. */
+void fused_imagine(Container *containers, const Placement *place, const Progress *progress) {
+        WarmRest rest = warm_rest(place->settings);
 
-        for (uint32_t k = 0; k < i->n_containers; k++)
-                i->containers[k].fresh = imagined_arrange(
-                                &i->containers[k].imagined, k < i->round->n_actors, &rest, i->emulated_nsec);
-}
-
-void fused_begin(Invoker *i) {
-        containers_imagine(i);
-        fused_feed(i);
+        for (uint32_t k = 0; k < place->n_containers; k++)
+                containers[k].fresh = imagined_arrange(&containers[k].imagined,
+                                k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
 /* They are all there: the process has answered before. What they used until now is no actor's. */
-static void threads_begin(Invoker *i) {
-        if (!i->threads_tried)
-                (void) thread_meters_init(&i->learner.leaf, i->proc_fd, i->learner.pid,
-                                i->settings->n_threads, &i->threads);
-        i->threads_tried = true;
-        for (uint32_t k = 0; k < i->threads.n; k++)
-                (void) meter_take(&i->threads.meters[k]);
+void fused_begin(Learners *learners, const Placement *place) {
+        if (!learners->threads_tried)
+                (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
+                                learners->workers[0].pid, place->settings->n_threads, &learners->threads);
+        learners->threads_tried = true;
+        for (uint32_t k = 0; k < learners->threads.n; k++)
+                (void) meter_take(&learners->threads.meters[k]);
 }
 
-/* What each claims to have used, and where threads are metered, their readings in the ratio of these claims. Actors are dealt to threads by
- * number, so that a process can only shift between those of one thread. */
-static void threads_divide(Invoker *i) {
-        Round *round = i->round;
+/* What each claims to have used, and where threads are metered, their readings in the ratio of these
+ * claims. Actors are dealt to threads by number, so that a process can only shift between those of one
+ * thread. */
+void fused_answered(Learners *learners, Round *round) {
         uint64_t claims[ACTORS_MAX];
 
         for (uint32_t a = 0; a < round->n_actors; a++) {
-                uint64_t nsec = i->learner.page->acted[a].cpu_nsec;
+                uint64_t nsec = learners->workers[0].page->acted[a].cpu_nsec;
 
-                claims[a] = round->seats[a].state != SEAT_ROLLING ? CLAIM_NONE
-                            : nsec < CLAIM_NONE                   ? nsec
-                                                                  : 0;
+                claims[a] = nsec < CLAIM_NONE ? nsec : 0;
+                if (round->seats[a].state != SEAT_ROLLING)
+                        claims[a] = CLAIM_NONE;
         }
-        for (uint32_t k = 0; k < i->threads.n; k++)
-                divide_reading(meter_take(&i->threads.meters[k]), k, i->threads.n, round->n_actors, claims);
+        for (uint32_t k = 0; k < learners->threads.n; k++)
+                divide_reading(meter_take(&learners->threads.meters[k]), k, learners->threads.n,
+                                round->n_actors, claims);
         for (uint32_t a = 0; a < round->n_actors; a++)
                 if (claims[a] != CLAIM_NONE)
                         round->seats[a].metered.cpu_nsec = claims[a];
 }
 
-void fused_feed(Invoker *i) {
-        Round *round = i->round;
-
-        if (i->phase != PHASE_ROLLING || learners_busy(i))
-                return;
-        if (round_is_complete(round)) {
-                i->phase = PHASE_LEARNING;
-                i->update_nsec = clock_boottime();
-                learner_order(i, ORDER_LEARN, ACTOR_NONE);
-                return;
-        }
-
-        threads_begin(i);
-        learner_order(i, ORDER_ROLLOUT, ACTOR_NONE);
+void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round) {
         for (uint32_t a = 0; a < round->n_actors; a++) {
-                Container *c = &i->containers[a % i->n_containers];
+                Container *c = &containers[a % place->n_containers];
 
                 if (round->seats[a].state != SEAT_WAITING)
                         continue;
                 round_order(round, a, c->fresh);
                 c->fresh = false;
-                round->seats[a].metered.start_nsec = i->learner.ordered_nsec;
+                round->seats[a].metered.start_nsec = learners->workers[0].ordered_nsec;
         }
 }
 
 /* An order for several invocations lasts as long as those of one thread. */
-uint64_t fused_timeout_nsec(const Invoker *i) {
-        uint32_t n_threads = i->settings->n_threads, n = (i->round->n_actors + n_threads - 1) / n_threads;
+uint64_t fused_timeout_nsec(const Placement *place, const Round *round) {
+        uint32_t n_threads = place->settings->n_threads, n = (round->n_actors + n_threads - 1) / n_threads;
         uint64_t nsec;
 
-        return __builtin_mul_overflow(timeout_nsec(i), (uint64_t) n, &nsec) ? UINT64_MAX / 2 : nsec;
+        return __builtin_mul_overflow(timeout_nsec(place), (uint64_t) n, &nsec) ? UINT64_MAX / 2 : nsec;
 }
 
-void fused_meter(Invoker *i, uint32_t actor) {
-        Metered *metered = &i->round->seats[actor].metered;
+void fused_meter(Learners *learners, Round *round, uint32_t actor) {
+        Metered *metered = &round->seats[actor].metered;
 
-        i->fused_nsec += meter_take(&i->learner.meter);
-        if (metered->cpu_nsec > i->fused_nsec)
-                metered->cpu_nsec = i->fused_nsec;
-        metered->memory_peak_bytes = meter_peak(&i->learner.meter);
-        i->fused_nsec -= metered->cpu_nsec;
+        learners->acting_nsec += meter_take(&learners->workers[0].meter);
+        if (metered->cpu_nsec > learners->acting_nsec)
+                metered->cpu_nsec = learners->acting_nsec;
+        metered->memory_peak_bytes = meter_peak(&learners->workers[0].meter);
+        learners->acting_nsec -= metered->cpu_nsec;
 }
 
-void fused_answered(Invoker *i) {
-        Round *round = i->round;
-        uint64_t now = clock_boottime();
-
-        threads_divide(i);
-        for (uint32_t a = 0; a < round->n_actors && i->phase == PHASE_ROLLING; a++) {
-                const Acted *acted = &i->learner.page->acted[a];
-
-                if (round->seats[a].state != SEAT_ROLLING)
-                        continue;
-                round->seats[a].metered.end_nsec = now;
-                round_answer(round, a);
-                round_take(round, a);
-                if (acted->fault == FAULT_NONE) {
-                        round_accept(round, a);
-                        continue;
-                }
-                fused_meter(i, a);
-                conduct_attempt_failed(i, a, acted->fault < _FAULT_MAX ? acted->fault : FAULT_ANSWER,
-                                acted->detail);
+uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail) {
+        const Acted *acted = &learners->workers[0].page->acted[actor];
+        round->seats[actor].metered.end_nsec = clock_boottime();
+        round_answer(round, actor);
+        round_take(round, actor);
+        if (acted->fault == FAULT_NONE) {
+                round_accept(round, actor);
+                return FAULT_NONE;
         }
+        fused_meter(learners, round, actor);
+        *ret_detail = acted->detail;
+        return fault_known(acted->fault);
 }
 
-void fused_done(Invoker *i) {
-        thread_meters_done(&i->threads, &i->learner.leaf);
+void fused_done(Learners *learners) {
+        thread_meters_done(&learners->threads, &learners->workers[0].leaf);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One loop over all events of a job. It sleeps in epoll; whatever an event leads to happens at once, here or in conduct.c. */
+/* One loop over all events of a job. It sleeps in epoll; whatever an event leads to happens at once, here
+ * or in conduct.c. While records wait for a place in the spool the job pauses: the daemon is heard, and
+ * no other event. */
+#include "invoker/complain.h"
 #include "invoker/invoker.h"
 
 #include <assert.h>
@@ -9,202 +12,167 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 DEFINE_CLEANUP(Invoker *, invoker_free)
 
-enum {
-        EVENT_BELL = 1,
-        EVENT_PROCESS,
-        EVENT_SIGNAL,
-        EVENT_TIMER,
-        EVENT_LISTEN,
-        EVENT_LINK,
-        EVENTS_AT_ONCE = 64
-};
-
-int invoker_complain(int r, const char *what) {
-        fprintf(stderr, "actord-invoker: %s: %s\n", what, strerror(-r));
-        return r;
-}
-
-static int watch(Invoker *i, int fd, uint32_t events, uint32_t kind, uint32_t index) {
-        struct epoll_event event = { .events = events, .data.u64 = (uint64_t) kind << 32 | index };
-
-        return epoll_ctl(i->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-/* By edges: each ring is heard once, and nobody has to empty the bell. */
-int invoker_watch(Invoker *i, const Worker *worker, uint32_t index) {
-        return watch(i, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
-}
-
-int invoker_listen(Invoker *i, const Worker *worker, uint32_t index) {
-        struct epoll_event event = { .events = EPOLLIN | EPOLLET,
-                .data.u64 = (uint64_t) EVENT_BELL << 32 | index };
-
-        return epoll_ctl(i->epoll_fd, EPOLL_CTL_MOD, worker->bell_fd, &event) < 0 ? -errno : 0;
-}
-
-int invoker_watch_process(Invoker *i, const Worker *worker, uint32_t index) {
-        return watch(i, worker->pid_fd, EPOLLIN, EVENT_PROCESS, index);
-}
-
-void invoker_want_timer(Invoker *i, uint64_t nsec) {
-        struct itimerspec at = { .it_value = { .tv_sec = (time_t) (nsec / 1000000000u),
-                                                 .tv_nsec = (long) (nsec % 1000000000u) } };
-
-        /* It rings for the earliest of all, and whoever is served by that ring asks again. */
-        if (nsec >= i->timer_nsec || nsec == 0)
-                return;
-        i->timer_nsec = nsec;
-        (void) timerfd_settime(i->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
-static int make_loop(Invoker *i) {
+static int make_loop(Invoker *invoker) {
         int r;
 
-        i->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-        if (i->epoll_fd < 0)
-                return -errno;
-        i->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-        if (i->timer_fd < 0)
-                return -errno;
-        i->timer_nsec = UINT64_MAX;
-
-        r = link_init(INVOKER_FD_SOCKET, i->n_actors, &i->link);
+        r = loop_init(&invoker->loop);
         if (r < 0)
                 return r;
-        if ((r = watch(i, i->signal_fd, EPOLLIN, EVENT_SIGNAL, 0)) < 0 ||
-                        (r = watch(i, i->timer_fd, EPOLLIN, EVENT_TIMER, 0)) < 0)
+        r = link_init(INVOKER_FD_SOCKET, invoker->place.n_actors, &invoker->link);
+        if (r < 0)
                 return r;
-        return watch(i, i->link.listen_fd, EPOLLIN, EVENT_LISTEN, 0);
+        r = loop_watch(&invoker->loop, invoker->signal_fd, EVENT_SIGNAL);
+        if (r < 0)
+                return r;
+        return loop_watch(&invoker->loop, invoker->link.listen_fd, EVENT_LISTEN);
 }
 
-/* What failed is said on the job's stream, which may not be there yet, and by *ret_step to the daemon. */
-static int start(Invoker *i, InvokerStep *ret_step) {
+/* The most that is said before the loop looks at the spool again: every container may have ended, been
+ * parked and been read, every actor's rollout may be wasted and another one recorded, and a round and the
+ * life may close. */
+static uint32_t records_at_once(const Invoker *invoker) {
+        return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16;
+}
+
+static int make_spool(Invoker *invoker) {
         int r;
 
-        *ret_step = INVOKER_STEP_CONTRACTS;
-        r = setup_contracts(i);
+        r = spool_init(invoker->place.invoked->launch.life, &invoker->books.spool);
+        return r < 0 ? r : spool_reserve(&invoker->books.spool, records_at_once(invoker));
+}
+
+/* What failed is said on the job's stream, which may not be there yet, and by *why to the daemon. */
+static int start(Invoker *invoker, Failed *why) {
+        int r;
+
+        why->step = INVOKER_STEP_CONTRACTS;
+        r = setup_contracts(&invoker->place);
         if (r < 0)
                 return r;
-        *ret_step = INVOKER_STEP_STREAMS;
+        why->step = INVOKER_STEP_STREAMS;
         r = setup_streams();
         if (r < 0)
-                return invoker_complain(r, invoker_step_sentence(*ret_step));
-        *ret_step = INVOKER_STEP_SIGNALS;
-        r = setup_signals(i);
+                return invoker_complain(r, invoker_step_sentence(why->step));
+        why->step = INVOKER_STEP_SIGNALS;
+        r = invoker->signal_fd = setup_signals();
         if (r < 0)
-                return invoker_complain(r, invoker_step_sentence(*ret_step));
-        setup_cgroup(i);
+                return invoker_complain(r, invoker_step_sentence(why->step));
+        setup_cgroup(&invoker->place);
+        why->step = INVOKER_STEP_FILES;
+        r = setup_files(&invoker->place, &why->needed, &why->limit);
+        if (r < 0)
+                return invoker_complain(r, invoker_step_sentence(why->step));
 
-        meter_watch(&i->control, 0, -EBADF);
-        i->proc_fd = setup_proc();
-        ourselves_watch(&i->ourselves, i->proc_fd);
-        *ret_step = INVOKER_STEP_RECORDS;
-        r = spool_init(i->invoked->launch.life, &i->spool);
+        meter_watch(&invoker->books.control, 0, -EBADF);
+        invoker->place.proc_fd = setup_proc();
+        ourselves_watch(&invoker->books.ourselves, invoker->place.proc_fd);
+        why->step = INVOKER_STEP_RECORDS;
+        r = make_spool(invoker);
         if (r < 0)
-                return invoker_complain(r, invoker_step_sentence(*ret_step));
-        *ret_step = INVOKER_STEP_LOOP;
-        r = make_loop(i);
-        return r < 0 ? invoker_complain(r, invoker_step_sentence(*ret_step)) : 0;
+                return invoker_complain(r, invoker_step_sentence(why->step));
+        why->step = INVOKER_STEP_LOOP;
+        r = make_loop(invoker);
+        return r < 0 ? invoker_complain(r, invoker_step_sentence(why->step)) : 0;
+}
+
+/* No descriptor is one yet, and each part knows what it is given of the others. */
+static void make_empty(Invoker *invoker) {
+        invoker->place = (Placement) PLACEMENT_EMPTY;
+        invoker->progress.taken = invoker->progress.ending.actor = ACTOR_NONE;
+        invoker->loop = (Loop) LOOP_EMPTY;
+        invoker->link = (Link) LINK_EMPTY;
+        invoker->signal_fd = -EBADF;
+        invoker->books = (Books){
+                .spool = SPOOL_EMPTY,
+                .control = METER_EMPTY,
+                .ourselves = OURSELVES_EMPTY,
+                .place = &invoker->place,
+                .progress = &invoker->progress,
+        };
+        invoker->pool = (Pool){
+                .place = &invoker->place,
+                .progress = &invoker->progress,
+                .loop = &invoker->loop,
+                .books = &invoker->books,
+        };
+        invoker->learners.place = &invoker->place;
+        invoker->learners.progress = &invoker->progress;
+        invoker->learners.loop = &invoker->loop;
+        invoker->learners.books = &invoker->books;
+        for (uint32_t k = 0; k < LEARNERS_MAX; k++)
+                invoker->learners.workers[k] = (Worker) WORKER_EMPTY;
 }
 
 int invoker_new(Invoker **ret) {
-        _cleanup_(invoker_freep) Invoker *i = calloc(1, sizeof(*i));
-        InvokerStep step;
+        _cleanup_(invoker_freep) Invoker *invoker = calloc(1, sizeof(*invoker));
+        Failed why = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .error = -ENOMEM };
         int r;
 
         limits_prepare(); /* a handful of descriptors for each actor */
-        if (!i) {
-                link_tell_failed(INVOKER_FD_SOCKET, INVOKER_STEP_CONTRACTS, -ENOMEM);
+        if (!invoker) {
+                link_tell_failed(INVOKER_FD_SOCKET, &why);
                 return invoker_complain(-ENOMEM, "out of memory");
         }
-        i->epoll_fd = i->signal_fd = i->timer_fd = i->proc_fd = -EBADF;
-        i->page_fd = i->policy_fd = i->policy_read_fd = i->asks_fd = i->stop_fd = i->reduce_fd = -EBADF;
-        i->cgroup.fd = -EBADF;
-        i->control = (Meter) METER_EMPTY;
-        i->ourselves = (Ourselves) OURSELVES_EMPTY;
-        i->spool = (Spool) SPOOL_EMPTY;
-        i->link = (Link) LINK_EMPTY;
-        for (uint32_t k = 0; k < LEARNERS_MAX; k++)
-                *learner_at(i, k) = (Worker) WORKER_EMPTY;
-        i->end_actor = ACTOR_NONE;
-        i->started_nsec = clock_boottime();
-        i->suspended_nsec = clock_suspended();
+        make_empty(invoker);
+        invoker->books.started_nsec = invoker->alone_nsec = clock_boottime();
+        invoker->suspended_nsec = clock_suspended();
 
-        r = start(i, &step);
+        r = start(invoker, &why);
         if (r < 0) {
-                link_tell_failed(INVOKER_FD_SOCKET, step, r);
+                why.error = r;
+                link_tell_failed(INVOKER_FD_SOCKET, &why);
                 return r;
         }
-        *ret = TAKE_PTR(i);
+        *ret = TAKE_PTR(invoker);
         return 0;
 }
 
-static void begin(Invoker *i) {
-        uint32_t fault;
-        int32_t detail;
-
-        if (prepare_job(i, &fault, &detail) < 0) {
-                /* The one process there was is the actor that was asked for its environment's spec. */
-                bool asked = i->asked && !i->page && fault != FAULT_INTERNAL;
-
-                finish_begin(i, PLAN_END_FAILED, fault, detail, asked ? 0 : ACTOR_NONE);
-                return;
-        }
-        if (i->invoked->launch.purpose == LAUNCH_VERIFY) {
-                i->phase = PHASE_VERIFYING;
-                return;
-        }
-        i->phase = PHASE_STARTING;
-        learner_order(i, ORDER_RESTORE, ACTOR_NONE);
-        if (i->invoked->launch.exit_with_daemon)
-                invoker_want_timer(i, i->started_nsec + FIRST_CONNECTION_NSEC);
-}
-
 /* The answer first: a process may have given one and died after it. Returns whether it had given one. */
-static bool container_event(Invoker *i, Container *c, bool ended) {
+static bool container_event(Invoker *invoker, Container *c, bool ended) {
         Answer answer;
         bool answered = c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer);
         Ended how;
 
         if (answered) {
-                storm_over(i);
-                conduct_container_answered(i, c, &answer);
+                storm_over(&invoker->books);
+                conduct_container_answered(invoker, c, &answer);
         }
         if (ended)
-                slept_end(&c->worker.slept, &i->ourselves);
+                slept_end(&c->worker.slept, &invoker->books.ourselves);
         if (ended && c->worker.pid > 0 && worker_reap(&c->worker, 0, &how) >= 0)
-                conduct_container_ended(i, c, &how);
+                conduct_container_ended(invoker, c, &how);
         return answered;
 }
 
-static bool learner_event(Invoker *i, uint32_t k, bool ended) {
-        Worker *learner = learner_at(i, k);
+static bool learner_event(Invoker *invoker, uint32_t k, bool ended) {
+        Worker *learner = &invoker->learners.workers[k];
         Answer answer;
         bool answered = worker_answered(learner, &answer);
         Ended how;
 
         if (answered) {
-                storm_over(i);
-                learner_answered(i, k, &answer);
+                storm_over(&invoker->books);
+                if (learner_answered(&invoker->learners, k, &answer))
+                        conduct_learner_answered(invoker, &invoker->learners.answer);
         }
         if (ended && learner->pid > 0 && worker_reap(learner, 0, &how) >= 0) {
-                i->spare_nsec += how.cpu_nsec;
-                if (!i->learner_lost)
-                        report_fault(i, ACTOR_LEARNER, 0, how.fault, how.detail);
-                finish_learner_lost(i, how.fault, how.detail);
-                learner_forsake(i);
-                finish_begin(i, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
+                invoker->books.spare_nsec += how.cpu_nsec;
+                if (how.fault == FAULT_TIMEOUT && learner->order.kind == ORDER_ROLLOUT)
+                        how.fault = FAULT_ACTING;
+                if (!invoker->learners.lost)
+                        report_fault(&invoker->books, ACTOR_LEARNER, 0, how.fault, how.detail);
+                finish_learner_lost(invoker, how.fault, how.detail);
+                learner_forsake(&invoker->learners);
+                finish_begin(invoker, PLAN_END_FAILED, how.fault, how.detail, ACTOR_LEARNER);
         }
         return answered;
 }
@@ -213,245 +181,276 @@ static bool is_learner(uint32_t index) {
         return index > ACTOR_LEARNER - LEARNERS_MAX;
 }
 
-static void process_event(Invoker *i, uint32_t index) {
+static void process_event(Invoker *invoker, uint32_t index) {
         if (is_learner(index))
-                (void) learner_event(i, ACTOR_LEARNER - index, true);
+                (void) learner_event(invoker, ACTOR_LEARNER - index, true);
         else
-                (void) container_event(i, &i->containers[index], true);
+                (void) container_event(invoker, &invoker->pool.containers[index], true);
 }
 
-static void bell_event(Invoker *i, uint32_t index) {
-        Container *c = is_learner(index) ? NULL : &i->containers[index];
+static void bell_event(Invoker *invoker, uint32_t index) {
+        Container *c = is_learner(index) ? NULL : &invoker->pool.containers[index];
 
-        if (c ? container_event(i, c, false) : learner_event(i, ACTOR_LEARNER - index, false))
+        if (c ? container_event(invoker, c, false) : learner_event(invoker, ACTOR_LEARNER - index, false))
                 return;
-        storm_ring(i, c ? &c->worker : learner_at(i, ACTOR_LEARNER - index), c);
+        storm_ring(&invoker->loop, &invoker->books,
+                        c ? &c->worker : &invoker->learners.workers[ACTOR_LEARNER - index], c);
 }
 
-static void lost_daemon(Invoker *i) {
-        if (i->invoked->launch.exit_with_daemon && i->phase != PHASE_ENDED)
-                finish_kill(i);
+static void lost_daemon(Invoker *invoker) {
+        invoker->alone_nsec = clock_boottime();
+        if (invoker->place.invoked->launch.exit_with_daemon && invoker->progress.phase != PHASE_ENDED)
+                finish_kill(invoker);
         /* Everything that it knows not yet stays in the spool; another one may come for it. */
-        if (i->invoked->launch.exit_with_daemon)
-                i->stop = true;
+        if (invoker->place.invoked->launch.exit_with_daemon)
+                invoker->stop = true;
 }
 
-static void link_event(Invoker *i) {
-        if (link_receive(&i->link, &i->spool) < 0)
-                lost_daemon(i);
+static void link_event(Invoker *invoker) {
+        if (link_receive(&invoker->link, &invoker->books.spool) < 0)
+                lost_daemon(invoker);
 }
 
-static void listen_event(Invoker *i) {
+static void listen_event(Invoker *invoker) {
         const Hello hello = {
                 .abi = PLAN_ABI,
                 .message = PLAN_MESSAGE_HELLO,
-                .job = i->invoked->launch.job,
-                .life = i->invoked->launch.life,
-                .round = i->number,
-                .through_round = i->link.plan.through_round,
-                .written = i->spool.written,
-                .decision = i->decision,
+                .job = invoker->place.invoked->launch.job,
+                .life = invoker->place.invoked->launch.life,
+                .round = invoker->progress.number,
+                .through_round = invoker->link.plan.through_round,
+                .written = invoker->books.spool.written,
+                .decision = invoker->progress.decision,
         };
 
-        if (link_accept(&i->link, &hello, &i->spool) >= 0)
-                (void) watch(i, i->link.fd, EPOLLIN, EVENT_LINK, 0);
+        if (link_accept(&invoker->link, &hello, &invoker->books.spool) >= 0)
+                (void) loop_watch(&invoker->loop, invoker->link.fd, EVENT_LINK);
 }
 
-static void check_container(Invoker *i, Container *c, uint64_t now) {
+static void check_container(Invoker *invoker, Container *c, uint64_t now) {
         if (!c->worker.busy)
                 return;
         if (now < c->worker.deadline_nsec && !c->worker.muted) {
-                invoker_want_timer(i, c->worker.deadline_nsec);
+                loop_want_timer(&invoker->loop, c->worker.deadline_nsec);
                 return;
         }
         /* An answer that lies there is an answer, late as it may be heard. */
-        if (!container_event(i, c, false))
-                storm_looked(i, &c->worker, c);
+        if (!container_event(invoker, c, false))
+                storm_looked(&invoker->loop, &invoker->books, &c->worker, c);
         if (!c->worker.busy)
                 return;
         if (now < c->worker.deadline_nsec) {
-                invoker_want_timer(i, c->worker.deadline_nsec);
+                loop_want_timer(&invoker->loop, c->worker.deadline_nsec);
                 return;
         }
+        if (learner_excuses(&invoker->learners, &c->worker, now))
+                return;
         c->worker.late = true;
         pool_end(c, FAULT_NONE, 0);
 }
 
-static void check_learner(Invoker *i, uint32_t k, uint64_t now) {
-        Worker *learner = learner_at(i, k);
+static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
+        Worker *learner = &invoker->learners.workers[k];
 
+        if (k == 0)
+                learner_look(&invoker->learners, now);
         if (learner->busy && (now >= learner->deadline_nsec || learner->muted) &&
-                        !learner_event(i, k, false))
-                storm_looked(i, learner, NULL);
+                        !learner_event(invoker, k, false))
+                storm_looked(&invoker->loop, &invoker->books, learner, NULL);
         if (!learner->busy)
                 return;
         if (now < learner->deadline_nsec) {
-                invoker_want_timer(i, learner->deadline_nsec);
+                loop_want_timer(&invoker->loop, learner->deadline_nsec);
                 return;
         }
         learner->late = true;
         worker_kill(learner);
 }
 
-static void check_end(Invoker *i, uint64_t now) {
-        const Plan *plan = &i->link.plan;
+/* UINT64_MAX: a daemon is there, or is waited for without an end. */
+static uint64_t alone_until(const Invoker *invoker) {
+        const Launch *launch = &invoker->place.invoked->launch;
+        uint64_t most_nsec, until;
+
+        if (launch->exit_with_daemon || launch->alone_usec == 0 || invoker->link.fd >= 0 ||
+                        __builtin_mul_overflow(launch->alone_usec, 1000u, &most_nsec) ||
+                        __builtin_add_overflow(invoker->alone_nsec, most_nsec, &until))
+                return UINT64_MAX;
+        return until;
+}
+
+/* What it holds, memory and records that are in no ledger, waits for a daemon that may come back: but not
+ * for ever. A later one finds the job without it, and its next life repeats what no checkpoint has. */
+static void check_alone(Invoker *invoker) {
+        uint64_t until = alone_until(invoker);
+
+        if (clock_boottime() < until) {
+                loop_want_timer(&invoker->loop, until);
+                return;
+        }
+        fputs("actord-invoker: no daemon has come back for it within OrphanTimeoutSec= of actord.conf, so it ends\n",
+                        stderr);
+        finish_kill(invoker);
+}
+
+static void check_end(Invoker *invoker, uint64_t now) {
+        const Plan *plan = &invoker->link.plan;
         uint64_t until;
 
-        if (i->phase == PHASE_ENDED) {
+        if (invoker->progress.phase == PHASE_ENDED) {
                 /* A daemon that is there says what it has, and may be waiting for space; it is watched by
                  * others, and its end is seen here. */
-                until = i->link.fd >= 0 ? UINT64_MAX
-                                        : i->ended_nsec + (i->invoked->launch.exit_with_daemon
-                                                                                          ? END_MISSED_NSEC
-                                                                                          : END_ALONE_NSEC);
-                if (i->spool.acknowledged == i->spool.written || now >= until)
-                        i->stop = true;
-                else if (i->link.fd < 0)
-                        invoker_want_timer(i, until);
+                until = invoker->link.fd < 0 && invoker->place.invoked->launch.exit_with_daemon
+                                        ? invoker->progress.ending.nsec + END_MISSED_NSEC
+                                        : UINT64_MAX;
+                if (invoker->books.spool.acknowledged == invoker->books.spool.written || now >= until)
+                        invoker->stop = true;
+                else
+                        loop_want_timer(&invoker->loop, until);
                 return;
         }
 
-        if (i->invoked->launch.exit_with_daemon && !i->link.was_connected) {
-                if (now >= i->started_nsec + FIRST_CONNECTION_NSEC)
-                        finish_kill(i);
+        if (invoker->place.invoked->launch.exit_with_daemon && !invoker->link.was_connected) {
+                if (now >= invoker->books.started_nsec + FIRST_CONNECTION_NSEC)
+                        finish_kill(invoker);
                 else
-                        invoker_want_timer(i, i->started_nsec + FIRST_CONNECTION_NSEC);
+                        loop_want_timer(&invoker->loop, invoker->books.started_nsec + FIRST_CONNECTION_NSEC);
         }
 
-        if (!i->link.has_plan || plan->end == PLAN_END_NOT || plan->stop_deadline_nsec == 0 ||
-                        i->phase == PHASE_ENDING)
+        if (!invoker->link.has_plan || plan->end == PLAN_END_NOT || plan->stop_deadline_nsec == 0 ||
+                        invoker->progress.phase == PHASE_ENDING)
                 return;
         if (now < plan->stop_deadline_nsec)
-                invoker_want_timer(i, plan->stop_deadline_nsec);
-        else if (i->phase == PHASE_ROLLING || i->phase == PHASE_EVALUATING || i->phase == PHASE_VERIFYING ||
-                        (i->phase == PHASE_IDLE && i->evaluation.goes_on))
-                finish_begin(i, plan->end, FAULT_NONE, 0, ACTOR_NONE);
+                loop_want_timer(&invoker->loop, plan->stop_deadline_nsec);
+        else if (invoker->progress.phase == PHASE_ROLLING || invoker->progress.phase == PHASE_EVALUATING ||
+                        invoker->progress.phase == PHASE_VERIFYING ||
+                        (invoker->progress.phase == PHASE_IDLE && invoker->progress.evaluation.goes_on))
+                finish_begin(invoker, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 
 /* A deadline counts the time that a worker could use. We were stopped, or the host slept: all begin anew. */
-static void forgive_absence(Invoker *i, uint64_t now) {
+static void forgive_absence(Invoker *invoker, uint64_t due_nsec, uint64_t now) {
         uint64_t suspended_nsec = clock_suspended();
-        bool slept = suspended_nsec - i->suspended_nsec >= ABSENT_NSEC;
+        bool slept = suspended_nsec - invoker->suspended_nsec >= ABSENT_NSEC;
 
-        i->suspended_nsec = suspended_nsec;
-        if (!slept && now - i->timer_nsec < ABSENT_NSEC)
+        invoker->suspended_nsec = suspended_nsec;
+        if (!slept && now - due_nsec < ABSENT_NSEC)
                 return;
-        for (uint32_t k = 0; i->containers && k < containers_all(i); k++) {
-                worker_forgive(&i->containers[k].worker, now);
-                slept_forget(&i->containers[k].worker.slept);
+        for (uint32_t k = 0; invoker->pool.containers && k < containers_all(&invoker->place); k++) {
+                worker_forgive(&invoker->pool.containers[k].worker, now);
+                slept_forget(&invoker->pool.containers[k].worker.slept);
         }
-        for (uint32_t k = 0; k < i->n_learners; k++)
-                worker_forgive(learner_at(i, k), now);
+        for (uint32_t k = 0; k < invoker->place.n_learners; k++)
+                worker_forgive(&invoker->learners.workers[k], now);
 }
 
-static void timer_event(Invoker *i) {
-        uint64_t rings, now = clock_boottime();
+static void timer_event(Invoker *invoker) {
+        uint64_t now = clock_boottime();
 
-        (void) !read(i->timer_fd, &rings, sizeof(rings));
-        forgive_absence(i, now);
-        i->timer_nsec = UINT64_MAX;
-        for (uint32_t k = 0; i->containers && k < containers_all(i); k++)
-                check_container(i, &i->containers[k], now);
-        for (uint32_t k = 0; k < i->n_learners; k++)
-                check_learner(i, k, now);
+        forgive_absence(invoker, loop_timer_rang(&invoker->loop), now);
+        for (uint32_t k = 0; invoker->pool.containers && k < containers_all(&invoker->place); k++)
+                check_container(invoker, &invoker->pool.containers[k], now);
+        for (uint32_t k = 0; k < invoker->place.n_learners; k++)
+                check_learner(invoker, k, now);
 }
 
-static void dispatch(Invoker *i, uint64_t data) {
-        uint32_t kind = (uint32_t) (data >> 32), index = (uint32_t) data;
-
-        if (kind != EVENT_BELL && kind != EVENT_TIMER)
-                storm_over(i);
-        switch (kind) {
-        case EVENT_BELL: bell_event(i, index); break;
-        case EVENT_PROCESS: process_event(i, index); break;
-        case EVENT_SIGNAL: finish_kill(i); break;
-        case EVENT_TIMER: timer_event(i); break;
-        case EVENT_LISTEN: listen_event(i); break;
-        case EVENT_LINK: link_event(i); break;
+static void dispatch(Invoker *invoker, const Event *event) {
+        if (event->kind != EVENT_BELL && event->kind != EVENT_TIMER)
+                storm_over(&invoker->books);
+        switch ((EventKind) event->kind) {
+        case EVENT_BELL: bell_event(invoker, event->index); break;
+        case EVENT_PROCESS: process_event(invoker, event->index); break;
+        case EVENT_SIGNAL: finish_kill(invoker); break;
+        case EVENT_TIMER: timer_event(invoker); break;
+        case EVENT_LISTEN: listen_event(invoker); break;
+        case EVENT_LINK: link_event(invoker); break;
         }
 }
 
-int invoker_wait_outside(Invoker *i, Worker *worker, uint64_t until_nsec) {
-        bool deaf = worker && worker->n_false_rings >= FALSE_RINGS_MAX;
+/* The spool is full: nothing goes on but the daemon's word and signals. Events that were seen already are
+ * served afterwards. */
+static void wait_for_room(Invoker *invoker) {
         struct pollfd fds[] = {
-                { .fd = i->link.listen_fd, .events = POLLIN },
-                { .fd = i->link.fd, .events = POLLIN },
-                { .fd = i->signal_fd, .events = POLLIN },
-                { .fd = worker && !deaf ? worker->bell_fd : -EBADF, .events = POLLIN },
-                { .fd = worker ? worker->pid_fd : -EBADF, .events = POLLIN },
+                { .fd = invoker->signal_fd, .events = POLLIN },
+                { .fd = invoker->link.listen_fd, .events = POLLIN },
+                { .fd = invoker->link.fd, .events = POLLIN },
         };
-        uint64_t now = clock_boottime(), msec = until_nsec > now ? (until_nsec - now) / 1000000u + 1 : 0;
+        uint64_t begun_nsec = clock_boottime(), until = alone_until(invoker);
+        uint64_t msec = until > begun_nsec ? (until - begun_nsec) / 1000000u + 1 : 0;
 
-        /* A storm is looked at now and then, as in the loop. */
-        if (deaf && msec > STORM_LOOK_NSEC / 1000000u)
-                msec = STORM_LOOK_NSEC / 1000000u;
-        link_tell(&i->link, &i->spool);
+        link_tell(&invoker->link, &invoker->books.spool);
         if (poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec) < 0)
-                return errno == EINTR ? 0 : -errno;
-        if (fds[2].revents)
-                finish_kill(i);
-        else if (fds[0].revents)
-                listen_event(i);
+                return;
+        if (fds[0].revents)
+                finish_kill(invoker);
         else if (fds[1].revents)
-                link_event(i);
-        if (worker && fds[3].revents)
-                worker->n_false_rings++;
-        return fds[4].revents ? -ECHILD : 0;
+                listen_event(invoker);
+        else if (fds[2].revents)
+                link_event(invoker);
+        invoker->books.ourselves.waited_nsec += clock_boottime() - begun_nsec;
+        check_alone(invoker);
 }
 
-int invoker_run(Invoker *i) {
-        struct epoll_event events[EVENTS_AT_ONCE];
+int invoker_run(Invoker *invoker) {
+        Event event;
+        int r;
 
-        begin(i);
-        while (!i->stop) {
-                int n;
+        prepare_begin(invoker);
+        if (invoker->place.invoked->launch.exit_with_daemon)
+                loop_want_timer(&invoker->loop, invoker->books.started_nsec + FIRST_CONNECTION_NSEC);
+        while (!invoker->stop) {
+                if (spool_is_behind(&invoker->books.spool)) {
+                        wait_for_room(invoker);
+                        continue;
+                }
+                if (loop_next(&invoker->loop, &event)) {
+                        dispatch(invoker, &event);
+                        continue;
+                }
 
-                check_end(i, clock_boottime());
-                conduct_advance(i);
-                link_tell(&i->link, &i->spool);
-                if (i->stop)
-                        break;
-
-                n = epoll_wait(i->epoll_fd, events, EVENTS_AT_ONCE, -1);
-                if (n < 0 && errno != EINTR)
-                        return invoker_complain(-errno, "its events cannot be waited for");
-                for (int k = 0; k < n && !i->stop; k++)
-                        dispatch(i, events[k].data.u64);
+                check_alone(invoker);
+                check_end(invoker, clock_boottime());
+                conduct_advance(invoker);
+                link_tell(&invoker->link, &invoker->books.spool);
+                if (invoker->stop || spool_is_behind(&invoker->books.spool))
+                        continue;
+                r = loop_wait(&invoker->loop);
+                if (r < 0)
+                        return invoker_complain(r, "its events cannot be waited for");
         }
-        return i->phase == PHASE_ENDED ? 0 : -EINTR;
+        return invoker->progress.phase == PHASE_ENDED ? 0 : -EINTR;
 }
 
-Invoker *invoker_free(Invoker *i) {
-        bool own = i->invoked && i->invoked->cgroup == INVOKER_CGROUP_OWN;
+Invoker *invoker_free(Invoker *invoker) {
+        bool own = invoker->place.invoked && invoker->place.invoked->cgroup == INVOKER_CGROUP_OWN;
 
-        if (i->containers)
-                pool_end_all(i);
-        learner_end(i);
-        fused_done(i);
+        if (invoker->pool.containers)
+                pool_end_all(&invoker->pool);
+        learner_end(&invoker->learners);
+        fused_done(&invoker->learners);
 
-        pool_done(i);
+        pool_done(&invoker->pool);
         for (uint32_t k = 0; k < LEARNERS_MAX; k++)
-                worker_done(learner_at(i, k), &i->cgroup, true);
-        for (uint32_t a = 0; i->segment_fds && a < i->n_actors; a++)
-                (void) close_fd(i->segment_fds[a]);
-        free(i->segment_fds);
-        free(i->round);
-        free(i->returns);
-        pool_free_sandboxes(i);
+                worker_done(&invoker->learners.workers[k], &invoker->place.cgroup, true);
+        for (uint32_t a = 0; invoker->place.segment_fds && a < invoker->place.n_actors; a++)
+                (void) close_fd(invoker->place.segment_fds[a]);
+        free(invoker->place.segment_fds);
+        free(invoker->progress.round);
+        free(invoker->progress.evaluation.returns);
+        fork_free_sandboxes(&invoker->place);
         if (own)
-                cgroup_leave(&i->cgroup);
+                cgroup_leave(&invoker->place.cgroup);
 
-        link_done(&i->link);
-        spool_done(&i->spool);
-        meter_done(&i->control);
-        ourselves_done(&i->ourselves);
-        (void) close_fd(i->asks_fd);
-        (void) close_fd(i->stop_fd);
-        (void) close_fd(i->reduce_fd);
-        (void) close_fd(i->proc_fd);
-        (void) close_fd(i->timer_fd);
-        (void) close_fd(i->signal_fd);
-        (void) close_fd(i->epoll_fd);
-        free(i);
+        link_done(&invoker->link);
+        spool_done(&invoker->books.spool);
+        meter_done(&invoker->books.control);
+        ourselves_done(&invoker->books.ourselves);
+        (void) close_fd(invoker->place.asks_fd);
+        (void) close_fd(invoker->place.stop_fd);
+        (void) close_fd(invoker->place.reduce_fd);
+        (void) close_fd(invoker->place.proc_fd);
+        (void) close_fd(invoker->signal_fd);
+        loop_done(&invoker->loop);
+        free(invoker);
         return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process: another program, since it alone links OpenBLAS, which neither survives a fork nor belongs into the memory of
- * actors. Everything it works on is a descriptor at a fixed number. */
+/* The learner's process: another program, since it alone links OpenBLAS, which neither survives a fork
+ * nor belongs into the memory of actors. Everything it works on is a descriptor at a fixed number. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "invoker/invoker.h"
+#include "invoker/fork.h"
+#include "invoker/learner.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
@@ -21,36 +22,21 @@
 #include "lib/limits.h"
 #include "lib/reduce.h"
 
+#define LEARNER_PATIENCE_NSEC \
+        (300ull * 1000000000u) /* at least: an update may be much longer than those before */
+#define NEVER_NSEC      (UINT64_MAX / 2)
+#define SERVE_LOOK_NSEC (250u * 1000 * 1000)
+
 #define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
 
 enum { TASKS_SPARE = 8 };
 
-/* OpenBLAS picks kernels by the CPU's family and misses AVX-512 on some that have it; equal classes give equal bits, so that the
- * choice must not be its own. Read by its constructor, hence set before exec. */
-const char *learner_kernel_class(const JobSettings *settings) {
-        switch (settings->kernel_class) {
-        case KERNEL_CLASS_GENERIC: return "OPENBLAS_CORETYPE=Prescott";
-        case KERNEL_CLASS_HASWELL: return "OPENBLAS_CORETYPE=Haswell";
-        case KERNEL_CLASS_SKYLAKEX: return "OPENBLAS_CORETYPE=SkylakeX";
-        }
-#ifdef __x86_64__
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-                return "OPENBLAS_CORETYPE=SkylakeX";
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-                return "OPENBLAS_CORETYPE=Haswell";
-        return "OPENBLAS_CORETYPE=Prescott";
-#else
-        return "OPENBLAS_VERBOSE=0";
-#endif
-}
-
 /* Two passes: a descriptor may lie at a number that another one is to have. */
-static int place(int *sources, const int *targets, size_t n, int floor) {
+static int put(int *sources, const int *targets, size_t n, int floor) {
         for (size_t k = 0; k < n; k++) {
-                sources[k] = fcntl(sources[k], F_DUPFD_CLOEXEC, floor);
+                sources[k] = fd_lift(sources[k], floor);
                 if (sources[k] < 0)
-                        return -errno;
+                        return sources[k];
         }
         for (size_t k = 0; k < n; k++)
                 if (dup3(sources[k], targets[k], targets[k] == EXECUTABLE_FD ? O_CLOEXEC : 0) < 0)
@@ -58,12 +44,12 @@ static int place(int *sources, const int *targets, size_t n, int floor) {
         return 0;
 }
 
-static int child_descriptors(
-                const Invoker *i, const Worker *learner, int *sources, int *targets, size_t *ret_n) {
+static int child_descriptors(const Placement *place, const Worker *learner, uint32_t k, int *sources,
+                int *targets, size_t *ret_n) {
         const int fixed[][2] = {
                 { INVOKER_FD_SETTINGS, LEARNER_FD_SETTINGS },
-                { i->page_fd, LEARNER_FD_JOB_PAGE },
-                { i->policy_fd, LEARNER_FD_POLICY },
+                { place->page_fd, LEARNER_FD_JOB_PAGE },
+                { place->policy_fd, LEARNER_FD_POLICY },
                 { learner->page_fd, LEARNER_FD_WORKER_PAGE },
                 { learner->bell_fd, LEARNER_FD_BELL },
                 { INVOKER_FD_STATE, LEARNER_FD_STATE },
@@ -76,46 +62,45 @@ static int child_descriptors(
                 sources[n] = fixed[n][0];
                 targets[n] = fixed[n][1];
         }
-        if (i->asks_fd >= 0 && learner == &i->learner) {
-                sources[n] = i->asks_fd;
+        if (place->asks_fd >= 0 && k == 0) {
+                sources[n] = place->asks_fd;
                 targets[n++] = LEARNER_FD_ASKS;
         }
-        if (i->reduce_fd >= 0) {
-                sources[n] = i->reduce_fd;
+        if (place->reduce_fd >= 0) {
+                sources[n] = place->reduce_fd;
                 targets[n++] = LEARNER_FD_REDUCE;
         }
-        for (uint32_t a = 0; a < i->n_actors; a++, n++) {
-                sources[n] = i->segment_fds[a];
+        for (uint32_t a = 0; a < place->n_actors; a++, n++) {
+                sources[n] = place->segment_fds[a];
                 targets[n] = LEARNER_FD_SEGMENTS + (int) a;
         }
         *ret_n = n;
-        return place(sources, targets, n, LEARNER_FD_SEGMENTS + (int) i->n_actors);
+        return put(sources, targets, n, LEARNER_FD_SEGMENTS + (int) place->n_actors);
 }
 
-static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
+static _Noreturn void child_run(const Placement *place, const Worker *learner, uint32_t k) {
         static int sources[ACTORS_MAX + 16], targets[ACTORS_MAX + 16];
         char *argv[] = { (char *) "actord-learner", NULL };
-        char *environment[] = { (char *) learner_kernel_class(i->settings),
-                (char *) "OPENBLAS_NUM_THREADS=1", NULL };
+        char *environment[] = { (char *) fork_blas_kernels(), (char *) "OPENBLAS_NUM_THREADS=1", NULL };
         ReduceLayout reduce;
         uint64_t mapped_bytes;
         size_t n;
         int r;
 
-        if (i->fused)
-                fused_child(i, learner);
-        r = child_descriptors(i, learner, sources, targets, &n);
+        if (place_fuses(place))
+                fused_child(place, learner);
+        r = child_descriptors(place, learner, k, sources, targets, &n);
         if (r < 0) {
                 dprintf(STDERR_FILENO, "actord-learner: its descriptors cannot be placed: %s\n",
                                 strerror(-r));
                 _exit(limit_exit_status(r));
         }
 
-        mapped_bytes = sizeof(WorkerPage) + i->page->policy.segment_bytes +
-                       i->n_actors * i->page->segment.segment_bytes;
-        reduce_layout(i->settings, i->page, &reduce);
-        mapped_bytes += i->reduce_fd >= 0 ? reduce.bytes : 0;
-        pool_confine_learner(i, learner, targets, n, mapped_bytes);
+        mapped_bytes = sizeof(WorkerPage) + place->page->policy.segment_bytes +
+                       place->n_actors * place->page->segment.segment_bytes;
+        reduce_layout(place->settings, place->page, &reduce);
+        mapped_bytes += place->reduce_fd >= 0 ? reduce.bytes : 0;
+        fork_confine_learner(place, learner, k, targets, n, mapped_bytes);
         (void) syscall(SYS_execveat, EXECUTABLE_FD, "", argv, environment, AT_EMPTY_PATH);
 
         r = -errno;
@@ -123,238 +108,271 @@ static _Noreturn void child_run(const Invoker *i, const Worker *learner) {
         _exit(limit_exit_status(r));
 }
 
-/* Where it also acts, what its actors may use comes on top. */
-uint64_t learner_memory_bytes(const Invoker *i) {
-        uint64_t bytes;
-
-        if (!i->fused)
-                return i->settings->learner_memory_max_bytes;
-        if (__builtin_mul_overflow(i->settings->memory_max_bytes, (uint64_t) i->n_actors, &bytes) ||
-                        __builtin_add_overflow(bytes, i->settings->learner_memory_max_bytes, &bytes))
-                return UINT64_MAX / 2;
-        return bytes;
-}
-
-static int start(Invoker *i, uint32_t k) {
+static int start(Learners *learners, uint32_t k) {
         const LeafLimits limits = {
-                .memory_bytes = learner_memory_bytes(i),
-                .n_tasks = i->settings->n_threads + TASKS_SPARE,
+                .memory_bytes = fork_learner_memory_bytes(learners->place),
+                .n_tasks = learners->place->settings->n_threads + TASKS_SPARE,
         };
-        Worker *learner = learner_at(i, k);
+        Worker *learner = &learners->workers[k];
         char name[32] = "learner";
         pid_t pid;
         int r;
 
         if (k > 0)
                 (void) snprintf(name, sizeof(name), "learner-%u", k);
-        r = worker_init(name, &i->cgroup, &limits, learner);
+        r = worker_init(name, &learners->place->cgroup, &limits, learner);
         if (r < 0)
                 return r;
         learner->page->learner = k;
-        r = invoker_watch(i, learner, ACTOR_LEARNER - k);
+        r = loop_watch_bell(learners->loop, learner, ACTOR_LEARNER - k);
         if (r < 0)
                 return r;
 
-        pid = pool_fork_learner(i, learner);
+        pid = fork_learner(learners->place, learner);
         if (pid == 0)
-                child_run(i, learner);
+                child_run(learners->place, learner, k);
         if (pid < 0)
                 return pid;
-        return invoker_watch_process(i, learner, ACTOR_LEARNER - k);
+        return loop_watch_process(learners->loop, learner, ACTOR_LEARNER - k);
 }
 
-int learner_start(Invoker *i) {
+int learner_start(Learners *learners) {
         ReduceLayout reduce;
         int r = 0;
 
-        if (i->n_learners > 1) {
-                reduce_layout(i->settings, i->page, &reduce);
-                i->reduce_fd = memfd_make("actord-reduce", reduce.bytes);
-                if (i->reduce_fd < 0)
-                        return i->reduce_fd;
+        if (learners->place->n_learners > 1) {
+                reduce_layout(learners->place->settings, learners->place->page, &reduce);
+                learners->place->reduce_fd = memfd_make("actord-reduce", reduce.bytes);
+                if (learners->place->reduce_fd < 0)
+                        return learners->place->reduce_fd;
         }
-        for (uint32_t k = 0; k < i->n_learners && r >= 0; k++)
-                r = start(i, k);
+        for (uint32_t k = 0; k < learners->place->n_learners && r >= 0; k++)
+                r = start(learners, k);
         return r;
 }
 
-bool learners_busy(const Invoker *i) {
-        bool busy = i->learner.busy;
-
-        for (uint32_t k = 1; k < i->n_learners; k++)
-                busy = busy || i->replicas[k - 1].busy;
-        return busy;
-}
-
-/* Bells of their own, not the learner's one for all: whoever could empty it could silence the others. */
-int learner_make_bells(Invoker *i) {
-        struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-
-        if (!distribution_serves(i->distribution))
-                return 0;
-        i->asks_fd = epoll_create1(EPOLL_CLOEXEC);
-        i->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (i->asks_fd < 0 || i->stop_fd < 0)
-                return -errno;
-        return epoll_ctl(i->asks_fd, EPOLL_CTL_ADD, i->stop_fd, &event) < 0 ? -errno : 0;
-}
-
-int learner_watch_bell(Invoker *i, Container *c) {
-        struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = c->index };
-
-        if (i->asks_fd < 0)
-                return 0;
-        c->ask_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (c->ask_fd < 0)
-                return -errno;
-        return epoll_ctl(i->asks_fd, EPOLL_CTL_ADD, c->ask_fd, &event) < 0 ? -errno : 0;
+bool learners_busy(const Learners *learners) {
+        for (uint32_t k = 0; k < learners->place->n_learners; k++)
+                if (learners->workers[k].busy)
+                        return true;
+        return false;
 }
 
 /* What the job says, or else what follows from what its learner has taken so far. */
-static uint64_t learner_timeout_nsec(const Invoker *i, uint64_t longest_nsec) {
+static uint64_t learner_timeout_nsec(const Learners *learners, uint64_t longest_nsec) {
         uint64_t nsec;
 
-        if (!settings_present(i->settings, SETTING_Learner_TimeoutSec))
+        if (!settings_present(learners->place->settings, SETTING_Learner_TimeoutSec))
                 return patience_nsec(longest_nsec, LEARNER_PATIENCE_NSEC);
-        if (i->settings->learner_timeout_usec == 0 ||
-                        __builtin_mul_overflow(i->settings->learner_timeout_usec, 1000u, &nsec))
+        if (learners->place->settings->learner_timeout_usec == 0 ||
+                        __builtin_mul_overflow(
+                                        learners->place->settings->learner_timeout_usec, 1000u, &nsec))
                 return NEVER_NSEC;
         return nsec;
 }
 
-static uint64_t n_parts(const Invoker *i, uint32_t kind) {
-        return kind == ORDER_LEARN && i->round->n_rollouts > 0 ? i->round->n_rollouts : 1;
+static uint64_t n_parts(const Learners *learners, uint32_t kind) {
+        return kind == ORDER_LEARN && learners->progress->round->n_rollouts > 0
+                               ? learners->progress->round->n_rollouts
+                               : 1;
 }
 
 /* An update of more rollouts takes longer. */
-static void see_duration(Invoker *i, const Worker *learner) {
-        uint64_t *longest_nsec = &i->learner_longest_nsec[learner->order.kind];
-        uint64_t nsec = (clock_boottime() - learner->ordered_nsec) / n_parts(i, learner->order.kind);
+static void see_duration(Learners *learners, const Worker *learner) {
+        uint64_t *longest_nsec = &learners->longest_nsec[learner->order.kind];
+        uint64_t nsec = (clock_boottime() - learner->ordered_nsec) / n_parts(learners, learner->order.kind);
 
         if (nsec > *longest_nsec)
                 *longest_nsec = nsec;
 }
 
-/* Serving has no end of its own: while it lasts the deadlines are the actors', from here on it is the learner's. */
-void learner_stop_serving(Invoker *i) {
+static bool serves(const Learners *learners) {
+        return learners->workers[0].busy && learners->workers[0].order.kind == ORDER_SERVE &&
+               atomic_load_explicit(&learners->workers[0].page->serve_stop, memory_order_relaxed) == 0;
+}
+
+/* When it last looked at its actors, as far as it has been asked to. */
+static uint64_t seen_nsec(const Learners *learners) {
+        uint64_t nsec = atomic_load_explicit(&learners->workers[0].page->served_nsec, memory_order_relaxed);
+
+        return nsec > learners->workers[0].ordered_nsec ? nsec : learners->workers[0].ordered_nsec;
+}
+
+/* Serving has no end of its own: its deadline is as long after each look of the learner's. */
+void learner_look(Learners *learners, uint64_t now) {
+        uint64_t seen;
+
+        if (!serves(learners) || now < learners->workers[0].deadline_nsec)
+                return;
+        seen = seen_nsec(learners);
+        if (seen <= now && seen + learners->workers[0].timeout_nsec > learners->workers[0].deadline_nsec)
+                worker_forgive(&learners->workers[0], seen);
+}
+
+/* An actor for which the learner acts is late when the learner has looked at it since its deadline and
+ * there is still no answer. One whose learner does not look is not to blame, and gets its time again. */
+bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
+        uint64_t seen;
+
+        if (!actor->order.remote || !learners->workers[0].busy)
+                return false;
+        seen = serves(learners) ? seen_nsec(learners) : learners->workers[0].ordered_nsec;
+        if (seen >= actor->deadline_nsec)
+                return false;
+        if (now - seen < ABSENT_NSEC) {
+                loop_want_timer(learners->loop, now + SERVE_LOOK_NSEC);
+                return true;
+        }
+        worker_forgive(actor, now);
+        loop_want_timer(learners->loop, actor->deadline_nsec);
+        return true;
+}
+
+/* From here on the deadline is that of an answer. */
+void learner_stop_serving(Learners *learners) {
         static const uint64_t one = 1;
 
-        if (!i->learner.busy || i->learner.order.kind != ORDER_SERVE ||
-                        i->learner.deadline_nsec != UINT64_MAX)
+        if (!serves(learners))
                 return;
-        atomic_store_explicit(&i->learner.page->serve_stop, 1, memory_order_seq_cst);
-        (void) !write(i->stop_fd, &one, sizeof(one));
-        i->learner.timeout_nsec = learner_timeout_nsec(i, LEARNER_PATIENCE_NSEC / PATIENCE_FACTOR);
-        worker_forgive(&i->learner, clock_boottime());
-        invoker_want_timer(i, i->learner.deadline_nsec);
+        atomic_store_explicit(&learners->workers[0].page->serve_stop, 1, memory_order_seq_cst);
+        (void) !write(learners->place->stop_fd, &one, sizeof(one));
+        worker_forgive(&learners->workers[0], clock_boottime());
+        loop_want_timer(learners->loop, learners->workers[0].deadline_nsec);
 }
 
 /* For whom it acts: who has rolled already is none of its clients. Banks matter where it also steps. */
-static void name_clients(Invoker *i) {
-        WorkerPage *page = i->learner.page;
+static void name_clients(Learners *learners) {
+        WorkerPage *page = learners->workers[0].page;
 
-        for (uint32_t a = 0; a < i->round->n_actors; a++)
-                page->ordinals[a] =
-                                seat_rolls(&i->round->seats[a]) ? i->round->seats[a].ordinal : ORDINAL_NONE;
-        for (uint32_t a = 0; a < i->round->n_actors; a++)
-                page->banks[a] = i->round->seats[a].bank;
+        for (uint32_t a = 0; a < learners->progress->round->n_actors; a++)
+                page->ordinals[a] = seat_rolls(&learners->progress->round->seats[a])
+                                                    ? learners->progress->round->seats[a].ordinal
+                                                    : ORDINAL_NONE;
+        for (uint32_t a = 0; a < learners->progress->round->n_actors; a++)
+                page->banks[a] = learners->progress->round->seats[a].bank;
         atomic_store_explicit(&page->serve_stop, 0, memory_order_seq_cst);
 }
 
-static uint64_t order_timeout_nsec(const Invoker *i, uint32_t kind) {
+static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
         uint64_t longest_nsec;
 
         if (kind == ORDER_SERVE)
-                return UINT64_MAX;
+                return learner_timeout_nsec(learners, LEARNER_PATIENCE_NSEC / PATIENCE_FACTOR);
         if (kind == ORDER_ROLLOUT)
-                return fused_timeout_nsec(i);
-        longest_nsec = i->learner_longest_nsec[kind];
-        return learner_timeout_nsec(
-                        i, longest_nsec > 0 ? longest_nsec * n_parts(i, kind) : PATIENCE_MAX_NSEC);
+                return fused_timeout_nsec(learners->place, learners->progress->round);
+        longest_nsec = learners->longest_nsec[kind];
+        return learner_timeout_nsec(learners,
+                        longest_nsec > 0 ? longest_nsec * n_parts(learners, kind) : PATIENCE_MAX_NSEC);
 }
 
-void learner_order(Invoker *i, uint32_t kind, uint32_t actor) {
+/* The round that goes on, for what is part of one. */
+static uint64_t round_of(const Learners *learners, uint32_t kind) {
+        switch (kind) {
+        case ORDER_SERVE:
+        case ORDER_ROLLOUT:
+        case ORDER_TAKE:
+        case ORDER_LEARN: return learners->progress->round->number;
+        case ORDER_RESTORE: return learners->place->invoked->launch.resume_round;
+        default: return learners->progress->number;
+        }
+}
+
+static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
         Order order = {
                 .kind = kind,
-                .round = kind == ORDER_SERVE || kind == ORDER_ROLLOUT || kind == ORDER_TAKE ||
-                                                         kind == ORDER_LEARN
-                                         ? i->round->number
-                         : kind == ORDER_RESTORE ? i->invoked->launch.resume_round
-                                                 : i->number,
-                .policy_version = i->policy_version,
-                .policy_bank = (uint32_t) i->arrival.policy_bank,
+                .round = round_of(learners, kind),
+                .policy_version = learners->progress->policy_version,
+                .policy_bank = (uint32_t) learners->progress->arrival.policy_bank,
                 .actor = actor,
+                .last = last,
         };
 
         if (kind == ORDER_TAKE) {
-                order.ordinal = i->round->seats[actor].ordinal;
-                order.attempt = i->round->seats[actor].attempts.n;
-                order.snapshot_bank = i->round->seats[actor].bank;
-                overlap_name_policy(i, actor, &order);
+                order.ordinal = learners->progress->round->seats[actor].ordinal;
+                order.attempt = learners->progress->round->seats[actor].attempts.n;
+                order.snapshot_bank = learners->progress->round->seats[actor].bank;
+                overlap_name_policy(learners->progress, learners->place, actor, &order);
         }
         if (kind == ORDER_LEARN) {
-                order.ordinal = i->round->number - 1;
-                order.n_actors = i->round->n_rollouts;
-                order.policy_bank = arrival_bank(&i->arrival, i->n_actors, i->page->policy.n_banks);
+                order.ordinal = learners->progress->round->number - 1;
+                order.n_actors = learners->progress->round->n_rollouts;
+                order.policy_bank = arrival_bank(&learners->progress->arrival, learners->place->n_actors,
+                                learners->place->page->policy.n_banks);
         }
 
         if (kind == ORDER_SERVE || kind == ORDER_ROLLOUT) {
-                order.n_actors = i->round->n_actors;
-                name_clients(i);
+                order.n_actors = learners->progress->round->n_actors;
+                name_clients(learners);
         }
 
-        i->learners_answer = (Answer){};
-        i->n_learners_answered = 0;
-        for (uint32_t k = 0; k < (kind == ORDER_SERVE || kind == ORDER_CHECKPOINT ? 1 : i->n_learners);
+        learners->answer = (Answer){};
+        learners->n_answered = 0;
+        for (uint32_t k = 0;
+                        k <
+                        (kind == ORDER_SERVE || kind == ORDER_CHECKPOINT ? 1 : learners->place->n_learners);
                         k++) {
-                Worker *learner = learner_at(i, k);
+                Worker *learner = &learners->workers[k];
 
-                storm_listen(i, learner, ACTOR_LEARNER - k);
-                worker_order(learner, &order, order_timeout_nsec(i, kind));
-                invoker_want_timer(i, learner->deadline_nsec);
+                storm_listen(learners->loop, learner, ACTOR_LEARNER - k);
+                worker_order(learner, &order, order_timeout_nsec(learners, kind));
+                loop_want_timer(learners->loop, learner->deadline_nsec);
         }
 }
 
-void learner_answered(Invoker *i, uint32_t k, const Answer *answer) {
-        Answer *all = &i->learners_answer;
-        bool disagrees = i->n_learners_answered > 0 &&
+void learner_order(Learners *learners, uint32_t kind, uint32_t actor) {
+        give(learners, kind, actor,
+                        kind == ORDER_RESTORE && learners->place->invoked->launch.purpose == LAUNCH_TRAIN);
+}
+
+void learner_order_checkpoint(Learners *learners, bool last) {
+        for (uint32_t a = 0; a < learners->place->n_actors; a++) {
+                learners->workers[0].page->ordinals[a] = learners->progress->round->seats[a].ordinal;
+                learners->workers[0].page->banks[a] = learners->progress->round->seats[a].bank;
+        }
+        learners->workers[0].page->arrival = learners->progress->arrival;
+        give(learners, ORDER_CHECKPOINT, ACTOR_NONE, last);
+}
+
+bool learner_answered(Learners *learners, uint32_t k, const Answer *answer) {
+        Answer *all = &learners->answer;
+        bool disagrees = learners->n_answered > 0 &&
                          memcmp(answer->sha256, all->sha256, sizeof(all->sha256)) != 0;
         uint32_t fault = all->fault != FAULT_NONE ? all->fault : answer->fault;
         int32_t detail = all->fault != FAULT_NONE ? all->detail : answer->detail;
 
-        learner_at(i, k)->busy = false;
-        see_duration(i, learner_at(i, k));
-        i->learner_slowest_nsec[k] = answer->slowest_thread_nsec;
-        if (k == 0 || i->n_learners_answered == 0)
+        learners->workers[k].busy = false;
+        see_duration(learners, &learners->workers[k]);
+        learners->slowest_nsec[k] = answer->slowest_thread_nsec;
+        if (k == 0 || learners->n_answered == 0)
                 *all = *answer;
         all->fault = fault;
         all->detail = detail;
-        /* Equal parts of equal data: only an actor that rewrote its rollout between two of them can have done that. */
+        /* Equal parts of equal data: only an actor that rewrote its rollout between two of them can have
+         * done that. */
         if (disagrees && fault == FAULT_NONE) {
                 all->fault = FAULT_INTERNAL;
                 all->detail = EBADMSG;
         }
-        i->n_learners_answered++;
-        if (!learners_busy(i))
-                conduct_learner_answered(i, all);
+        learners->n_answered++;
+        return !learners_busy(learners);
 }
 
-void learner_forsake(Invoker *i) {
-        i->learner_lost = true;
-        i->no_last_checkpoint = true;
-        for (uint32_t k = 0; k < i->n_learners; k++)
-                worker_kill(learner_at(i, k));
+void learner_forsake(Learners *learners) {
+        learners->lost = true;
+        learners->progress->checkpoints.no_last = true;
+        for (uint32_t k = 0; k < learners->place->n_learners; k++)
+                worker_kill(&learners->workers[k]);
 }
 
-void learner_end(Invoker *i) {
+void learner_end(Learners *learners) {
         Ended ended;
 
         for (uint32_t k = 0; k < LEARNERS_MAX; k++)
-                worker_kill(learner_at(i, k));
+                worker_kill(&learners->workers[k]);
         for (uint32_t k = 0; k < LEARNERS_MAX; k++) {
-                Worker *learner = learner_at(i, k);
+                Worker *learner = &learners->workers[k];
 
                 if (learner->pid > 0 && worker_reap(learner, REAP_MSEC, &ended) >= 0)
-                        i->spare_nsec += ended.cpu_nsec;
+                        learners->books->spare_nsec += ended.cpu_nsec;
         }
 }

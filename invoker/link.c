@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A SEQPACKET socket with three messages. The daemon is trusted with the job but not with our memory: sizes and numbers are checked. */
+/* A SEQPACKET socket with three messages. The daemon is trusted with the job but not with our memory:
+ * sizes and numbers are checked. */
 #include "invoker/link.h"
 
 #include <assert.h>
@@ -50,11 +51,12 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
         if (fd < 0)
                 return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
 
-        link_close(link);
+        /* One that has gone already takes nothing from the one before: whose end, if it comes, is heard. */
         r = message_send(fd, hello, sizeof(*hello), &spool->fd, 1);
         if (r < 0)
                 return r;
 
+        link_close(link);
         link->fd = TAKE_FD(fd);
         link->told = hello->written;
         link->was_connected = true;
@@ -100,24 +102,22 @@ void link_tell(Link *link, const Spool *spool) {
         if (link->fd < 0 || (link->told == spool->written && !link->asked))
                 return;
         link->asked = false;
-        /* A full socket: the daemon has not read what it was told before, and will look as far as the spool goes when it does. */
+        /* A full socket: the daemon has not read what it was told before, and will look as far as the
+         * spool goes when it does. */
         if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
                 link->told = spool->written;
 }
 
-void link_tell_failed(int listen_fd, InvokerStep step, int error) {
-        const Failed failed = {
-                .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .step = step, .error = error
-        };
+void link_tell_failed(int listen_fd, const Failed *failed) {
         struct pollfd p = { .fd = listen_fd, .events = POLLIN };
         _cleanup_close_ int fd = -EBADF;
 
         assert(listen_fd >= 0);
-        assert(error < 0);
+        assert(failed && failed->error < 0);
 
         (void) close_range((unsigned) listen_fd + 1, ~0u, 0);
         if (poll(&p, 1, FAILED_WAIT_MSEC) > 0)
                 fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
-                (void) send(fd, &failed, sizeof(failed), MSG_NOSIGNAL);
+                (void) send(fd, failed, sizeof(*failed), MSG_NOSIGNAL);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-invoker: conducts one job. Started by the spawner alone, with its descriptors in their places (include/launch.h). */
+/* actord-invoker: conducts one job, or tries an environment. Started by the spawner alone, with its descriptors in their places
+ * (include/launch.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "invoker/complain.h"
 #include "invoker/invoker.h"
+#include "invoker/trial.h"
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(Invoker *, invoker_free)
@@ -20,9 +23,11 @@ int main(int argc, char **argv) {
         }
         (void) prctl(PR_SET_NAME, "actord-invoker");
 
-        r = pool_confine_ourselves();
+        r = fork_confine_ourselves();
         if (r < 0)
                 (void) invoker_complain(r, "its filter of system calls cannot be set; it goes on without");
+        if (trial_is_wanted())
+                return trial_serve() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         r = invoker_new(&invoker);
         if (r < 0)
                 return EXIT_FAILURE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two counters. A leaf's cpu.stat counts a cgroup over all its processes' lives, in microseconds; a process clock counts one process,
- * in nanoseconds, and begins anew with the next. Both lag while the metered process still runs, so they are read when it has slept for
- * a while. */
+/* Two counters. A leaf's cpu.stat counts a cgroup over all its processes' lives, in microseconds; a
+ * process clock counts one process, in nanoseconds, and begins anew with the next. Both lag while the
+ * metered process still runs, so they are read when it has slept for a while. */
 #include "invoker/meter.h"
 
 #include <assert.h>
@@ -159,7 +159,8 @@ uint64_t meter_peak(Meter *meter) {
         if (read_text(meter->status_fd, buffer, sizeof(buffer)) < 0 || status_parse_peak(buffer, &bytes) < 0)
                 return 0;
 
-        /* 5: begin the high-water mark anew. Where that is forbidden the mark is the process's and not the invocation's. */
+        /* 5: begin the high-water mark anew. Where that is forbidden the mark is the process's and not
+         * the invocation's. */
         if (meter->refs_fd >= 0)
                 (void) !write(meter->refs_fd, "5", 1);
         return bytes;

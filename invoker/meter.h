@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a worker used, read from the kernel and never told by it. Readings telescope: each is what was used since the one before, so
- * that nothing goes unbilled and nothing is billed twice. */
+/* What a worker used, read from the kernel and never told by it. Readings telescope: each is what was
+ * used since the one before, so that nothing goes unbilled and nothing is billed twice. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,15 +24,17 @@ typedef struct Meter {
 int meter_init(int leaf_fd, Meter *ret);
 void meter_done(Meter *meter);
 
-/* A process begins. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured. pid 0: the caller itself. */
+/* A process begins. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured. pid 0:
+ * the caller itself. */
 void meter_watch(Meter *meter, pid_t pid, int proc_fd);
 /* It has ended, and was reaped with this much. Returns what it used since the last reading. */
 uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 
 /* CPU since the last reading. */
 uint64_t meter_take(Meter *meter);
-/* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for this one number, which costs
- * as much as a short invocation; so nobody is looked at more often than this, and a look covers all invocations since the last. */
+/* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
+ * this one number, which costs as much as a short invocation; so nobody is looked at more often than
+ * this, and a look covers all invocations since the last. */
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 

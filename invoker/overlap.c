@@ -1,62 +1,69 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds that overlap: a distribution whose learner goes on with whoever is ready. What makes such a job repeatable is here. Under Clock=model
- * the learner waits for whoever would come first by the model's costs, whoever it really was; a decision that names an actor, as one that
- * is repeated does, is obeyed; and otherwise who came first stands in the round's record. */
+/* Rounds that overlap: a distribution whose learner goes on with whoever is ready. What makes such a job
+ * repeatable is here. Under Clock=model the learner waits for whoever would come first by the model's
+ * costs, whoever it really was; a decision that names an actor, as one that is repeated does, is obeyed;
+ * and otherwise who came first stands in the round's record. */
 #include <assert.h>
 #include <errno.h>
 
-#include "invoker/invoker.h"
+#include "invoker/progress.h"
 
-static uint64_t invocation_steps(const Invoker *i) {
-        return (uint64_t) i->page->segment.envs * i->page->segment.steps;
+static uint64_t invocation_steps(const Placement *place) {
+        return (uint64_t) place->page->segment.envs * place->page->segment.steps;
 }
 
 /* Whoever begins, does with the newest version; all others go on with theirs. */
-int overlap_begin(Invoker *i) {
-        arrival_begin(&i->arrival, i->settings, i->decision.n_actors, i->policy_version);
-        return i->decision.taken > 0 && !arrival_acts(&i->arrival, i->decision.taken - 1) ? -ESRCH : 0;
+int overlap_begin(Progress *progress, const Placement *place) {
+        arrival_begin(&progress->arrival, place->settings, progress->decision.n_actors,
+                        progress->policy_version);
+        return progress->decision.taken > 0 && !arrival_acts(&progress->arrival,
+                                                               progress->decision.taken - 1)
+                               ? -ESRCH
+                               : 0;
 }
 
-uint32_t overlap_next(const Invoker *i) {
+uint32_t overlap_next(const Progress *progress, const Placement *place) {
         uint32_t actor;
 
-        if (i->decision.taken > 0)
-                actor = i->decision.taken - 1;
-        else if (i->settings->clock == CLOCK_MODEL)
-                actor = arrival_next(&i->arrival, i->settings, invocation_steps(i));
+        if (progress->decision.taken > 0)
+                actor = progress->decision.taken - 1;
+        else if (place->settings->clock == CLOCK_MODEL)
+                actor = arrival_next(&progress->arrival, place->settings, invocation_steps(place));
         else
-                return round_rolled(i->round);
-        return actor != ACTOR_NONE && i->round->seats[actor].state == SEAT_ROLLED ? actor : ACTOR_NONE;
+                return round_rolled(progress->round);
+        return actor != ACTOR_NONE && progress->round->seats[actor].state == SEAT_ROLLED ? actor
+                                                                                         : ACTOR_NONE;
 }
 
-void overlap_learned(Invoker *i, uint64_t update_nsec) {
-        uint64_t rollout_nsec = round_slowest_nsec(i->round);
+void overlap_learned(Progress *progress, uint64_t update_nsec) {
+        uint64_t rollout_nsec = round_slowest_nsec(progress->round);
 
-        for (uint32_t a = 0; a < i->n_actors; a++)
-                if (i->round->seats[a].state == SEAT_TAKEN)
-                        i->taken = a;
-        i->emulated_round_nsec = arrival_take(&i->arrival, i->taken, rollout_nsec, update_nsec);
+        for (uint32_t a = 0; a < progress->round->n_seats; a++)
+                if (progress->round->seats[a].state == SEAT_TAKEN)
+                        progress->taken = a;
+        progress->emulated_round_nsec =
+                        arrival_take(&progress->arrival, progress->taken, rollout_nsec, update_nsec);
 }
 
-void overlap_resume(Invoker *i) {
-        for (uint32_t a = 0; a < i->n_actors; a++)
-                if (arrival_acts(&i->arrival, a))
-                        round_resume(i->round, a);
+void overlap_resume(Progress *progress) {
+        for (uint32_t a = 0; a < progress->round->n_seats; a++)
+                if (arrival_acts(&progress->arrival, a))
+                        round_resume(progress->round, a);
 }
 
-void overlap_name_policy(const Invoker *i, uint32_t actor, Order *order) {
-        const Flight *flight = &i->arrival.flights[actor];
+void overlap_name_policy(const Progress *progress, const Placement *place, uint32_t actor, Order *order) {
+        const Flight *flight = &progress->arrival.flights[actor];
 
-        assert(actor < i->n_actors);
+        assert(actor < place->n_actors);
 
-        if (!arrival_acts(&i->arrival, actor))
+        if (!arrival_acts(&progress->arrival, actor))
                 return;
         order->policy_version = flight->policy_version;
         order->policy_bank = (uint32_t) flight->policy_bank;
 }
 
-bool overlap_is_cold(const Invoker *i, uint32_t actor, bool fresh) {
-        bool modelled = i->settings->clock == CLOCK_MODEL && arrival_acts(&i->arrival, actor);
+bool overlap_is_cold(const Progress *progress, const Placement *place, uint32_t actor, bool fresh) {
+        bool modelled = place->settings->clock == CLOCK_MODEL && arrival_acts(&progress->arrival, actor);
 
-        return modelled ? i->arrival.flights[actor].state == FLIGHT_COLD : fresh;
+        return modelled ? progress->arrival.flights[actor].state == FLIGHT_COLD : fresh;
 }

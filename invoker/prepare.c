@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From an environment's name to a learner that starts: everything that is made once for a job, in the order in which one needs the
- * other. */
+/* From an environment's name to a learner that starts: everything that is made once for a job, in the
+ * order in which one needs the other. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -10,83 +11,96 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "invoker/complain.h"
 #include "invoker/invoker.h"
 #include "lib/fd.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 #define PAGE_BYTES 4096u
 
-static int choose_level(Invoker *i) {
-        uint32_t choice = i->invoked->launch.sandbox;
+int prepare_level(Placement *place) {
+        uint32_t choice = place->invoked->launch.sandbox;
 
-        i->level = choice == SANDBOX_CHOICE_AUTO ? i->invoked->level : sandbox_choice_level(choice);
-        if (i->level > i->invoked->level)
+        place->level = choice == SANDBOX_CHOICE_AUTO ? place->invoked->level : sandbox_choice_level(choice);
+        if (place->level > place->invoked->level)
                 return invoker_complain(-EPERM, "this host does not allow the level that Sandbox= demands");
         return 0;
 }
 
-/* The level that this host allows may still turn out to be too much (a container that forbids some mount). */
-static int choose_sandboxes(Invoker *i) {
+/* Without a root of its own an actor reaches a plugin through the descriptor that the job brought. */
+static const char *plugin_path(const Placement *place) {
+        static_assert(INVOKER_FD_MOUNTS == 16, "path below");
+
+        if (place->env)
+                return NULL;
+        return place->level >= SANDBOX_LEVEL_USERNS ? place->invoked->launch.mounts[0].at
+                                                    : "/proc/self/fd/16";
+}
+
+int prepare_sandboxes(Placement *place) {
         int r;
 
-        r = pool_make_sandboxes(i);
-        if (r < 0 && i->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO && i->level > SANDBOX_LEVEL_PROCESS) {
+        r = fork_make_sandboxes(place);
+        if (r < 0 && place->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO &&
+                        place->level > SANDBOX_LEVEL_PROCESS) {
                 (void) invoker_complain(
                                 r, "the full sandbox cannot be built here, actors run at level process");
-                pool_free_sandboxes(i);
-                i->level = SANDBOX_LEVEL_PROCESS;
-                r = pool_make_sandboxes(i);
+                fork_free_sandboxes(place);
+                place->level = SANDBOX_LEVEL_PROCESS;
+                r = fork_make_sandboxes(place);
         }
         if (r < 0)
                 return invoker_complain(r, "no sandbox can be built");
-        return pool_leave_host();
+        place->plugin_path = plugin_path(place);
+        return fork_leave_host();
 }
 
-int invoker_seal_policy(Invoker *i) {
+int prepare_seal_policy(Invoker *invoker) {
         int r;
 
-        r = memfd_seal_future_write(i->policy_fd);
+        r = memfd_seal_future_write(invoker->place.policy_fd);
         if (r < 0)
                 return r;
-        if (i->policy_read_fd < 0)
-                i->policy_read_fd = i->policy_fd;
+        if (invoker->place.policy_read_fd < 0)
+                invoker->place.policy_read_fd = invoker->place.policy_fd;
         return 0;
 }
 
 /* Opened a second time, for reading: whoever maps this one cannot make it writable, sealed or not. */
-static int reopen_for_reading(const Invoker *i, int fd) {
+static int reopen_for_reading(const Invoker *invoker, int fd) {
         char path[32];
 
-        if (i->proc_fd < 0)
+        if (invoker->place.proc_fd < 0)
                 return -EBADF;
         (void) snprintf(path, sizeof(path), "self/fd/%d", fd);
-        fd = openat(i->proc_fd, path, O_RDONLY | O_CLOEXEC);
+        fd = openat(invoker->place.proc_fd, path, O_RDONLY | O_CLOEXEC);
         return fd < 0 ? -EBADF : fd;
 }
 
-static int make_memory(Invoker *i) {
+static int make_memory(Invoker *invoker) {
         char name[32];
 
-        i->policy_fd = memfd_make("actord-policy", i->page->policy.segment_bytes);
-        if (i->policy_fd < 0)
-                return i->policy_fd;
-        i->policy_read_fd = reopen_for_reading(i, i->policy_fd);
+        invoker->place.policy_fd = memfd_make("actord-policy", invoker->place.page->policy.segment_bytes);
+        if (invoker->place.policy_fd < 0)
+                return invoker->place.policy_fd;
+        invoker->place.policy_read_fd = reopen_for_reading(invoker, invoker->place.policy_fd);
 
-        i->segment_fds = malloc(i->n_actors * sizeof(int));
-        i->round = malloc(sizeof(Round));
-        if (i->n_evaluators > 0)
-                i->returns = calloc(i->n_episodes, sizeof(double));
-        if (!i->segment_fds || !i->round || (i->n_evaluators > 0 && !i->returns))
+        invoker->place.segment_fds = malloc(invoker->place.n_actors * sizeof(int));
+        invoker->progress.round = malloc(sizeof(Round));
+        if (invoker->place.n_evaluators > 0)
+                invoker->progress.evaluation.returns = calloc(invoker->place.n_episodes, sizeof(double));
+        if (!invoker->place.segment_fds || !invoker->progress.round ||
+                        (invoker->place.n_evaluators > 0 && !invoker->progress.evaluation.returns))
                 return -ENOMEM;
-        memset(i->segment_fds, 0xff, i->n_actors * sizeof(int)); /* -1: none yet */
-        round_init(i->round, i->n_actors, i->n_containers);
+        memset(invoker->place.segment_fds, 0xff, invoker->place.n_actors * sizeof(int)); /* -1: none yet */
+        round_init(invoker->progress.round, invoker->place.n_actors, invoker->place.n_containers);
 
-        for (uint32_t a = 0; a < i->n_actors; a++) {
+        for (uint32_t a = 0; a < invoker->place.n_actors; a++) {
                 (void) snprintf(name, sizeof(name), "actord-segment-%u", a);
-                i->segment_fds[a] = memfd_make(name, i->page->segment.segment_bytes);
-                if (i->segment_fds[a] < 0)
-                        return i->segment_fds[a];
-                if (fcntl(i->segment_fds[a], F_ADD_SEALS, F_SEAL_SEAL) < 0)
+                invoker->place.segment_fds[a] = memfd_make(name, invoker->place.page->segment.segment_bytes);
+                if (invoker->place.segment_fds[a] < 0)
+                        return invoker->place.segment_fds[a];
+                if (fcntl(invoker->place.segment_fds[a], F_ADD_SEALS, F_SEAL_SEAL) < 0)
                         return -errno;
         }
         return 0;
@@ -108,26 +122,33 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
         return 0;
 }
 
-/* Most code ran once, to start. Its pages come back from the page cache if they are needed again; until then this process is as small
- * as what it does. */
+/* Most code ran once, to start. Its pages come back from the page cache if they are needed again; until
+ * then this process is as small as what it does. */
 static void forget_the_start(void) {
         (void) malloc_trim(0);
         (void) dl_iterate_phdr(give_back, NULL);
 }
 
-/* From the environment's name to a learner that starts. *ret_fault: what the job ends with when this fails. */
-int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
+static int prepare_pool(Pool *pool) {
+        int r;
+
+        r = pool_init(pool);
+        return r < 0 ? r : pool_make_ask_bells(pool);
+}
+
+/* Everything that needs no spec. *ret_fault: what the job ends with when this fails. */
+static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_detail) {
         int r;
 
         *ret_fault = FAULT_SANDBOX;
         *ret_detail = SANDBOX_STEP_namespaces;
-        r = choose_level(i);
+        r = prepare_level(&invoker->place);
         if (r < 0)
                 return r;
-        r = probe_load(i, ret_fault, ret_detail);
+        r = probe_load(&invoker->place, ret_fault, ret_detail);
         if (r < 0)
                 return r;
-        r = i->fused ? fused_load(i) : 0;
+        r = place_fuses(&invoker->place) ? fused_load(&invoker->place) : 0;
         if (r < 0) {
                 *ret_fault = FAULT_INTERNAL;
                 *ret_detail = -r;
@@ -136,28 +157,117 @@ int prepare_job(Invoker *i, uint32_t *ret_fault, int32_t *ret_detail) {
 
         *ret_fault = FAULT_SANDBOX;
         *ret_detail = SANDBOX_STEP_root;
-        r = choose_sandboxes(i);
+        r = prepare_sandboxes(&invoker->place);
         if (r < 0)
                 return r;
 
         *ret_fault = FAULT_INTERNAL;
-        r = pool_init(i);
-        if (r >= 0)
-                r = learner_make_bells(i);
+        r = prepare_pool(&invoker->pool);
         *ret_detail = -r;
-        if (r < 0)
-                return r;
-
-        report_started(i);
-        r = probe_environment(i, ret_fault, ret_detail);
-        if (r < 0)
-                return r;
-
-        *ret_fault = FAULT_INTERNAL;
-        r = make_memory(i);
-        if (r >= 0 && i->invoked->launch.purpose != LAUNCH_VERIFY)
-                r = learner_start(i);
-        *ret_detail = -r;
-        forget_the_start();
         return r;
+}
+
+/* The one process that there is so far is the actor that was asked for the spec. */
+static void fail(Invoker *invoker, uint32_t fault, int32_t detail, bool asked) {
+        finish_begin(invoker, PLAN_END_FAILED, fault, detail,
+                        asked && fault != FAULT_INTERNAL ? 0 : ACTOR_NONE);
+}
+
+static int start_learner(Invoker *invoker, bool verifies) {
+        int r;
+
+        r = make_memory(invoker);
+        if (r < 0)
+                return r;
+        return verifies ? 0 : learner_start(&invoker->learners);
+}
+
+/* All sizes follow from the spec, and everything that a round needs follows from the sizes. */
+static void prepare_training(Invoker *invoker, const ActordEnvSpec *spec, bool asked) {
+        bool verifies = invoker->place.invoked->launch.purpose == LAUNCH_VERIFY;
+        uint32_t fault;
+        int32_t detail;
+        int r;
+
+        if (probe_make_page(&invoker->place, spec, &fault, &detail) < 0) {
+                fail(invoker, fault, detail, asked);
+                return;
+        }
+        r = start_learner(invoker, verifies);
+        forget_the_start();
+        if (r < 0) {
+                fail(invoker, FAULT_INTERNAL, -r, asked);
+                return;
+        }
+        invoker->progress.phase = verifies ? PHASE_VERIFYING : PHASE_STARTING;
+        if (!verifies)
+                learner_order(&invoker->learners, ORDER_RESTORE, ACTOR_NONE);
+}
+
+void prepare_begin(Invoker *invoker) {
+        ActordEnvSpec spec = {};
+        uint32_t fault;
+        int32_t detail;
+        int r;
+
+        if (prepare_host(invoker, &fault, &detail) < 0) {
+                fail(invoker, fault, detail, false);
+                return;
+        }
+        report_started(&invoker->books);
+        if (fork_runs_foreign_code(&invoker->place)) {
+                invoker->progress.phase = PHASE_PROBING;
+                r = pool_fork(&invoker->pool, &invoker->pool.containers[0]);
+                if (r < 0)
+                        fail(invoker, FAULT_INTERNAL, -r, true);
+        } else if (probe_ask(&invoker->place, &spec, &fault, &detail) < 0)
+                fail(invoker, fault, detail, false);
+        else
+                prepare_training(invoker, &spec, false);
+}
+
+/* Its process ends with its answer: what it loaded to tell of itself is not what a round begins with. */
+static int end_probe(Container *c, Ended *ret) {
+        int r;
+
+        worker_kill(&c->worker);
+        r = worker_reap(&c->worker, REAP_MSEC, ret);
+        if (r < 0)
+                return r;
+        c->state = CONTAINER_ABSENT;
+        c->doing = ORDER_NONE;
+        c->spare_nsec += ret->cpu_nsec;
+        return 0;
+}
+
+static void probe_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
+        report_worker(&invoker->books, &c->worker, c->index, pool_take(c), fault, detail);
+        fail(invoker, fault, detail, true);
+}
+
+void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
+        ActordEnvSpec spec = c->worker.page->spec;
+        Ended ended;
+
+        if (end_probe(c, &ended) < 0)
+                fail(invoker, FAULT_LOAD, ECHILD, true);
+        else if (answer->fault != FAULT_NONE)
+                probe_failed(invoker, c, answer_claim(answer), answer->detail);
+        else
+                /* What it used is in the record of the actor that starts next. */
+                prepare_training(invoker, &spec, true);
+}
+
+void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
+        c->doing = ORDER_NONE;
+        probe_failed(invoker, c, ended->fault, ended->detail);
+}
+
+void prepare_stop(Invoker *invoker) {
+        Container *c = &invoker->pool.containers[0];
+        Ended ended;
+
+        if (end_probe(c, &ended) >= 0)
+                report_worker(&invoker->books, &c->worker, c->index, pool_take(c), FAULT_NONE, 0);
+        finish_begin(invoker, invoker->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where each actor stands. Pure: no clock, no process, no descriptor; conduct.c asks it what is next and tells it what happened. A round
- * may learn from fewer rollouts than actors act: then the others stay where they stand when it closes, and are taken in a later one.
+/* Where each actor stands. Pure: no clock, no process, no descriptor; conduct.c asks it what is next and
+ * tells it what happened. A round may learn from fewer rollouts than actors act: then the others stay
+ * where they stand when it closes, and are taken in a later one.
  *
  *   IDLE ──round begins──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accepted──▶ TAKEN ──round closes──▶ IDLE
  *                             ▲                  │ died, late,                        │ rejected
@@ -24,8 +25,9 @@ typedef enum SeatState {
         SEAT_TAKEN
 } SeatState;
 
-/* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL says nothing about the actor, which cannot send
- * one, nor about its memory, which is a fault of its own: it came from outside, and may come as often as KILLS_MAX. */
+/* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL says nothing
+ * about the actor, which cannot send one, nor about its memory, which is a fault of its own: it came from
+ * outside, and may come as often as KILLS_MAX. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
         uint32_t n, n_killed; /* that failed; of them, those that were killed from outside */
@@ -50,7 +52,8 @@ typedef struct Seat { /* of one actor */
 typedef struct Round {
         uint64_t number;
         uint32_t n_actors, n_seats,
-                        n_containers; /* n_actors: that begin with the round, or act already; 0: none is open */
+                        /* n_actors: that begin with the round, or act already; 0: none is open */
+                        n_containers;
         uint32_t n_rollouts, n_taken;   /* that it learns from; of them, those that the learner has */
         uint32_t n_queued, queue_first; /* rolled, in the order in which they ended */
         uint32_t queue[ACTORS_MAX];
@@ -96,5 +99,6 @@ void round_close(Round *round);
 /* Nothing more is learned: every actor goes on from where it stood before. */
 void round_abandon(Round *round);
 
-/* The slowest of those that were taken, on the emulated clock, repeated attempts included where time is measured. */
+/* The slowest of those that were taken, on the emulated clock, repeated attempts included where time is
+ * measured. */
 uint64_t round_slowest_nsec(const Round *round);

@@ -8,22 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "invoker/complain.h"
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
+#include "lib/width.h"
 
 static int map_contract(int fd, size_t bytes, const void **ret) {
         void *map;
         int r;
 
         r = memfd_check_sealed(fd);
-        if (r >= 0)
-                r = fd_map(fd, bytes, false, &map);
+        if (r < 0)
+                return r;
+        r = fd_map(fd, bytes, false, &map);
         if (r < 0)
                 return r;
         *ret = map;
@@ -33,7 +37,7 @@ static int map_contract(int fd, size_t bytes, const void **ret) {
 static bool launch_is_sane(const Invoked *invoked) {
         const Launch *l = &invoked->launch;
 
-        return l->abi == LAUNCH_ABI && l->struct_bytes == sizeof(*l) && l->purpose <= LAUNCH_EVALUATE &&
+        return l->abi == LAUNCH_ABI && l->struct_bytes == sizeof(*l) && l->purpose <= LAUNCH_TRIAL &&
                l->sandbox < _SANDBOX_CHOICE_MAX && l->n_mounts <= LAUNCH_MOUNTS_MAX &&
                invoked->level < _SANDBOX_LEVEL_MAX && invoked->cgroup <= INVOKER_CGROUP_SCOPE &&
                memchr(invoked->directory, 0, sizeof(invoked->directory)) &&
@@ -46,7 +50,33 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-int setup_contracts(Invoker *i) {
+/* The learner acts for others in every job, as it is told so by its settings; it is all actors only in
+ * one that trains. */
+static Traits traits_of(const Distribution *row, bool trains) {
+        Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
+
+        if (distribution_serves(row))
+                traits.rolls_with = ORDER_SERVE;
+        if (distribution_fuses(row) && trains)
+                traits.rolls_with = ORDER_ROLLOUT;
+        traits.overlaps = distribution_overlaps(row);
+        if (traits.overlaps)
+                traits.acting_phases = PHASES_OVERLAPPING;
+        return traits;
+}
+
+/* Of actors, which are forked from here; a learner chooses for itself. */
+static int choose_width(const JobSettings *settings) {
+        Width width = width_of_class(settings->kernel_class);
+
+        if (!width_present(width))
+                return invoker_complain(
+                                -ENODEV, "this CPU lacks what KernelClass= names: auto takes what it has");
+        width_choose(width);
+        return 0;
+}
+
+int setup_contracts(Placement *place) {
         const void *invoked, *settings;
         int r;
 
@@ -54,42 +84,45 @@ int setup_contracts(Invoker *i) {
         if (r < 0)
                 return invoker_complain(r,
                                 "this program is started by actord-spawn; descriptor 3 is not its sealed message");
-        i->invoked = invoked;
-        if (!launch_is_sane(i->invoked))
+        place->invoked = invoked;
+        if (!launch_is_sane(place->invoked))
                 return invoker_complain(-EBADMSG,
                                 "actord-spawn and actord-invoker are of different versions: install both from one build");
 
         r = map_contract(INVOKER_FD_SETTINGS, sizeof(JobSettings), &settings);
         if (r < 0)
                 return invoker_complain(r, "descriptor 4 is no sealed job settings");
-        i->settings = settings;
-        if (i->settings->abi != SETTINGS_ABI || i->settings->struct_bytes != sizeof(JobSettings))
+        place->settings = settings;
+        if (place->settings->abi != SETTINGS_ABI || place->settings->struct_bytes != sizeof(JobSettings))
                 return invoker_complain(-EBADMSG,
                                 "actord and actord-invoker are of different versions: install both from one build");
-        if (environment_is_job(i->settings->environment)) {
+        if (environment_is_job(place->settings->environment)) {
                 r = map_contract(INVOKER_FD_SETTINGS, 2 * sizeof(JobSettings), &settings);
                 if (r < 0)
                         return invoker_complain(r, "descriptor 4 holds no inner job's settings");
-                i->inner = (const JobSettings *) settings + 1;
+                place->inner = (const JobSettings *) settings + 1;
         }
 
-        i->distribution = distribution_of(i->settings);
-        if (!i->distribution)
+        r = choose_width(place->settings);
+        if (r < 0)
+                return r;
+
+        place->distribution = distribution_of(place->settings);
+        if (!place->distribution)
                 return invoker_complain(-ERANGE, "the job's distribution is none of ours");
-        i->n_cpus = cpus();
-        i->n_learners = distribution_learners(i->distribution, i->settings);
-        if (i->n_learners < 1 || i->n_learners > LEARNERS_MAX)
+        place->n_cpus = cpus();
+        place->n_learners = distribution_learners(place->distribution, place->settings);
+        if (place->n_learners < 1 || place->n_learners > LEARNERS_MAX)
                 return invoker_complain(-ERANGE, "the job's number of learners is impossible");
-        i->n_actors = settings_actors_max(i->settings);
-        i->n_containers = settings_processes(i->settings);
-        i->fused = distribution_fuses(i->distribution) && i->invoked->launch.purpose == LAUNCH_TRAIN;
-        i->overlaps = distribution_overlaps(i->distribution);
-        i->n_episodes = i->invoked->launch.n_episodes;
-        if (i->invoked->launch.purpose == LAUNCH_TRAIN) {
-                i->n_episodes = i->settings->evaluation_episodes;
-                i->n_evaluators = settings_evaluators(i->settings);
+        place->n_actors = settings_actors_max(place->settings);
+        place->n_containers = settings_processes(place->settings);
+        place->traits = traits_of(place->distribution, place_trains(place));
+        place->n_episodes = place->invoked->launch.n_episodes;
+        if (place->invoked->launch.purpose == LAUNCH_TRAIN) {
+                place->n_episodes = place->settings->evaluation_episodes;
+                place->n_evaluators = settings_evaluators(place->settings);
         }
-        if (i->n_actors == 0 || i->n_actors > ACTORS_MAX || i->n_containers == 0)
+        if (place->n_actors == 0 || place->n_actors > ACTORS_MAX || place->n_containers == 0)
                 return invoker_complain(-ERANGE, "the job's number of actors is impossible");
         return 0;
 }
@@ -110,8 +143,9 @@ int setup_streams(void) {
 }
 
 /* Signals are events like others; whoever sends one wants the job gone. */
-int setup_signals(Invoker *i) {
+int setup_signals(void) {
         sigset_t signals;
+        int fd;
 
         (void) sigemptyset(&signals);
         (void) sigaddset(&signals, SIGTERM);
@@ -122,11 +156,12 @@ int setup_signals(Invoker *i) {
                 return -errno;
         (void) signal(SIGPIPE, SIG_IGN);
 
-        i->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-        return i->signal_fd < 0 ? -errno : 0;
+        fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+        return fd < 0 ? -errno : fd;
 }
 
-/* /proc of our PID namespace, kept as a descriptor: for the peak memory of workers, after the host is out of reach. */
+/* /proc of our PID namespace, kept as a descriptor: for the peak memory of workers, after the host is out
+ * of reach. */
 int setup_proc(void) {
         _cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fs = -EBADF;
         char self[32];
@@ -145,28 +180,52 @@ int setup_proc(void) {
         return n < 0 ? -EBADF : (int) n;
 }
 
-void setup_cgroup(Invoker *i) {
-        const JobSettings *s = i->settings;
+void setup_cgroup(Placement *place) {
+        const JobSettings *s = place->settings;
         int r;
 
-        if (i->invoked->cgroup != INVOKER_CGROUP_NONE) {
-                i->cgroup.fd = INVOKER_FD_CGROUP;
-                r = cgroup_enter(&i->cgroup);
+        if (place->invoked->cgroup != INVOKER_CGROUP_NONE) {
+                place->cgroup.fd = INVOKER_FD_CGROUP;
+                r = cgroup_enter(&place->cgroup);
                 if (r < 0) {
                         (void) invoker_complain(r,
                                         "its cgroup cannot be used, CPU time is read from process clocks instead");
-                        i->cgroup = (Cgroup){ .fd = -EBADF };
+                        place->cgroup = (Cgroup){ .fd = -EBADF };
                 }
         }
 
-        if (i->cgroup.fd < 0)
-                i->missing |= 1u << LIMIT_CGROUP;
-        if (!(i->cgroup.controllers & CONTROLLER_MEMORY))
-                i->missing |= 1u << LIMIT_MEMORY;
-        if (!(i->cgroup.controllers & CONTROLLER_PIDS))
-                i->missing |= 1u << LIMIT_TASKS;
-        if (!(i->cgroup.controllers & CONTROLLER_CPU) && settings_present(s, SETTING_Actor_CPUQuota))
-                i->missing |= 1u << LIMIT_CPU_QUOTA;
-        if (!(i->cgroup.controllers & CONTROLLER_CPUSET) && settings_present(s, SETTING_Actor_AllowedCPUs))
-                i->missing |= 1u << LIMIT_CPUS;
+        if (place->cgroup.fd < 0)
+                place->missing |= 1u << LIMIT_CGROUP;
+        if (!(place->cgroup.controllers & CONTROLLER_MEMORY))
+                place->missing |= 1u << LIMIT_MEMORY;
+        if (!(place->cgroup.controllers & CONTROLLER_PIDS))
+                place->missing |= 1u << LIMIT_TASKS;
+        if (!(place->cgroup.controllers & CONTROLLER_CPU) && settings_present(s, SETTING_Actor_CPUQuota))
+                place->missing |= 1u << LIMIT_CPU_QUOTA;
+        if (!(place->cgroup.controllers & CONTROLLER_CPUSET) &&
+                        settings_present(s, SETTING_Actor_AllowedCPUs))
+                place->missing |= 1u << LIMIT_CPUS;
+}
+
+/* Of the invoker itself, with what a fork needs for a moment; of each process: its page, bell and pidfd, and
+ * three files of /proc; of each cgroup: the directory and two files. */
+enum { FILES_OWN = 48, FILES_PROCESS = 6, FILES_LEAF = 3 };
+
+int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit) {
+        uint32_t each = FILES_PROCESS, needed;
+        struct rlimit limit;
+
+        if (place->cgroup.fd >= 0)
+                each += FILES_LEAF;
+        if (place->invoked->launch.scope_each > 0)
+                each++;
+        if (distribution_serves(place->distribution))
+                each++;
+        needed = FILES_OWN + place->invoked->launch.n_mounts + place->n_actors +
+                 each * (containers_all(place) + place->n_learners);
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
+                return 0;
+        *ret_needed = needed;
+        *ret_limit = (uint32_t) limit.rlim_cur;
+        return -EMFILE;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring. The head says how far it is written, after the record is whole; how far it is read comes back as a message, so that the
- * daemon needs no right to write here. */
+/* The ring. The head says how far it is written, after the record is whole; how far it is read comes back
+ * as a message, so that the daemon needs no right to write here. */
 #include "invoker/spool.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "lib/cleanup.h"
@@ -43,6 +45,8 @@ int spool_init(uint64_t life, Spool *ret) {
 }
 
 void spool_done(Spool *spool) {
+        fd_unmap(spool->held, spool->n_held_max * sizeof(Record));
+        spool->held = NULL;
         fd_unmap(spool->head, SPOOL_BYTES);
         spool->head = NULL;
         spool->records = NULL;
@@ -53,22 +57,60 @@ bool spool_is_full(const Spool *spool) {
         return spool->written - spool->acknowledged >= SPOOL_RECORDS;
 }
 
-int spool_append(Spool *spool, const Record *record) {
-        Record *place;
+/* Its pages are there once they are written to, which most jobs never do, and actors get no copy of them. */
+int spool_reserve(Spool *spool, uint32_t n) {
+        const size_t bytes = n * sizeof(Record);
+        void *map;
 
-        assert(spool && spool->head);
-        assert(record);
+        assert(!spool->held);
 
-        if (spool_is_full(spool))
-                return -ENOBUFS;
+        map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (map == MAP_FAILED)
+                return -errno;
+        (void) madvise(map, bytes, MADV_DONTFORK);
+        spool->held = map;
+        spool->n_held_max = n;
+        return 0;
+}
 
-        place = spool->records + spool->written % SPOOL_RECORDS;
+bool spool_is_behind(const Spool *spool) {
+        return spool->n_held > 0;
+}
+
+uint64_t spool_last(const Spool *spool) {
+        return spool->written + spool->n_held;
+}
+
+static void publish(Spool *spool, const Record *record) {
+        Record *place = spool->records + spool->written % SPOOL_RECORDS;
+
         *place = *record;
         place->life = spool->life;
         place->seq = ++spool->written;
-
         atomic_store_explicit(&spool->head->written, spool->written, memory_order_release);
+}
+
+int spool_append(Spool *spool, const Record *record) {
+        assert(spool && spool->head);
+        assert(record);
+
+        if (!spool_is_full(spool)) {
+                publish(spool, record);
+                return 0;
+        }
+        if (spool->n_held == spool->n_held_max)
+                return -ENOBUFS;
+        spool->held[spool->n_held++] = *record;
         return 0;
+}
+
+static void publish_held(Spool *spool) {
+        uint32_t n = 0;
+
+        while (n < spool->n_held && !spool_is_full(spool))
+                publish(spool, &spool->held[n++]);
+        spool->n_held -= n;
+        memmove(spool->held, spool->held + n, spool->n_held * sizeof(Record));
 }
 
 int spool_acknowledge(Spool *spool, uint64_t seq) {
@@ -79,5 +121,7 @@ int spool_acknowledge(Spool *spool, uint64_t seq) {
         /* Messages keep their order, but a new connection begins with what the new daemon knows. */
         if (seq > spool->acknowledged)
                 spool->acknowledged = seq;
+        if (spool_is_behind(spool))
+                publish_held(spool);
         return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Processes that carry out orders. What a worker does to its page harms nobody: the invoker reads its words as claims. */
+/* Processes that carry out orders. What a worker does to its page harms nobody: the invoker reads its
+ * words as claims. */
 #include "invoker/worker.h"
 
 #include <assert.h>
@@ -24,7 +25,8 @@
 #include "lib/turn.h"
 #include "lib/verdict.h"
 
-/* Set once clone3() turned out to be forbidden (an older container's filter): children then walk into their leaf themselves. */
+/* Set once clone3() turned out to be forbidden (an older container's filter): children then walk into
+ * their leaf themselves. */
 static bool clone3_is_absent;
 
 int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret) {
@@ -124,7 +126,8 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* Always: the invoker sleeps whenever it has nothing else to do, and a write costs a worker less than a missed wake-up. */
+        /* Always: the invoker sleeps whenever it has nothing else to do, and a write costs a worker less
+         * than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;

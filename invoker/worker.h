@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker: a container of actors, or the learner. One page, one bell, one process at a time, one leaf, one meter. */
+/* A worker: a container of actors, or the learner. One page, one bell, one process at a time, one leaf,
+ * one meter. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "include/record.h"
 #include "include/turn.h"
 #include "invoker/cgroup.h"
 #include "invoker/meter.h"
@@ -49,7 +51,8 @@ typedef struct Ended {
 int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret);
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 
-/* Forks into the leaf. 0 in the child, which has every signal as it was; else the pid or a negative errno. */
+/* Forks into the leaf. 0 in the child, which has every signal as it was; else the pid or a negative
+ * errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 /* In the child: where fork() had to do, the leaf to walk into; else -EBADF. */
 int worker_leaf_to_enter(const Worker *worker);
@@ -60,12 +63,17 @@ void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);
-/* Reaps a process that has ended, or does within this time; reads its last use and why it ended. -EAGAIN: it has not. */
+/* Reaps a process that has ended, or does within this time; reads its last use and why it ended. -EAGAIN:
+ * it has not. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
-/* What an actor says went wrong: pure. It may speak of its environment and of itself, not of how processes end, which we see, nor of
- * what the learner finds. */
+/* What an actor says went wrong: pure. It may speak of its environment and of itself, not of how
+ * processes end, which we see, nor of what the learner finds. */
 uint32_t answer_claim(const Answer *answer);
+/* What a learner says went wrong, of itself or of a rollout. */
+static inline uint32_t fault_known(uint32_t fault) {
+        return fault < _FAULT_MAX ? fault : FAULT_ANSWER;
+}
 
 /* Why a process ended: pure. code, status: as of waitid(); failed: as Verdict has it. */
 void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills, uint32_t *ret_fault,

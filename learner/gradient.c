@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/blas.h"
-#include "learner/convolution.h"
+#include "learner/kernel/convolution.h"
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(Pass *, pass_free)
@@ -32,6 +31,10 @@ static bool is_product(const Layer *l) {
                                c->row_step == c->width && c->channel_step == c->width * c->height);
 }
 
+static size_t padded(size_t n) {
+        return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+}
+
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
         size_t columns = network->n_observation, n_in = 0, scratch = 0, n;
@@ -45,7 +48,7 @@ int pass_new(const Network *network, Pass **ret) {
 
                 columns += 2 * (size_t) l->n_out;
                 if (is_product(l))
-                        n_in = l->n_in > n_in ? l->n_in : n_in;
+                        n_in = padded(l->n_in) > n_in ? padded(l->n_in) : n_in;
                 else if (l->kind == LAYER_CONVOLUTION) {
                         n = convolution_scratch(l);
                         scratch = n > scratch ? n : scratch;
@@ -79,7 +82,8 @@ int pass_new(const Network *network, Pass **ret) {
         return 0;
 }
 
-/* Numbers that share a unit's bias, side by side: the shard's rows, for each square that a convolution reads. */
+/* Numbers that share a unit's bias, side by side: the shard's rows, for each square that a convolution
+ * reads. */
 static uint32_t unit_rows(const Pass *pass, const Layer *l) {
         return l->n_out / l->n_units * pass->stride;
 }
@@ -90,10 +94,15 @@ void pass_forward(Pass *pass, const float *parameters) {
                 const float *x = l->input == i ? pass->input : pass->output[l->input];
                 float *y = pass->output[i];
 
+                if (is_product(l)) {
+                        kernel_forward(parameters + l->weight_at, parameters + l->bias_at, x, l->n_out,
+                                        l->n_in, pass->stride, y);
+                        kernel_activate(y, (size_t) l->n_out * pass->stride, l->activation);
+                        continue;
+                }
+
                 if (l->kind == LAYER_PARAMETER)
                         memset(y, 0, (size_t) l->n_out * pass->stride * sizeof(float));
-                else if (is_product(l))
-                        blas_forward(parameters + l->weight_at, x, l->n_out, l->n_in, pass->stride, y);
                 else
                         convolution_forward(l, parameters + l->weight_at, x, pass->stride, pass->scratch, y);
                 kernel_bias_activate(
@@ -107,14 +116,8 @@ static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, c
                 convolution_backward_weight(l, dy, x, pass->stride, accumulate, gradient + l->weight_at);
                 return;
         }
-        if (!blas_prefers_transposed(l->n_out, l->n_in, pass->stride)) {
-                blas_backward_weight(
-                                dy, x, l->n_out, l->n_in, pass->stride, accumulate, gradient + l->weight_at);
-                return;
-        }
-
         kernel_transpose(x, l->n_in, pass->stride, pass->transposed);
-        blas_backward_weight_transposed(dy, pass->transposed, l->n_out, l->n_in, pass->stride, accumulate,
+        kernel_backward_weight(dy, pass->transposed, l->n_out, l->n_in, pass->stride, accumulate,
                         gradient + l->weight_at);
 }
 
@@ -135,7 +138,7 @@ void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *
                 if (l->input == i)
                         continue;
                 if (is_product(l))
-                        blas_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
+                        kernel_backward_input(parameters + l->weight_at, dy, l->n_out, l->n_in, pass->stride,
                                         collected[l->input], pass->d_output[l->input]);
                 else
                         convolution_backward_input(l, parameters + l->weight_at, dy, pass->stride,

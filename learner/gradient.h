@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A shard of rows through the network and back. The network is data: both walks go over its list of layers, and a layer that several
- * others read collects their gradients before its own turn comes. */
+/* A shard of rows through the network and back. The network is data: both walks go over its list of
+ * layers, and a layer that several others read collects their gradients before its own turn comes. */
 #pragma once
 
 #include "include/policy.h"
-#include "learner/kernels.h"
+#include "learner/kernel/kernels.h"
 
 /* The numbers of one shard, columns of `stride` rows; one per thread, made once. */
 typedef struct Pass {
@@ -12,7 +12,7 @@ typedef struct Pass {
         uint32_t stride;
         float *input; /* [n_observation][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
-        float *transposed;                                /* [stride][n_in] of one layer */
+        float *transposed;                                /* of one layer: kernel_transpose() */
         float *scratch;                                   /* of one convolution */
         void *memory;
 } Pass;
@@ -22,7 +22,8 @@ Pass *pass_free(Pass *pass);
 
 /* input -> output of each layer */
 void pass_forward(Pass *pass, const float *parameters);
-/* d_output of the layers that nobody reads, written by the caller -> gradient; those of the others are computed on the way */
+/* d_output of the layers that no layer reads, written by the caller -> gradient; those of the others are
+ * computed on the way */
 void pass_backward(Pass *pass, const float *parameters, bool accumulate, float *gradient);
 
 /* The first layer with this output, or UINT32_MAX. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order of things. TAKE only fills the batch; all that lasts changes in LEARN, in the order of actors, so that a rollout that is
- * rejected or taken twice leaves no trace. */
+/* The order of things. TAKE only fills the batch; all that lasts changes in LEARN, in the order of
+ * actors, so that a rollout that is rejected or taken twice leaves no trace. */
 #include "learner/learner.h"
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/forward.h"
 #include "lib/slot.h"
+#include "lib/width.h"
 
 DEFINE_CLEANUP(Learner *, learner_free)
 
@@ -23,11 +24,11 @@ Learner *learner_free(Learner *learner) {
         serve_free(learner->serve);
         curvature_free(learner->curvature);
         runtime_free(learner->runtime);
-        intake_free(learner->intake);
-        books_free(learner->books);
+        validation_free(learner->validation);
+        episode_statistics_free(learner->episodes);
         batch_free(learner->batch);
-        moments_free(learner->observation);
-        moments_free(learner->discounted);
+        normaliser_free(learner->observation);
+        normaliser_free(learner->discounted);
         free(learner->banks);
         free(learner);
         return NULL;
@@ -50,16 +51,16 @@ static int learner_allocate(Learner *l) {
         r = batch_new(settings, page, &l->batch);
         if (r < 0)
                 return r;
-        r = books_new(settings_actors_max(settings) * page->segment.envs, &l->books);
+        r = episode_statistics_new(settings_actors_max(settings) * page->segment.envs, &l->episodes);
         if (r < 0)
                 return r;
-        r = intake_new(settings, page, l->books, l->batch, &l->intake);
+        r = validation_new(settings, page, l->episodes, l->batch, &l->validation);
         if (r < 0)
                 return r;
-        r = moments_new(n, &l->observation);
+        r = normaliser_new(n, &l->observation);
         if (r < 0)
                 return r;
-        r = moments_new(1, &l->discounted);
+        r = normaliser_new(1, &l->discounted);
         if (r < 0)
                 return r;
         r = runtime_new(settings, page, l->batch, &l->runtime);
@@ -75,7 +76,8 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        /* A statistic: the first learner's are the ones that are heard. What actions are worth has no probability to be differentiated. */
+        /* A statistic: the first learner's are the ones that are heard. What actions are worth has no
+         * probability to be differentiated. */
         if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0 &&
                         page->network.act != ACT_EPSILON_GREEDY) {
                 r = curvature_new(l->runtime, &l->curvature);
@@ -93,6 +95,10 @@ int learner_new(const LearnerContext *context, Learner **ret) {
 
         assert(context);
         assert(ret);
+
+        if (!width_present(width_of_class(context->settings->kernel_class)))
+                return -ENODEV;
+        width_choose(width_of_class(context->settings->kernel_class));
 
         l = calloc(1, sizeof(*l));
         if (!l)
@@ -147,16 +153,16 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
         }
 
         l->banks[batch_block_of(l->batch, order->actor)] = order->policy_bank;
-        ret->fault = intake_take(l->intake, order->actor, l->context.segments[order->actor],
+        ret->fault = validation_take(l->validation, order->actor, l->context.segments[order->actor],
                         order->snapshot_bank, &ret->detail);
         l->take_nsec += thread_cpu_nsec() - start_nsec;
 }
 
-/* Raw rewards -> rewards as learned from: divided by the deviation of discounted returns as it is known with this batch, then
- * clipped. */
+/* Raw rewards -> rewards as learned from: divided by the deviation of discounted returns as it is known
+ * with this batch, then clipped. */
 static void rewards_scale(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
-        double scale = s->normalize_rewards ? 1.0 / sqrt(moments_variance(l->discounted, 0) + 1e-8) : 1.0;
+        double scale = s->normalize_rewards ? 1.0 / sqrt(normaliser_variance(l->discounted, 0) + 1e-8) : 1.0;
         double clip = s->normalize_rewards && s->reward_clip > 0 ? s->reward_clip : INFINITY;
 
         for (uint32_t a = 0; a < n_actors; a++)
@@ -164,7 +170,8 @@ static void rewards_scale(Learner *l, uint32_t n_actors) {
                         l->batch->scaled[i] = (float) fmin(fmax(l->batch->rewards[i] * scale, -clip), clip);
 }
 
-/* As the actors saw them when they acted: with the statistics of the version that they acted with, not with the newest. */
+/* As the actors saw them when they acted: with the statistics of the version that they acted with, not
+ * with the newest. */
 static void observations_normalise(Learner *l, uint32_t n_actors) {
         const PolicyLayout *layout = &l->context.page->policy;
         double clip = learner_observation_clip(l->context.settings);
@@ -189,10 +196,10 @@ static void round_enter(Learner *l, uint32_t n_actors) {
 
         statistics_clear(&l->statistics);
         if (s->normalize_observations)
-                moments_observe(l->observation, l->batch, n_actors);
+                normaliser_observe(l->observation, l->batch, n_actors);
         if (s->normalize_rewards)
-                books_discount(l->books, l->batch, n_actors, reset, s->gamma, l->discounted);
-        books_enter(l->books, l->batch, n_actors, reset, &l->statistics);
+                episode_statistics_discount(l->episodes, l->batch, n_actors, reset, s->gamma, l->discounted);
+        episode_statistics_enter(l->episodes, l->batch, n_actors, reset, &l->statistics);
 
         rewards_scale(l, n_actors);
         if (s->normalize_observations)
@@ -209,7 +216,7 @@ static bool round_complete(const Learner *l, uint32_t n_actors) {
 }
 
 static void obey_learn(Learner *l, const Order *order, Answer *ret) {
-        uint64_t n_env_steps_before = l->books->n_env_steps;
+        uint64_t n_env_steps_before = l->episodes->n_env_steps;
         int r;
 
         threads_meter(l->runtime->threads);
@@ -220,7 +227,8 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         }
 
         round_enter(l, order->n_actors);
-        /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint left off. */
+        /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint
+         * left off. */
         runtime_begin(l->runtime, order->n_actors, l->policy_version, n_env_steps_before, &l->statistics);
         r = l->algorithm->learn(l->runtime);
         if (r == -ETIMEDOUT) {
@@ -256,7 +264,7 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 static void obey_checkpoint(Learner *l, const Order *order, Answer *ret) {
         int r;
 
-        r = learner_checkpoint(l, order, ret->sha256);
+        r = learner_write_checkpoint(l, order, ret->sha256);
         if (r < 0) {
                 ret->fault = FAULT_CHECKPOINT;
                 ret->detail = -r;
@@ -265,7 +273,7 @@ static void obey_checkpoint(Learner *l, const Order *order, Answer *ret) {
         ret->policy_version = l->policy_version;
 }
 
-static void obey_restore(Learner *l, Answer *ret) {
+static void obey_restore(Learner *l, const Order *order, Answer *ret) {
         int r;
 
         r = learner_restore(l);
@@ -275,6 +283,8 @@ static void obey_restore(Learner *l, Answer *ret) {
                 return;
         }
 
+        if (order->last)
+                learner_reserve_checkpoint(l);
         ret->round = l->round;
         ret->policy_version = l->policy_version;
         ret->statistics = l->statistics;
@@ -290,7 +300,7 @@ void learner_obey(Learner *l, const Order *order, Answer *ret) {
         statistics_clear(&ret->statistics);
 
         switch (order->kind) {
-        case ORDER_RESTORE: obey_restore(l, ret); break;
+        case ORDER_RESTORE: obey_restore(l, order, ret); break;
         case ORDER_SERVE: obey_serve(l, order, ret); break;
         case ORDER_TAKE: obey_take(l, order, ret); break;
         case ORDER_LEARN: obey_learn(l, order, ret); break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's learner: takes rollouts, learns, publishes, keeps and restores checkpoints, one order at a time. */
+/* A job's learner: takes rollouts, learns, publishes, keeps and restores checkpoints, one order at a
+ * time. */
 #pragma once
 
 #include <stdio.h>
@@ -8,15 +9,15 @@
 #include "include/settings.h"
 #include "include/slot.h"
 #include "include/turn.h"
-#include "learner/algorithm.h"
-#include "learner/batch.h"
-#include "learner/books.h"
-#include "learner/curvature.h"
-#include "learner/intake.h"
-#include "learner/moments.h"
+#include "learner/algorithm/algorithm.h"
+#include "learner/store/batch.h"
+#include "learner/episode-statistics.h"
+#include "learner/curvature/curvature.h"
+#include "learner/validation.h"
+#include "learner/normaliser.h"
 #include "learner/runtime-internal.h"
 #include "learner/serve.h"
-#include "lib/checkpoint.h"
+#include "lib/checkpoint/checkpoint.h"
 
 typedef struct LearnerContext { /* what is there when the program starts; outlives the learner */
         const JobSettings *settings;
@@ -35,9 +36,9 @@ typedef struct Learner {
         LearnerContext context;
         const Algorithm *algorithm;
         Batch *batch;
-        Books *books;
-        Intake *intake;
-        Moments *observation, *discounted; /* running statistics: the newest */
+        EpisodeStatistics *episodes;
+        Validation *validation;
+        Normaliser *observation, *discounted; /* running statistics: the newest */
         Runtime *runtime;
         Serve *serve;         /* NULL: actors act by themselves */
         Curvature *curvature; /* NULL: not asked for */
@@ -47,10 +48,14 @@ typedef struct Learner {
         uint64_t take_nsec;   /* CPU of serving and taking since the last update */
         Statistics statistics;
         uint8_t policy_sha256[32];
-        int checkpoint_error; /* as said of the newest one; 0: it was written */
+        uint64_t reserved_bytes; /* for the job's last checkpoint; 0: no place */
+        int checkpoint_error;    /* as said of the newest one; 0: it was written */
+        /* other versions that computed earlier rounds: METADATA_ARITHMETIC_BEFORE */
+        char arithmetic_before[128];
 } Learner;
 
-/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: a page that is not one of ours. */
+/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: a page that is not one of ours; -ENODEV: KernelClass=
+ * is not there. */
 int learner_new(const LearnerContext *context, Learner **ret);
 Learner *learner_free(Learner *learner);
 
@@ -59,13 +64,16 @@ void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
 /* learner/publish.c: the newest policy into a bank, and its hash into policy_sha256. */
 void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
-/* Of the parameters as floats, then mean, variance and count of the observations as doubles, all little-endian. */
+/* Of the parameters as floats, then mean, variance and count of the observations as doubles, all
+ * little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* as PolicyHead has it */
 
-/* learner/checkpoint.c, learner/restore.c: 0, or a negative errno after a sentence on stderr. A
- * checkpoint that succeeds was written, synced and read back, and has its name on the disk. */
-int learner_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
+/* learner/checkpoint/checkpoint.c, learner/checkpoint/restore.c: 0, or a negative errno after a sentence
+ * on stderr. A checkpoint that succeeds was written, synced and read back, and has its name on the disk. */
+int learner_write_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
+/* A place for the job's last one, where the file system can keep one. */
+void learner_reserve_checkpoint(Learner *learner);
 int learner_restore(Learner *learner);
 
 /* The tensors of a checkpoint of this format and where their numbers live, the snapshots in bank

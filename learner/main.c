@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-learner: maps what the invoker left at fixed descriptors (include/turn.h), then obeys orders until ORDER_END. */
+/* actord-learner: maps what the invoker left at fixed descriptors (include/turn.h), then obeys orders
+ * until ORDER_END. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
         return 0;
 }
 
-/* The first learner publishes. The others keep what they would have published to themselves, and share the gradients. */
+/* The first learner publishes. The others keep what they would have published to themselves, and share
+ * the gradients. */
 static int map_policy(LearnerContext *context) {
         const JobPage *page = context->page;
         ReduceLayout layout;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A version is written once, into a bank that no order names yet, and never touched again while somebody may act with it. */
+/* A version is written once, into a bank that no order names yet, and never touched again while an actor
+ * may act with it. */
 #include <assert.h>
 #include <math.h>
 #include <nettle/sha2.h>
@@ -7,7 +8,7 @@
 
 #include "learner/learner.h"
 
-/* 0 says "raw" to whoever acts; a normalised observation that is not clipped is clipped at infinity. */
+/* 0 says "raw" to the actor; a normalised observation that is not clipped is clipped at infinity. */
 double learner_observation_clip(const JobSettings *settings) {
         if (!settings->normalize_observations)
                 return 0.0;
@@ -16,14 +17,14 @@ double learner_observation_clip(const JobSettings *settings) {
 
 void learner_hash_policy(const Learner *l, uint8_t ret_sha256[32]) {
         const Adam *net = l->runtime->nets[NET_POLICY];
-        const Moments *m = l->observation;
+        const Normaliser *m = l->observation;
         struct sha256_ctx sha;
 
         sha256_init(&sha);
         sha256_update(&sha, net->n * sizeof(float), (const uint8_t *) net->parameters);
         sha256_update(&sha, m->n * sizeof(double), (const uint8_t *) m->mean);
         for (uint32_t i = 0; i < m->n; i++) {
-                double variance = moments_variance(m, i);
+                double variance = normaliser_variance(m, i);
 
                 sha256_update(&sha, sizeof(variance), (const uint8_t *) &variance);
         }
@@ -45,13 +46,13 @@ void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) 
 
         *(PolicyHead *) bank = (PolicyHead){
                 .policy_version = policy_version,
-                .n_env_steps = l->books->n_env_steps,
+                .n_env_steps = l->episodes->n_env_steps,
                 .observation_clip = learner_observation_clip(l->context.settings),
                 .epsilon = l->algorithm->epsilon ? l->algorithm->epsilon(l->context.settings,
-                                                                   l->books->n_env_steps)
+                                                                   l->episodes->n_env_steps)
                                                  : 0.0,
         };
-        moments_scale(l->observation, (float *) (bank + layout->mean_at),
+        normaliser_scale(l->observation, (float *) (bank + layout->mean_at),
                         (float *) (bank + layout->inverse_sd_at));
         memcpy(bank + layout->parameters_at, net->parameters, net->n * sizeof(float));
 }

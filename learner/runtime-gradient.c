@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The verbs that walk the network. A minibatch is cut into shards of a fixed number of rows, the shards are dealt to at most LANES_MAX
- * lanes, a lane adds its shards one after the other, and lanes are added as a tree: all of it depends on the number of rows alone, so
- * that threads change nothing but the time. */
+/* The verbs that walk the network. A minibatch is cut into shards of a fixed number of rows, the shards
+ * are dealt to at most LANES_MAX lanes, a lane adds its shards one after the other, and lanes are added
+ * as a tree: all of it depends on the number of rows alone, so that threads change nothing but the time. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "learner/runtime-internal.h"
-#include "learner/values.h"
+#include "learner/algorithm/values.h"
 #include "lib/forward.h"
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* Learners have equal work, but for the first one's initialisation: who keeps the others waiting for so long has stopped. */
+/* Learners have equal work, but for the first one's initialisation: who keeps the others waiting for so
+ * long has stopped. */
 #define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
 enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
@@ -76,7 +77,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
         columns_clear(input, g, b->n_observation);
 }
 
-/* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its last number went. */
+/* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its
+ * last number went. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
         if (b->images) {
                 bench_gather_pixels(input, b, g);
@@ -199,7 +201,8 @@ static void bench_backward(
         pass_backward(pass, parameters, accumulate, gradient);
 }
 
-/* Of n tasks, lanes or blocks, how many one of the first n_sharers learners does: its own number and every n_sharers-th after it. */
+/* Of n tasks, lanes or blocks, how many one of the first n_sharers learners does: its own number and
+ * every n_sharers-th after it. */
 static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
         return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
                                                           : 0;
@@ -227,7 +230,8 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
 }
 
-/* Each learner some rows of a round, then all read all of them. Smaller batches are not worth the meeting. */
+/* Divides a round's rows among the learners: each computes its part, then all read all parts. A smaller
+ * batch is computed by each learner whole, as waiting for the others would take longer. */
 static bool recompute_begin(Runtime *rt) {
         const ReduceLayout *l = &rt->reduce_layout;
         Batch *b = rt->batch;
@@ -390,7 +394,7 @@ int runtime_meet(Runtime *rt) {
         return r;
 }
 
-/* Lanes, then blocks, of all lanes; nobody begins with the one before everybody has ended with the other. */
+/* Lanes, then blocks, of all lanes; no thread begins with the one before all have ended with the other. */
 static int lanes_and_blocks(Runtime *rt) {
         int r;
 

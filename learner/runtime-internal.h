@@ -6,18 +6,21 @@
 
 #include "include/slot.h"
 #include "learner/adam.h"
-#include "learner/batch.h"
-#include "learner/buffer.h"
+#include "learner/store/batch.h"
+#include "learner/store/buffer.h"
 #include "learner/gradient.h"
-#include "learner/replay.h"
+#include "learner/store/replay.h"
 #include "learner/runtime.h"
 #include "learner/threads.h"
 #include "lib/reduce.h"
 
 enum {
-        LANES_MAX = GRADIENT_PARTS, /* in which the shards of a minibatch are summed, whatever the number of threads */
+        /* in which the shards of a minibatch are summed, whatever the number of threads */
+        LANES_MAX = GRADIENT_PARTS,
         PARAMETER_BLOCK =
-                        REDUCE_BLOCK, /* of one task, where every parameter is done alike; fewer are not worth a thread's wake-up */
+                        /* of one task, where every parameter is done alike; fewer are not worth a
+                         * thread's wake-up */
+        REDUCE_BLOCK,
         SHARD_ROWS_SMALL = 32, /* so that small minibatches have work for two threads as well */
         SHARD_SMALL_BELOW = 128,
 };
@@ -60,11 +63,13 @@ struct Runtime {
         uint32_t n_blocks;
         uint32_t learner, n_learners;
         uint32_t n_updaters; /* of the learners: the first of them, or all */
-        uint8_t *reduce; /* of several learners: gradients, sums and parameters lie in here; NULL: they are our own */
+        /* of several learners: gradients, sums and parameters lie in here; NULL: they are our own */
+        uint8_t *reduce;
         ReduceLayout reduce_layout;
         bool forsaken;         /* another learner did not come */
         uint32_t outputs_bank; /* changes with what is recomputed */
-        bool gradient_is_read; /* by other learners, for all that is known here: it was not applied, where all meet */
+        /* by other learners, for all that is known here: it was not applied, where all meet */
+        bool gradient_is_read;
         uint32_t layer_action, layer_log_sd, layer_value;
 
         /* The round */
@@ -79,8 +84,9 @@ struct Runtime {
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);
 Runtime *runtime_free(Runtime *runtime);
 
-/* One of several: each computes some lanes of every gradient and some rows of what is recomputed, and each of the first n_updaters adds up
- * and moves some blocks of parameters. memory: as lib/reduce.h has it. */
+/* One of several: each computes some lanes of every gradient and some rows of what is recomputed, and
+ * each of the first n_updaters adds up and moves some blocks of parameters. memory: as lib/reduce.h has
+ * it. */
 void runtime_share(Runtime *runtime, const JobPage *page, void *memory, uint32_t learner,
                 uint32_t n_learners, uint32_t n_updaters);
 /* Until all learners have come; 0, or -ETIMEDOUT: one of them has stopped. */

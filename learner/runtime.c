@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "learner/advantage.h"
+#include "learner/algorithm/advantage.h"
 #include "learner/runtime-internal.h"
-#include "learner/vtrace.h"
-#include "lib/algorithms.h"
+#include "learner/algorithm/vtrace.h"
+#include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
 #include "lib/schedule.h"
@@ -41,7 +41,9 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
         rt->n_learners = n_learners;
         rt->n_updaters = n_updaters;
         reduce_layout(rt->settings, page, l);
-        assert(l->n_rows == rt->live->n_rows); /* else nobody would share what the network says of them */
+        assert(l->n_rows ==
+                        /* else the learners could not share what the network says of them */
+                        rt->live->n_rows);
         for (unsigned lane = 0; lane < LANES_MAX; lane++)
                 rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at + lane * l->lane_bytes);
         rt->lane_sums = (double(*)[REDUCE_SUMS_MAX])(rt->reduce + l->sums_at);
@@ -283,8 +285,8 @@ Rows runtime_rows(Runtime *rt) {
         return (Rows){ .order = order, .n = k };
 }
 
-/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch. One minibatch of all rows has
- * no order to choose. */
+/* "Algorithm 235: Random permutation" (Durstenfeld), on a stream that belongs to this update and epoch.
+ * One minibatch of all rows has no order to choose. */
 static void rows_shuffle(Runtime *rt, uint32_t epoch, uint32_t n_rows, uint32_t size) {
         uint32_t *order = rt->batch->order;
         ActordRandom random;

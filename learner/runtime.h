@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The verbs that an algorithm is written in. Row shards, lanes, threads and the tree that sums gradients lie below them; an algorithm
- * says what is learned, never by whom. */
+/* The verbs that an algorithm is written in. Row shards, lanes, threads and the tree that sums gradients
+ * lie below them; an algorithm says what is learned, never by whom. */
 #pragma once
 
 #include <stdint.h>
@@ -15,7 +15,8 @@ enum {
         ALGORITHM_STATE_MAX = 8,
 };
 
-/* Parameter sets of one shape. NET_TARGET is there if the algorithm's row says so (lib/algorithms.c), and begins as the policy. */
+/* Parameter sets of one shape. NET_TARGET is there if the algorithm's row says so (lib/algorithm-traits.c), and
+ * begins as the policy. */
 typedef enum Net { NET_POLICY, NET_TARGET, _NET_MAX } Net;
 
 typedef struct Rows {
@@ -23,9 +24,10 @@ typedef struct Rows {
         uint32_t n;
 } Rows;
 
-/* One shard of a minibatch: columns of `stride` rows in, gradients of the outputs out. `weight` is 1 / rows of the minibatch, and 0 for
- * rows that only fill the shard up, so that weighted sums are means. Of a network that says what each action is worth, `value` is that of
- * the action that was taken, and there is no probability. */
+/* One shard of a minibatch: columns of `stride` rows in, gradients of the outputs out. `weight` is 1 /
+ * rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums are means. Of
+ * a network that says what each action is worth, `value` is that of the action that was taken, and there
+ * is no probability. */
 typedef struct Shard {
         uint32_t stride;
         const float *weight;
@@ -39,8 +41,8 @@ typedef struct Shard {
 } Shard;
 typedef void (*Loss)(const Shard *shard, const void *arg);
 
-/* The same loss for whoever measures its curvature: one row in double precision, advantages normalised already; first and second
- * derivatives with respect to what the network says of the row. */
+/* The same loss for measuring its curvature: one row in double precision, advantages normalised already;
+ * first and second derivatives with respect to what the network says of the row. */
 typedef enum LossTerm { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } LossTerm;
 
 typedef struct LossRow {
@@ -69,34 +71,37 @@ void runtime_vtrace(
                 Runtime *runtime, double gamma, double rho_bar, double c_bar); /* by old_log_probability */
 double runtime_explained_variance(const Runtime *runtime); /* of the targets, by the old values */
 
-/* Every row in order; or minibatches: a permutation of all rows for each epoch, cut into pieces as Updates= says. n == 0: the epoch is
- * over. What one of them returns holds until the next is called. */
+/* Every row in order; or minibatches: a permutation of all rows for each epoch, cut into pieces as
+ * Updates= says. n == 0: the epoch is over. What one of them returns holds until the next is called. */
 Rows runtime_rows(Runtime *runtime);
 Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
 void runtime_moments(Runtime *runtime, Rows rows, double *ret_mean,
                 double *ret_sd); /* of the advantages; sd of a sample */
 
-/* Mean gradient of a loss, and its sums. Then one step of Adam, with the gradient cut to norm_max unless that is 0.
- * 0; -ERANGE: a gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
+/* Mean gradient of a loss, and its sums. Then one step of Adam, with the gradient cut to norm_max unless
+ * that is 0. 0; -ERANGE: a gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
 void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
 
-/* Data of earlier rounds, STORE_BUFFER: this round's become the newest of the last BufferBatches= rounds. Then each pass draws one round
- * that all verbs work on until the next is drawn: the newest for pass 0, any of them for the others. */
+/* Data of earlier rounds, STORE_BUFFER: this round's become the newest of the last BufferBatches= rounds.
+ * Then each pass draws one round that all verbs work on until the next is drawn: the newest for pass 0,
+ * any of them for the others. */
 void runtime_push(Runtime *runtime);
 void runtime_draw(Runtime *runtime, uint32_t pass);
 
-/* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and says how many windows of NSteps= there are to draw
- * from. runtime_replay() draws MinibatchSize= of them, one set for each number `draw`: they are what all verbs work on until the next are
- * drawn. Then the choices that a network takes in what followed them, and with the values of runtime_recompute() their targets: the
+/* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and says how many
+ * windows of NSteps= there are to draw from. runtime_replay() draws MinibatchSize= of them, one set for
+ * each number `draw`: they are what all verbs work on until the next are drawn. Then the choices that a
+ * network takes in what followed them, and with the values of runtime_recompute() their targets: the
  * window's rewards and what followed, as valued by that network. */
 uint64_t runtime_store(Runtime *runtime);
 Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_choose(Runtime *runtime, Net net);
 void runtime_bootstrap(Runtime *runtime);
 
-/* learner/noise.c: the gradient's noise scale in rows, from the shares of the round that its first actors have, or from parts of an only
- * actor's; NaN: not to be had. For a job that asks for it (settings_noise_scale()). */
+/* learner/curvature/noise.c: the gradient's noise scale in rows, from the shares of the round that its
+ * first actors have, or from parts of an only actor's; NaN: not measured. For a job that asks for it
+ * (settings_noise_scale()). */
 double runtime_noise_scale(Runtime *runtime, Net net, Loss loss, const void *arg);

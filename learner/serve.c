@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each pass looks at all actors in their order and serves each at most once, so that one that asks all the time delays nobody by more than
- * its own turn. What an actor says is a claim: its ordinal must be the one that the invoker named, its step within the rollout, and
- * its observations are copied before they are used. Whoever says anything else is not answered; its invocation ends by its deadline. */
+/* Each pass looks at all actors in their order and serves each at most once, so that one that asks all
+ * the time delays no other by more than its own turn. What an actor says is a claim: its ordinal must be
+ * the one that the invoker named, its step within the rollout, and its observations are copied before
+ * they are used. An actor that says anything else is not answered; its invocation ends by its deadline. */
 #include "learner/serve.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/exchange.h"
 #include "lib/forward.h"
@@ -21,7 +23,7 @@
 
 enum {
         SPIN_PASSES = 64,     /* over all actors, before sleeping */
-        PAUSE_NSEC = 1000000, /* while somebody rings without asking */
+        PAUSE_NSEC = 1000000, /* while an actor rings without asking */
         LOOK_MSEC = 1000,     /* asleep, without a bell */
         FALSE_RINGS_MAX = 16, /* and one more for each actor: rings that were late */
         RINGS_AT_ONCE = 64,   /* which bell it was does not matter */
@@ -44,7 +46,7 @@ typedef struct Station { /* a thread's place */
 struct Serve {
         const JobSettings *settings;
         const JobPage *page;
-        const WorkerPage *worker;
+        WorkerPage *worker;
         void *const *segments;
         const void *policy;
         Threads *threads;
@@ -53,7 +55,7 @@ struct Serve {
 
         const PolicyHead *bank;
         uint32_t n_clients, n_ready;
-        uint32_t n_false_rings; /* on end, that nobody new had asked with */
+        uint32_t n_false_rings; /* on end, with which no new actor had asked */
         uint32_t *ready;        /* [actors] */
         uint32_t task_rows;
         Client *clients; /* [actors] */
@@ -89,8 +91,8 @@ static int station_init(const JobPage *page, Station *station) {
         return forward_new(&page->network, &page->spec, &station->forward);
 }
 
-int serve_new(const JobSettings *settings, const JobPage *page, const WorkerPage *worker,
-                void *const *segments, const void *policy, Threads *threads, int asks_fd, Serve **ret) {
+int serve_new(const JobSettings *settings, const JobPage *page, WorkerPage *worker, void *const *segments,
+                const void *policy, Threads *threads, int asks_fd, Serve **ret) {
         const Distribution *row = distribution_of(settings);
         _cleanup_(serve_freep) Serve *serve = NULL;
         uint32_t n_actors = settings_actors_max(settings);
@@ -188,7 +190,7 @@ static void look_around(Serve *s) {
                         s->ready[s->n_ready++] = a;
 }
 
-/* Whether somebody is still missing whom all wait for. */
+/* Whether an actor that all wait for is still missing. */
 static bool somebody_misses(const Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 const Client *client = &s->clients[a];
@@ -247,7 +249,7 @@ static uint64_t now_msec(void) {
         return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
 }
 
-/* A storm of false rings: nothing is listened to until somebody asks. */
+/* A storm of false rings: nothing is listened to until an actor asks. */
 static void pause_shortly(Serve *s, uint32_t n_before) {
         const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
 
@@ -257,7 +259,8 @@ static void pause_shortly(Serve *s, uint32_t n_before) {
                 s->n_false_rings = 0;
 }
 
-/* Nobody's request has come: spins shortly, then sleeps until a bell. n_before: who was ready already, and waits for the others. */
+/* No request has come: spins shortly, then sleeps until a bell. n_before: who was ready already, and
+ * waits for the others. */
 static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
         struct epoll_event rings[RINGS_AT_ONCE];
 
@@ -301,7 +304,8 @@ static int begin(Serve *s, const Order *order) {
 }
 
 int serve_run(Serve *s, const Order *order) {
-        /* A quarter of what an invocation may take: who keeps all others waiting for longer is late, and not they. */
+        /* A quarter of what an invocation may take: who keeps all others waiting for longer is late, and
+         * not they. */
         uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
         int r;
 
@@ -314,6 +318,7 @@ int serve_run(Serve *s, const Order *order) {
         while (!stopped(s)) {
                 uint64_t now;
 
+                atomic_store_explicit(&s->worker->served_nsec, clock_boottime(), memory_order_relaxed);
                 look_around(s);
                 if (s->n_ready == 0) {
                         wait_for_more(s, 0, LOOK_MSEC);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One word goes up at each phase, one goes down as threads finish. Whoever waits looks for some microseconds and then sleeps on the
- * word; whoever writes wakes only if somebody said that it sleeps. Both pairs are sequentially consistent, so no wake-up is lost. */
+/* One word goes up at each phase, one goes down as threads finish. A waiting thread looks for some
+ * microseconds and then sleeps on the word; the writer wakes it only if it said that it sleeps. Both
+ * pairs are sequentially consistent, so no wake-up is lost. */
 #include "learner/threads.h"
 
 #include <assert.h>
@@ -136,7 +137,8 @@ uint32_t threads_count(const Threads *threads) {
         return threads->n;
 }
 
-/* What the slowest thread worked longer than the caller, so that the caller's time plus this is the phase's. */
+/* Returns how much longer than the caller the slowest thread worked. The caller's time plus this is the
+ * time of the phase. */
 static uint64_t phase_excess_nsec(const Threads *threads, uint64_t own_nsec) {
         uint64_t slowest_nsec = own_nsec;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A few threads that do the same work on different tasks, over and over. Tasks are dealt by their number, so what a task computes
- * never depends on who does it; between two phases a thread spins shortly and then sleeps.
+/* A few threads that do the same work on different tasks, over and over. Tasks are dealt by their number,
+ * so what a task computes never depends on who does it; between two phases a thread spins shortly and
+ * then sleeps.
  *
- * The threads are metered: the time of a phase is that of its slowest thread, and waiting for it is nobody's work. */
+ * The threads are metered: the time of a phase is that of its slowest thread, and waiting for it is no
+ * thread's work. */
 #pragma once
 
 #include <stdint.h>
@@ -19,7 +21,8 @@ uint32_t threads_count(const Threads *threads);
 /* Does the tasks 0 .. n_tasks - 1, task i on thread i % n; returns when all are done. */
 void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 
-/* Starts measuring; and CPU time since then: the caller's own, with the slowest thread's in each phase instead of it. */
+/* Starts measuring; and CPU time since then: the caller's own, with the slowest thread's in each phase
+ * instead of it. */
 void threads_meter(Threads *threads);
 uint64_t threads_metered_nsec(Threads *threads);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Observations into numbers, and numbers into actions. */
+/* Turns observations into the network's input, and the network's output into actions. */
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ void observation_normalise(const float *mean, const float *inverse_sd, double cl
         for (size_t i = 0; i < n; i++) {
                 float y = (x[i] - mean[i]) * inverse_sd[i];
 
-                /* Comparisons leave a NaN alone. */
+                /* Written as comparisons, so that a NaN stays a NaN. */
                 y = y > bound ? bound : y;
                 x[i] = y < -bound ? -bound : y;
         }
@@ -76,7 +76,7 @@ static double logits_log_sum(const float *logits, uint32_t n, float greatest) {
         return log(sum);
 }
 
-/* One uniform number through the inverse of the cumulated weights. */
+/* Maps one uniform number through the inverse of the cumulated weights. */
 static int32_t logits_sample(const float *logits, uint32_t n, ActordRandom *random) {
         float greatest = logits[logits_greatest(logits, n)];
         double sum = 0, left;

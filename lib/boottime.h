@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The clock of reports and deadlines, CLOCK_BOOTTIME: one for all processes of a host, which goes on while it sleeps. */
+/* The clock of reports and deadlines: CLOCK_BOOTTIME, which all processes of a host share and which also
+ * counts while the host sleeps. */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +14,7 @@ static inline uint64_t clock_boottime(void) {
         return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 
-/* How much of that the host has slept so far. */
+/* The part of that time for which the host was asleep. */
 static inline uint64_t clock_suspended(void) {
         struct timespec t;
         uint64_t awake;

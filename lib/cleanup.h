@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every resource is born under a cleanup attribute and leaves by TAKE_PTR() or TAKE_FD(). */
+/* A resource is declared with a cleanup attribute, which frees it when its scope ends, and leaves its
+ * scope by TAKE_PTR() or TAKE_FD(). */
 #pragma once
 
 #include <dirent.h>

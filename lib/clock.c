@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The emulated clock. Everything saturates at UINT64_MAX: a nonsensical constant in a job gives a nonsensically long time, never a short
- * one. Under Clock=model nothing measured enters, so that schedulers see the same durations in each run. */
+/* Computes the emulated clock. All sums saturate at UINT64_MAX: a nonsensical constant in a job gives a
+ * nonsensically long time, never a short one. Under Clock=model no measured time enters, so schedulers
+ * see the same durations in each run. */
 #include "lib/clock.h"
 
 #include <assert.h>
 
-#include "lib/algorithms.h"
+#include "lib/algorithm-traits.h"
 #include "lib/saturate.h"
 
-/* One vCPU of AWS Lambda, in its documentation's words "at 1,769 MB". */
+/* Memory that comes with one vCPU of AWS Lambda, by its documentation: "at 1,769 MB". */
 #define BYTES_PER_VCPU (1769ull << 20)
 
 static uint64_t saturating_multiply(uint64_t a, uint64_t b) {
@@ -19,7 +20,7 @@ static uint64_t saturating_multiply(uint64_t a, uint64_t b) {
 static uint64_t model_nsec(double count, double unit_usec) {
         double nsec = count * unit_usec * 1e3;
 
-        /* Written so that a NaN is 0. */
+        /* Written so that a NaN becomes 0. */
         if (!(nsec > 0))
                 return 0;
         return nsec >= 0x1p64 ? UINT64_MAX : (uint64_t) nsec;

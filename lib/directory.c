@@ -13,7 +13,7 @@
 #include "lib/cleanup.h"
 
 enum {
-        ENTRIES_MAX = 4096, /* of a directory that is searched for one name */
+        ENTRIES_MAX = 4096, /* the most entries of a directory that is searched for a name */
         DEPTH_MAX = 64,     /* directories between this one and the root */
 };
 
@@ -30,7 +30,7 @@ static bool is_one_of(const struct stat *st, const char *const paths[], size_t n
         return false;
 }
 
-/* Files that the kernel makes up: what stands in them is said to whoever asks, of whomever it likes. */
+/* File systems whose files the kernel makes up; their content depends on the process that reads them. */
 static bool is_kernels(int fd) {
         static const unsigned long magics[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
                 CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -45,7 +45,8 @@ static bool is_kernels(int fd) {
         return false;
 }
 
-/* It or one above it. Where the way up is closed there is none of these: everybody may pass through them. */
+/* Whether the directory, or one above it, is such a directory. A parent that may not be entered ends the
+ * search: the directories in question are open to everybody. */
 static bool lies_in_the_systems(int fd) {
         static const char *const trees[] = { "/etc", "/dev", "/proc", "/sys", "/boot" };
         _cleanup_close_ int at = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -65,7 +66,7 @@ static bool lies_in_the_systems(int fd) {
         return false;
 }
 
-/* Directories in which others lie that have nothing to do with the job. */
+/* Directories that hold other people's or unrelated files. */
 static bool is_the_systems(const struct stat *st) {
         static const char *const places[] = { "/", "/bin", "/lib", "/lib64", "/media", "/mnt", "/opt",
                 "/run", "/sbin", "/srv", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share",
@@ -88,7 +89,7 @@ static bool has_regular(int fd, const char *name) {
         return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISREG(st.st_mode);
 }
 
-/* An entry of `folder` that begins so and has `below` in it (NULL: whatever it is). */
+/* Whether `folder` has an entry whose name begins with `prefix` and which holds `below` (NULL: anything). */
 static bool has_entry(int fd, const char *folder, const char *prefix, const char *below) {
         _cleanup_close_ int folder_fd = openat(fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_closedir_ DIR *dir = folder_fd < 0 ? NULL : fdopendir(folder_fd);
@@ -117,15 +118,15 @@ static bool has_entry(int fd, const char *folder, const char *prefix, const char
 
 static const char *python_reason(int fd) {
         if (!has_regular(fd, "pyvenv.cfg"))
-                return "this directory is no virtual environment: it has no pyvenv.cfg" MAKE_ONE;
+                return "this directory is not a virtual environment: it has no pyvenv.cfg" MAKE_ONE;
         if (!has_entry(fd, "bin", "python", NULL))
-                return "this directory is no virtual environment: it has no bin/python" MAKE_ONE;
+                return "this directory is not a virtual environment: it has no bin/python" MAKE_ONE;
         if (!has_entry(fd, "lib", "python3", "site-packages"))
-                return "this directory is no virtual environment: it has no lib/python3*/site-packages" MAKE_ONE;
+                return "this directory is not a virtual environment: it has no lib/python3*/site-packages" MAKE_ONE;
         return NULL;
 }
 
-#define ALL_OF_IT "all that lies in it would be there for the actors: use a directory of its own"
+#define ALL_OF_IT "actors could read everything in it: use a directory of its own"
 
 int directory_check(int fd, DirectoryKind kind, const char **ret_reason) {
         struct stat st;
@@ -136,13 +137,13 @@ int directory_check(int fd, DirectoryKind kind, const char **ret_reason) {
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!S_ISDIR(st.st_mode))
-                *ret_reason = "this is no directory";
+                *ret_reason = "this is not a directory";
         else if (is_kernels(fd))
-                *ret_reason = "this directory is one of the kernel's, which no actor is to see: use a directory of its own";
+                *ret_reason = "this directory belongs to the kernel, and no actor may see it: use a directory of its own";
         else if (is_the_systems(&st) || lies_in_the_systems(fd))
-                *ret_reason = "this directory is one of the system's, and " ALL_OF_IT;
+                *ret_reason = "this directory belongs to the system, and " ALL_OF_IT;
         else if (is_home(fd, &st))
-                *ret_reason = "this directory is a home, and " ALL_OF_IT;
+                *ret_reason = "this directory is a home directory, and " ALL_OF_IT;
         else {
                 const char *reason = kind == DIRECTORY_PYTHON ? python_reason(fd) : NULL;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which directories of a user may be mounted into actors. Everything below such a directory is there for
- * code that no one trusts, so it is to be a directory that was made for that: a virtual environment,
- * which says so by what lies in it, or the folder of a model, which says nothing and must therefore be no
- * directory of the system's and no home.
+/* Which directories of a user may be mounted into actors. Code that no one trusts can read everything below
+ * such a directory, so it must be one that was made for that: a virtual environment, which is recognised by
+ * its content, or the folder of a model, which cannot be recognised and so must not be a system directory or
+ * a home.
  *
- * Asked by actorctl, which has the words, and again behind each trust boundary that the descriptor
- * passes. It looks into a directory that a stranger may serve and change: it can take for ever, and an
- * answer is good for what the directory was. */
+ * actorctl asks, so that the user gets a message, and each program behind a trust boundary asks again
+ * when the descriptor arrives. The directory may be served and changed by a stranger: the answer may take
+ * for ever, and it holds only for the moment of the question. */
 #pragma once
 
 typedef enum DirectoryKind { DIRECTORY_PYTHON, DIRECTORY_MODEL } DirectoryKind;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The same bargain as in lib/turn.c, twice: whoever is about to sleep says so and looks once more, whoever has written its word looks
- * whether anybody sleeps; both pairs are sequentially consistent, so that no wake-up is lost.
+/* Actors ask the learner for actions (lib/exchange.h). Sleeping and waking follow the protocol of lib/turn.c
+ * in both directions: the side that is about to sleep says so and looks once more; the side that has written
+ * its word looks whether the other sleeps. Both pairs are sequentially consistent, so no wake-up is lost.
  *
- * Requests are numbered. An actor takes the next number after whatever lies there, so that an answer to an attempt that died is none
- * to the one that follows it. The learner keeps the number that it answered last in its own memory: what it finds here is a hostile
- * process's word, which can fool that process alone. */
+ * Requests are numbered. An actor takes the number after the one that it finds, so that an answer to an
+ * attempt that died is not taken for an answer to the next one. The learner keeps the number that it
+ * answered last in its own memory: the number in shared memory is a hostile process's, which can fool
+ * that process alone. */
 #include "lib/exchange.h"
 
 #include <assert.h>
@@ -52,7 +54,7 @@ void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t 
         if (answered_soon(exchange, number, spin_nsec))
                 return;
         atomic_store_explicit(&exchange->parked, 1, memory_order_seq_cst);
-        /* The answer to a request of a process that died may still come in between. */
+        /* An answer to a request of a process that has died may still come meanwhile. */
         while ((last = atomic_load_explicit(&exchange->answered, memory_order_seq_cst)) != number)
                 futex_wait(&exchange->answered, last);
         atomic_store_explicit(&exchange->parked, 0, memory_order_relaxed);

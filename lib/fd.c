@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that programs hand each other. What crosses a trust boundary is sealed, so that what was checked is what is used. */
+/* Descriptors that programs pass to each other. Memory that crosses a trust boundary is sealed, so that
+ * the content that was checked is the content that is used. */
 #include "lib/fd.h"
 
 #include <assert.h>
@@ -241,4 +242,37 @@ int fd_set_cloexec(int fd, bool cloexec) {
 
         flags = cloexec ? flags | FD_CLOEXEC : flags & ~FD_CLOEXEC;
         return fcntl(fd, F_SETFD, flags) < 0 ? -errno : 0;
+}
+
+int fd_lift(int fd, int floor) {
+        int lifted;
+
+        assert(fd >= 0);
+        assert(floor >= 0);
+
+        lifted = fcntl(fd, F_DUPFD_CLOEXEC, floor);
+        if (lifted >= 0)
+                return lifted;
+        return errno == EINVAL ? -EMFILE : -errno;
+}
+
+int fd_keep_only(int fds[], size_t n) {
+        int lowest = STDERR_FILENO + 1, floor = lowest;
+
+        for (size_t i = 0; i < n; i++)
+                floor = fds[i] >= floor ? fds[i] + 1 : floor;
+        lowest = floor;
+        for (size_t i = 0; i < n; i++) {
+                if (fds[i] < 0)
+                        continue;
+                fds[i] = fd_lift(fds[i], floor);
+                if (fds[i] < 0)
+                        return fds[i];
+                if (fds[i] > floor && close_range((unsigned) floor, (unsigned) fds[i] - 1, 0) < 0)
+                        return -errno;
+                floor = fds[i] + 1;
+        }
+        if (close_range((unsigned) floor, ~0u, 0) < 0)
+                return -errno;
+        return close_range(STDERR_FILENO + 1, (unsigned) lowest - 1, 0) < 0 ? -errno : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that programs hand each other: sealed memory, whole reads and writes. Errors are negative errnos. */
+/* Descriptors that programs pass to each other: sealed memory, whole reads and writes. Errors are
+ * negative errnos. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,17 +8,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Memory that another program may map. The size is fixed from here on (SHRINK and GROW are sealed), the content is zero, the
- * descriptor closes on exec. Returns it, or a negative errno. */
+/* Makes memory that another program may map. Its size is fixed from here on (SHRINK and GROW are sealed),
+ * its content is zero, and the descriptor closes on exec. Returns it, or a negative errno. */
 int memfd_make(const char *name, uint64_t bytes);
 
-/* The same with this content, which nobody can change any more. */
+/* The same with this content, which is sealed and cannot change any more. */
 int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
 
-/* No mapping made from now on can write; those that exist still can. Nobody can add or lift a seal afterwards. */
+/* From now on no new mapping can write; existing ones still can. No seal can be added or lifted
+ * afterwards. */
 int memfd_seal_future_write(int fd);
 
-/* Whether the content is final: 0, or -EPERM when something may still write or cut it (checked before text of a stranger is parsed). */
+/* Whether the content is final: 0; -EPERM: something may still write to it or cut it short (checked
+ * before a stranger's text is parsed). */
 int memfd_check_sealed(int fd);
 
 /* Maps the first `bytes` bytes, shared. -ENODATA: the file is shorter, and reading on would be SIGBUS. */
@@ -27,13 +30,23 @@ void fd_unmap(void *map, uint64_t bytes);
 /* -errno, or 0 with the file's size. */
 int fd_size(int fd, uint64_t *ret);
 
-/* All of it. read_full(): -ENODATA when the file ends earlier. */
+/* Whole reads and writes. read_full(): -ENODATA: the file ends earlier. */
 int read_full(int fd, void *ret, size_t n);
 int pread_full(int fd, void *ret, size_t n, off_t at);
 int write_full(int fd, const void *data, size_t n);
 
-/* Everything from the descriptor's position to its end, NUL-terminated, to be freed. -EFBIG: more than `max` bytes. */
+/* Reads from the descriptor's position to the end, NUL-terminated, to be freed. -EFBIG: more than `max`
+ * bytes. */
 int read_all(int fd, size_t max, char **ret, size_t *ret_n);
 
 /* From now on the descriptor closes on exec, or does not. 0, or a negative errno. */
 int fd_set_cloexec(int fd, bool cloexec);
+
+/* A copy that closes on exec, numbered from floor up. -EMFILE also where the limit of open files is below the
+ * floor, which the kernel calls an invalid argument. */
+int fd_lift(int fd, int floor);
+
+/* For a child that may hang: moves these descriptors side by side, above all that were open, and closes
+ * all others but the first three, so that the child keeps no socket and no ledger open when its parent
+ * has gone. Negative ones are left as they are. */
+int fd_keep_only(int fds[], size_t n);

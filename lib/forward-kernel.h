@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One dense layer for some rows, as a template: lib/forward.c includes it once for each vector width. It defines KERNEL(dense) from
- * KERNEL_TARGET and KERNEL_WIDTH (4, 8 or 16 floats).
+/* One dense layer for some rows, as a template for lib/each-width.h.
  *
- * A dot product has 16 partial sums, number i % 16 taking the i-th product, and they are added as a tree: lane k to lane k + 8, then
- * k + 4, k + 2, k + 1. A vector of 16 does that in one piece, two of 8 in two pieces: the additions, their order and hence the bits
- * are the same. Each row is summed by itself; what rows share is only that the weights of four outputs are near while all of them use
- * them. No include guard, on purpose. */
+ * A dot product has 16 partial sums, number i % 16 taking the i-th product, and they are added as a tree:
+ * lane k to lane k + 8, then k + 4, k + 2, k + 1. A vector of 16 does that in one piece, two of 8 in two
+ * pieces: the additions, their order and hence the bits are the same. Each row is summed by itself; what
+ * rows share is only that the weights of four outputs are near while all of them use them. No include
+ * guard, on purpose. */
 
-typedef float KERNEL(Vector) __attribute__((vector_size(4 * KERNEL_WIDTH)));
-typedef float KERNEL(Loose) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
-typedef int32_t KERNEL(Mask) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 typedef int32_t KERNEL(LooseMask) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
 
 enum {
@@ -44,8 +41,9 @@ KERNEL_TARGET static inline void KERNEL(reduce)(const KERNEL(Vector) sums[4][KER
                              __builtin_shufflevector(low, high, 1, 3, 5, 7);
 }
 
-/* Four outputs of n rows, from the rows of w that belong to them; n is a constant where this is inlined. One part of the sums at a time: all
- * of its lanes, of all rows, stay in registers, and what is read of w serves every row. */
+/* Four outputs of n rows, from the rows of w that belong to them; n is a constant where this is inlined.
+ * One part of the sums at a time: all of its lanes, of all rows, stay in registers, and what is read of w
+ * serves every row. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const float *const rows[4],
                 const float *x, size_t n, size_t n_in, float *ret, size_t ret_stride) {
         size_t whole = n_in / LANES * LANES, tail = n_in % LANES,
@@ -95,8 +93,9 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(con
                 KERNEL(reduce)(sums[r], ret + r * ret_stride);
 }
 
-/* y[r][n_out] = w[n_out][n_in] x[r] + bias. Each x is padded with zeros, each y is left padded with zeros, both to a multiple of LANES,
- * which is how far a row lies from the next. Up to LANES - 1 numbers beyond w are read, and masked. */
+/* y[r][n_out] = w[n_out][n_in] x[r] + bias. Each x is padded with zeros, each y is left padded with
+ * zeros, both to a multiple of LANES, which is how far a row lies from the next. Up to LANES - 1 numbers
+ * beyond w are read, and masked. */
 KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const float *x, size_t n_rows,
                 size_t n_in, size_t n_out, float *y) {
         const size_t x_stride = (n_in + LANES - 1) / LANES * LANES;
@@ -106,7 +105,7 @@ KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const
                 const float *rows[4];
                 size_t r = 0;
 
-                /* Beyond the last row the last one is computed again, and dropped below. */
+                /* Rows beyond the last one repeat the last one; their results are dropped below. */
                 for (size_t k = 0; k < 4; k++)
                         rows[k] = w + (o + k < n_out ? o + k : n_out - 1) * n_in;
                 for (; r + many <= n_rows; r += many)
@@ -124,10 +123,9 @@ KERNEL_TARGET static void KERNEL(dense)(const float *w, const float *bias, const
 }
 
 KERNEL_TARGET static void KERNEL(tanh_row)(float *x, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                x[i] = tanh_rational(x[i]);
-}
+        size_t whole = n / KERNEL_WIDTH * KERNEL_WIDTH;
 
-#undef KERNEL
-#undef KERNEL_TARGET
-#undef KERNEL_WIDTH
+        KERNEL(tanh)(x, whole);
+        for (size_t i = whole; i < n; i++)
+                x[i] = elementary_tanh(x[i]);
+}

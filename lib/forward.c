@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The forward pass of one row, or of some of them side by side. Written without BLAS, whose sums depend on the batch's size and on the host's kernels: here a row's bits
- * are the same on each machine, whatever its vectors (the build forbids fused multiply-add), so that a policy acts alike wherever an
- * invocation lands. */
+/* The forward pass: from observations to the parameters of actions, for one row or a few side by side. It
+ * does not use BLAS, whose sums depend on the size of the batch and on the host's kernels. Here the bits
+ * of a row are the same on each machine, whatever its vectors: a multiplication is fused with an addition
+ * only where the source says so (tanh). So a policy acts alike wherever an invocation runs. */
 #include "lib/forward.h"
 
 #include <assert.h>
@@ -10,18 +11,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "lib/cleanup.h"
+#include "lib/elementary.h"
 #include "lib/network.h"
 #include "lib/slot.h"
+#include "lib/width.h"
 
 enum { LANES = 16 };
 
-typedef float Quad __attribute__((vector_size(16)));
-typedef float LooseQuad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float Oct __attribute__((vector_size(32)));
 
-/* LANES numbers from index LANES - n on: n times all ones, then zeros. */
+/* A mask for n numbers: LANES entries from index LANES - n on are n times all ones, then zeros. */
 static const int32_t tail_mask[2 * LANES] = {
         -1,
         -1,
@@ -41,69 +45,26 @@ static const int32_t tail_mask[2 * LANES] = {
         -1,
 };
 
-/* tanh(x) / x as P(x^2) / Q(x^2), a minimax fit on [0, 9.02] (relative error 2e-8). All coefficients are positive: nothing cancels. From
- * 9.02 on the nearest float is 1. */
-static inline __attribute__((always_inline)) float tanh_rational(float x) {
-        float u, p, q, y;
-
-        x = x > 9.02f ? 9.02f : x;
-        x = x < -9.02f ? -9.02f : x;
-        u = x * x;
-
-        p = 1.3317613105259e-08f;
-        p = p * u + 2.0582436746910e-05f;
-        p = p * u + 3.4939723676539e-03f;
-        p = p * u + 1.3379666368905e-01f;
-        p = p * u + 1.0f;
-
-        q = 7.7614234280697e-07f;
-        q = q * u + 3.2829900190218e-04f;
-        q = q * u + 2.5870838825164e-02f;
-        q = q * u + 4.6712981684973e-01f;
-        q = q * u + 1.0f;
-
-        y = x * p / q;
-        y = y > 1.0f ? 1.0f : y;
-        return y < -1.0f ? -1.0f : y;
-}
-
-#define KERNEL(name) name##_quad
-#define KERNEL_TARGET
-#define KERNEL_WIDTH 4
-#include "lib/forward-kernel.h"
-
-#if defined(__x86_64__)
-#define KERNEL(name)  name##_avx2
-#define KERNEL_TARGET __attribute__((target("avx2")))
-#define KERNEL_WIDTH  8
-#include "lib/forward-kernel.h"
-
-#define KERNEL(name)  name##_avx512
-#define KERNEL_TARGET __attribute__((target("avx512f,avx512vl,avx512dq")))
-#define KERNEL_WIDTH  16
-#include "lib/forward-kernel.h"
-#endif
-
 typedef struct Kernels {
         void (*dense)(const float *w, const float *bias, const float *x, size_t n_rows, size_t n_in,
                         size_t n_out, float *y);
         void (*tanh_row)(float *x, size_t n);
 } Kernels;
 
-/* Which one is a matter of speed alone; the test compares all that the host has. */
-static const Kernels *kernels_choose(void) {
-        static const Kernels quad = { dense_quad, tanh_row_quad };
-#if defined(__x86_64__)
-        static const Kernels avx2 = { dense_avx2, tanh_row_avx2 },
-                             avx512 = { dense_avx512, tanh_row_avx512 };
+#define KERNEL_TEMPLATE "lib/forward-kernel.h"
+#include "lib/each-width.h"
 
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                        __builtin_cpu_supports("avx512dq"))
-                return &avx512;
-        if (__builtin_cpu_supports("avx2"))
-                return &avx2;
+/* The choice changes only the speed; a test compares all kernels that the host can run. */
+static const Kernels *kernels_chosen(void) {
+        static const Kernels tables[_WIDTH_MAX] = {
+                [WIDTH_SCALAR] = { dense_scalar, tanh_row_scalar },
+#if defined(__x86_64__)
+                [WIDTH_AVX2] = { dense_avx2, tanh_row_avx2 },
+                [WIDTH_AVX512] = { dense_avx512, tanh_row_avx512 },
 #endif
-        return &quad;
+        };
+
+        return &tables[width_chosen()];
 }
 
 struct Forward {
@@ -125,7 +86,7 @@ static size_t padded(size_t n) {
         return (n + LANES - 1) / LANES * LANES;
 }
 
-/* Whether each square lies in the image and its padding, and the image in what is read. */
+/* Whether all squares lie inside the padded image, and the image inside the layer's input. */
 static bool convolution_possible(const Layer *layer) {
         const Convolution *c = &layer->convolution;
         uint64_t reads = (uint64_t) c->channels * c->kernel * c->kernel;
@@ -233,7 +194,7 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
 
         forward->network = *network;
         forward->space = spec->observation;
-        forward->kernels = kernels_choose();
+        forward->kernels = kernels_chosen();
         forward->acts = layers_that_act(network);
 
         next = (float *) ((uint8_t *) forward + header);
@@ -257,7 +218,8 @@ Forward *forward_free(Forward *forward) {
         return NULL;
 }
 
-/* A square inside of an image whose columns lie side by side. With a constant kernel a line is a move or two. */
+/* A square inside of an image whose columns lie side by side. With a constant kernel a line is a move or
+ * two. */
 static inline __attribute__((always_inline)) void square_copy(
                 const Convolution *c, const float *x, uint32_t kernel, float *ret) {
         for (uint32_t channel = 0; channel < c->channels; channel++)
@@ -319,7 +281,7 @@ static void squares_forward(Forward *forward, const float *parameters, const Lay
 
                         square_read(c, x + row * padded(layer->n_in), (uint32_t) (square / c->out_width),
                                         (uint32_t) (square % c->out_width), read);
-                        /* What a dense layer reads beyond its last input are zeros. */
+                        /* A dense layer reads beyond its last input; these numbers are zeros. */
                         memset(read + layer->n_reads, 0, (stride - layer->n_reads) * sizeof(float));
                 }
                 forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
@@ -350,7 +312,7 @@ static void layer_forward(Forward *forward, const float *parameters, uint32_t i,
         case LAYER_NONE: break;
         case LAYER_TANH: forward->kernels->tanh_row(y, n); break;
         case LAYER_RELU:
-                /* A NaN stays one: it must be seen, not hidden. */
+                /* A NaN stays a NaN, so that it is noticed. */
                 for (size_t k = 0; k < n; k++)
                         y[k] = y[k] < 0 ? 0 : y[k];
                 break;
@@ -375,7 +337,7 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         }
 }
 
-/* What layer i has to say about one row. */
+/* Computes layer i for one row. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
                 size_t r, float *ret_parameters, float *ret_value) {
         const Network *network = &forward->network;
@@ -424,9 +386,9 @@ void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *l
 }
 
 float forward_tanh(float x) {
-        return tanh_rational(x);
+        return elementary_tanh(x);
 }
 
 void forward_tanh_row(float *x, size_t n) {
-        kernels_choose()->tanh_row(x, n);
+        kernels_chosen()->tanh_row(x, n);
 }

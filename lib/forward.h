@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The only inference: actor, evaluation, and whoever serves actions call it. A row's result never depends on its neighbours, on
- * the batch's size or on a thread; sums run in one fixed order. */
+/* The only inference: actors, evaluations and a learner that serves actions call it. The result of a row
+ * depends neither on other rows nor on the size of the batch nor on a thread; sums run in one fixed
+ * order. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,46 +9,49 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define FORWARD_SCRATCH_MAX 65536u /* numbers that one row may take: observation and outputs of all layers */
+#define FORWARD_SCRATCH_MAX 65536u /* the most numbers for one row: observation and outputs of all layers */
 #define FORWARD_ROWS_MAX    16u    /* at once */
 
-/* What one step of a byte of an image is worth to a network that reads bytes as such (Network.pixels). */
+/* The value of one step of a byte of an image, for a network that reads bytes (Network.pixels). */
 #define FORWARD_PIXEL (1.0f / 255.0f)
 
-typedef struct Forward Forward; /* scratch for one caller; made once, no allocation afterwards */
+typedef struct Forward Forward; /* scratch memory of one caller; made once, no allocation afterwards */
 
 /* 0, -ENOMEM, -E2BIG; -EINVAL: the network is not one that network_derive() makes. */
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
-/* One raw observation -> the action's parameters: logits; means, then log standard deviations; or what each choice is worth, then the
- * chance of a random one. `bank`: a bank of the policy segment, all of it readable. value may be NULL: what only it needs is left out;
- * it is untouched where the network has none. */
+/* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
+ * the values of the choices, then the chance of a random one. `bank`: a bank of the policy segment, all
+ * of it readable. value may be NULL: then layers that only the value needs are left out; it is untouched
+ * if the network has none. */
 void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
                 const void *observation, float *ret_parameters, float *ret_value);
 
-/* The same for n_rows of them, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart: to the bit what each would be alone, and sooner, since the
- * weights come out of memory once for all. ret_parameters: [n_rows][2 * n_action]; ret_values, unless NULL: [n_rows]. */
+/* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are
+ * the same as for each row alone; it is faster, since the weights come out of memory once for all rows.
+ * ret_parameters: [n_rows][2 * n_action]; ret_values, unless NULL: [n_rows]. */
 void forward_rows(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
                 const void *observations, size_t stride, size_t n_rows, float *ret_parameters,
                 float *ret_values);
 
-/* How a raw observation becomes numbers, in two steps that learners share: [n_observation] floats (a DISCRETE one is a 1 among zeros),
- * then clip((x - mean) * inverse_sd) unless clip is 0. */
+/* Turns a raw observation into the network's input, in two steps that learners share: [n_observation]
+ * floats (a DISCRETE one is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
 
-/* tanh() from the four basic operations alone: the same bits from each compiler, libm and vector width; at most FORWARD_TANH_ULP units
- * in the last place off, odd, never beyond 1, NaN stays NaN. The row form is the one to use for many. */
+/* tanh() from the four basic operations alone: the same bits with each compiler, libm and vector width.
+ * At most FORWARD_TANH_ULP units in the last place off, odd, never beyond 1; NaN stays NaN. The row form
+ * is faster for many numbers. */
 #define FORWARD_TANH_ULP 7
 float forward_tanh(float x);
 void forward_tanh_row(float *x, size_t n);
 
-/* Samples (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped. Here exp() and log() are libm's, in
- * double: equal for equal C libraries. */
+/* Samples an action (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped.
+ * exp() and log() are libm's, in double: equal for equal C libraries. */
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);
 
-/* What the environment's step() gets: BOX clipped to the space's bounds. */
+/* The action as the environment's step() gets it: BOX clipped to the space's bounds. */
 void action_clip(const ActordEnvSpec *spec, const void *action, void *ret_action);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The graph of the training loop is one table, a distribution is one row; everything else follows from the two. */
+/* The training loop as a graph of fragments, after MSRL (lib/fragment.h). The graph is one table and a
+ * distribution is one row of another; everything else follows from the two. */
 #include "lib/fragment.h"
 
 #include <assert.h>
@@ -21,7 +22,8 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "actors act by themselves, one learner takes whole rollouts",
         },
-        /* "SEED RL: Scalable and Efficient Deep-RL with Accelerated Central Inference" (Espeholt et al., ICLR'20) */
+        /* "SEED RL: Scalable and Efficient Deep-RL with Accelerated Central Inference" (Espeholt et al.,
+         * ICLR'20) */
         [DISTRIBUTION_FINE] = {
                 .host = {
                         [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_LEARNER,
@@ -30,7 +32,7 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                         [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
                 },
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_READY,
-                .help = "actors only step, the learner acts for whoever asks",
+                .help = "actors only step, the learner acts for those that ask",
         },
         [DISTRIBUTION_ENVIRONMENTS] = {
                 .host = {
@@ -52,7 +54,8 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "actors act by themselves, learners share each gradient out",
         },
-        /* "Scaling Distributed Machine Learning with the Parameter Server" (Li et al., OSDI'14), one server of it */
+        /* "Scaling Distributed Machine Learning with the Parameter Server" (Li et al., OSDI'14), one
+         * server of it */
         [DISTRIBUTION_CENTRAL] = {
                 .host = {
                         [FRAGMENT_STEP] = HOST_ACTOR,        [FRAGMENT_INFERENCE] = HOST_LEARNER,
@@ -73,8 +76,9 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                 .round_barrier = BARRIER_ALL, .inference_barrier = BARRIER_NONE,
                 .help = "one process acts and learns, its threads share the actors",
         },
-        /* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al., ICML'16), with rollouts instead of gradients going up, as in
-         * "IMPALA: Scalable Distributed Deep-RL" (Espeholt et al., ICML'18) */
+        /* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al., ICML'16), with rollouts
+         * instead of gradients going up, as in "IMPALA: Scalable Distributed Deep-RL" (Espeholt et al.,
+         * ICML'18) */
         [DISTRIBUTION_ASYNC] = {
                 .host = {
                         [FRAGMENT_STEP] = HOST_ACTOR,       [FRAGMENT_INFERENCE] = HOST_ACTOR,
@@ -83,11 +87,12 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
                         [FRAGMENT_PUBLISH] = HOST_LEARNER,  [FRAGMENT_EVALUATE] = HOST_ACTOR,
                 },
                 .round_barrier = BARRIER_READY, .inference_barrier = BARRIER_NONE,
-                .help = "actors never wait for each other, one learner takes whoever is ready",
+                .help = "actors never wait for each other, one learner takes the one that is ready",
         },
 };
 
-/* Dims of the table below: T steps of E environments are an actor's rollout, A of them are what a round learns from. */
+/* Dims of the table below: T steps of E environments are an actor's rollout, A of them are what a round
+ * learns from. */
 enum { DIM_NONE, DIM_T, DIM_T1, DIM_E, DIM_A, DIM_ROWS, DIM_MINIBATCH, DIM_OBSERVATION, DIM_ACTION, DIM_PARAMETERS };
 
 static const struct {
@@ -95,7 +100,8 @@ static const struct {
         const char *tensor;
         Rate rate;
         uint32_t element, dims[EDGE_DIMS_MAX];
-        bool held;                      /* what holds it: a slot's observation, a version's bank, the parameters themselves */
+        /* where the value is held: a slot's observation, a version's bank, the parameters themselves */
+        bool held;
         uint32_t n_parts;
 } table[] = {
         { FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation", RATE_STEP, 0, { DIM_E, DIM_OBSERVATION }, true, 0 },
@@ -146,29 +152,31 @@ const Distribution *distribution_find(uint32_t distribution) {
         return distribution < _DISTRIBUTION_MAX && rows[distribution].help ? &rows[distribution] : NULL;
 }
 
-/* Whatever runs in the learner's process could write the learner's memory, and what would limit an actor's process limits nobody's. */
+/* Code in the learner's process could write the learner's memory, and no limit on an actor's process
+ * applies there. */
 const char *distribution_refuses_fused(const JobSettings *settings) {
         assert(settings);
 
         if (environment_is_file(settings->environment))
-                return "a plugin would share the learner's memory, and only what an administrator installed may";
+                return "a plugin would share the learner's memory, and only code that an administrator installed may";
         if (environment_is_gym(settings->environment))
-                return "an environment in Python would share the learner's memory, and only what an administrator installed may";
+                return "an environment in Python would share the learner's memory, and only code that an administrator installed may";
         if (environment_is_mjcf(settings->environment))
-                return "a model of a user's would be read in the learner's process, and only what an administrator installed may";
+                return "a user's model would be read in the learner's process, and only files that an administrator installed may";
         if (environment_loads_packages(settings->environment))
-                return "EPA SWMM out of a user's package would share the learner's memory, and only what an administrator installed may";
+                return "EPA SWMM out of a user's package would share the learner's memory, and only code that an administrator installed may";
         if (environment_is_job(settings->environment))
                 return "a job as an environment brings a learner of its own into the process";
         if (settings_present(settings, SETTING_Actor_CPUQuota) ||
                         settings_present(settings, SETTING_Actor_AllowedCPUs))
-                return "no actor has a process that CPUQuota= or AllowedCPUs= could hold";
+                return "actors have no processes of their own for CPUQuota= or AllowedCPUs= to limit";
         if (settings->actor_scope == ACTOR_SCOPE_EACH)
-                return "no actor has a process that a scope of its own could hold";
+                return "actors have no processes of their own to put into scopes";
         return NULL;
 }
 
-/* All of these end with the same policy, and asking the learner for actions pays on no host of one kind of processor. */
+/* All of these end with the same policy. Asking the learner for actions never pays on a host whose
+ * processors are all alike. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
         const char *why = NULL, *refusal;
         uint32_t choice;
@@ -241,7 +249,8 @@ uint32_t distribution_updaters(const Distribution *row, const JobSettings *setti
         return row->host[FRAGMENT_UPDATE] == HOST_LEARNERS ? distribution_learners(row, settings) : 1;
 }
 
-/* Actors and learners take turns, so of a round's two halves the larger counts; unless nobody waits for anybody. */
+/* Actors and learners take turns, so the larger of the two groups counts, unless neither waits for the
+ * other. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings) {
         uint32_t n_learn = distribution_learners(row, settings) * settings->n_threads, n_act;
 
@@ -253,7 +262,7 @@ uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings)
         return n_act > n_learn ? n_act : n_learn;
 }
 
-/* The learner is one of the learners, and does what each of them does. */
+/* The learner is one of the learners, and does its share of their work. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }
@@ -268,7 +277,8 @@ uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors) {
         return distribution_overlaps(row) ? 1 : n_actors;
 }
 
-/* One for each actor that may still act with it, one for the newest, and one that the next is written into. */
+/* One bank for each actor that may still act with its version, one for the newest version, and one for
+ * the next. */
 uint32_t distribution_banks(const Distribution *row, const JobSettings *settings) {
         return distribution_overlaps(row) ? settings_actors_max(settings) + 2 : POLICY_BANKS;
 }
@@ -321,7 +331,7 @@ bool graph_crosses(const Graph *graph, const Edge *edge) {
         uint32_t from = graph->host[edge->from], to = graph->host[edge->to];
         bool alone = graph->n_replicas[from] <= 1 && graph->n_replicas[to] <= 1;
 
-        /* The learner has what every learner makes, but not its parts; and what it makes itself the others have not. */
+        /* The learner has the results of all learners, but the others do not have the learner's. */
         if (host_includes(from, to))
                 return edge->n_parts > 0 && !alone;
         return !host_includes(to, from) || !alone;
@@ -427,7 +437,8 @@ static int validate_channels(const Graph *graph, char *ret_reason, size_t n) {
         return 0;
 }
 
-/* Takes fragments away that wait for none of the rest; what is left waits in a circle. Edges that hold a value are not waited for. */
+/* Removes fragments that wait for none of the rest until none can be removed; the fragments that remain
+ * wait in a circle. An edge that holds a value is not waited for. */
 static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
         uint32_t left = (1u << _FRAGMENT_MAX) - 1, blocked;
         size_t length;
@@ -475,9 +486,10 @@ int graph_validate(const Graph *graph, char *ret_reason, size_t n) {
         assert(ret_reason && n > 0);
 
         r = validate_replicas(graph, ret_reason, n);
-        if (r >= 0)
-                r = validate_channels(graph, ret_reason, n);
-        if (r >= 0)
-                r = validate_cycles(graph, ret_reason, n);
-        return r;
+        if (r < 0)
+                return r;
+        r = validate_channels(graph, ret_reason, n);
+        if (r < 0)
+                return r;
+        return validate_cycles(graph, ret_reason, n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Distributions as rows, the graph that a row makes of a job, and what is wrong with it. Pure. */
+/* Distributions as rows, the graph of a job under a distribution, and the checks of a graph. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -7,31 +7,34 @@
 #include "include/fragment.h"
 #include "include/turn.h"
 
-/* By Distribution_; NULL outside, and for AUTO, which is a choice and not a row. */
+/* The row of a Distribution_; NULL outside the range, and for AUTO, which is a choice among rows. */
 const Distribution *distribution_find(uint32_t distribution);
 
-/* Which one a job begins under: what its settings say, or what they amount to under Policy=auto as long as nothing was measured (the daemon's part). *ret_why: a
- * clause to follow "since", NULL where the settings say it; may be NULL. */
+/* The distribution that a job begins under: the one that its settings name, or the one that Policy=auto
+ * chooses before anything is measured (the daemon measures). *ret_why: a clause to follow "since", NULL
+ * if the settings name it; may be NULL. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why);
 const Distribution *distribution_of(const JobSettings *settings);
-/* Whether measuring its first rounds could come to another choice. *ret_why: if Policy=auto measures nothing, a clause to follow "since", or NULL where the one above
- * says it. */
+/* Whether the first rounds' measurements could lead to another choice. *ret_why: if Policy=auto measures
+ * nothing, a clause to follow "since"; or NULL where distribution_of() gives the reason. */
 bool distribution_measures(const JobSettings *settings, const char **ret_why);
-/* Why this job's environment must not run, or its limits would not hold, in the learner's process; NULL: it may. */
+/* Why this job's environment must not run in the learner's process, or would escape its limits there;
+ * NULL: it may. */
 const char *distribution_refuses_fused(const JobSettings *settings);
 
-/* What follows from a row. */
-bool distribution_serves(const Distribution *row); /* the learner acts while a round rolls */
-bool distribution_fuses(const Distribution *row);  /* environments step where gradients are computed */
+/* Properties that follow from a row. */
+bool distribution_serves(const Distribution *row); /* the learner computes the actions */
+bool distribution_fuses(const Distribution *row);  /* environments step in the learner's process */
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings); /* processes */
-/* Of these, those that move parameters: each some of them, or the first all. */
+/* How many of these update parameters: each a part of them, or the first one all. */
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
 /* CPUs that a job can keep busy at a time, its evaluations aside. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings);
-/* A round learns from whoever is ready, and all others act on meanwhile, with the versions that they began with. */
+/* A round learns from the first actor that is ready; all others act on meanwhile, with the versions that
+ * they began with. */
 bool distribution_overlaps(const Distribution *row);
-uint32_t distribution_rollouts(
-                const Distribution *row, uint32_t n_actors); /* that a round of so many actors learns from */
+/* The number of rollouts from which a round of so many actors learns. */
+uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors);
 uint32_t distribution_banks(const Distribution *row, const JobSettings *settings); /* of policy versions */
 uint32_t distribution_orders(
                 const Distribution *row, FragmentHost side); /* of a round: bits 1 << OrderKind */
@@ -39,10 +42,11 @@ uint32_t distribution_orders(
 /* The graph of a job whose environment need not be known. */
 void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret);
 
-/* Whether what flows along an edge leaves a process. */
+/* Whether the value of an edge goes from one process to another. */
 bool graph_crosses(const Graph *graph, const Edge *edge);
 
-/* 0; or -EINVAL with a sentence: an edge that crosses has not exactly one channel, a cycle holds nothing, replicas cannot share. */
+/* 0; or -EINVAL with a sentence: an edge between processes does not have exactly one channel, a cycle
+ * holds no value, or replicas cannot share. */
 int graph_validate(const Graph *graph, char *ret_reason, size_t n);
 
 const char *fragment_to_string(uint32_t fragment);

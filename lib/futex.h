@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What waiting on a word of shared memory is made of. For lib/turn.c, lib/exchange.c and lib/reduce.c; learner/threads.c
- * spins alike, and sleeps on words that are its process's own. */
+/* Waiting for a word of shared memory to change. For lib/turn.c, lib/exchange.c and lib/reduce.c;
+ * learner/threads.c spins in the same way, and sleeps on words of its own process. */
 #pragma once
 
 #include <limits.h>

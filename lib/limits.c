@@ -32,7 +32,7 @@ int limits_check_file_size(void) {
         return -EFBIG;
 }
 
-/* SQLite calls every failed write an I/O error, and may have forgotten the kernel's word for it. */
+/* SQLite calls every failed write an I/O error, and may have lost the kernel's errno. */
 static bool files_are_limited(void) {
         struct rlimit limit;
 
@@ -49,15 +49,34 @@ const char *limit_advice(int error) {
                 return "; raise the limit of a file's size: RLIMIT_FSIZE (ulimit -f, LimitFSIZE= of the unit)";
         case EAGAIN:
                 return "; raise the limit of processes: RLIMIT_NPROC (ulimit -u), the cgroup's pids.max (TasksMax= of the unit), or "
-                       "for a thread's stack RLIMIT_AS (ulimit -v)";
+                       "for a thread's stack RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d)";
         case ENOMEM:
-                return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS (ulimit -v), or the cgroup's memory.max";
+                return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d), or the "
+                       "cgroup's memory.max";
         default: return ""; /* not an enum of ours */
         }
 }
 
 bool limit_is_lasting(int error) {
         return abs(error) == EMFILE || abs(error) == EFBIG;
+}
+
+bool limit_may_pass(int error) {
+        switch (abs(error)) {
+        case ETIMEDOUT:
+        case EAGAIN:
+        case EBUSY:
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM:
+        case ENOBUFS:
+        case ENOSPC:
+        case EDQUOT:
+        case EROFS:
+        case EIO:
+        case ESTALE: return true;
+        default: return false; /* not an enum of ours */
+        }
 }
 
 int limit_exit_status(int error) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel makes and takes the descriptors; whoever receives more than it asked for closes them. */
+/* Sends and receives descriptors by SCM_RIGHTS. A receiver that gets more than it asked for closes them. */
 #include "lib/message.h"
 
 #include <assert.h>

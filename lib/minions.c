@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The state and the policy of MinionsRL's scheduler ("Cheaper and Faster: Distributed Deep Reinforcement Learning with Serverless Computing",
- * Yu et al., AAAI 2024). Its eight numbers go over many orders of magnitude; the paper says nothing of how they are scaled. */
+/* The state and the policy of MinionsRL's scheduler ("Cheaper and Faster: Distributed Deep Reinforcement
+ * Learning with Serverless Computing", Yu et al., AAAI 2024). The state's eight numbers differ by many
+ * orders of magnitude; the paper does not say how they are scaled, so this file does. */
 #include "lib/minions.h"
 
 #include <assert.h>
@@ -16,10 +17,10 @@
 #include "lib/slot.h"
 #include "lib/statistics.h"
 
-#define ROUNDS_HALF 20.0 /* of k: half of the scale */
+#define ROUNDS_HALF 20.0 /* a k of this size is at half of the scale */
 #define KL_HALF     0.01 /* the paper's KL target */
-#define TIME_UNIT   1e6  /* nanoseconds: what is faster shows as 0 */
-#define TIME_SCALE  6.0  /* decades up to 1: a quarter of an hour */
+#define TIME_UNIT   1e6  /* nanoseconds: shorter times are 0 */
+#define TIME_SCALE  6.0  /* decades up to a quarter of an hour, which is 1 */
 
 DEFINE_CLEANUP(Forward *, forward_free)
 
@@ -45,7 +46,7 @@ void minions_features(const MinionsFacts *facts, double target, float ret[MINION
         assert(ret);
 
         any = facts->round > 0;
-        /* Before the first round there is nothing but the round's number and the budget. */
+        /* Before the first round only the round's number and the budget are known. */
         ret[MINIONS_ROUND] = within((double) facts->round / ((double) facts->round + ROUNDS_HALF), 0.0);
         ret[MINIONS_LOSS] = any && isfinite(facts->loss) ? share_of(facts->loss, 1.0) : 0.0f;
         ret[MINIONS_RETURN] =
@@ -84,18 +85,18 @@ double minions_target(const JobSettings *settings) {
         return row ? row->threshold : NAN;
 }
 
-/* Bytes of a printable character of UTF-8; 0: it is none. */
+/* The bytes of a printable character of UTF-8; 0: it is not one. */
 static unsigned character_bytes(const uint8_t *s) {
-        unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+        unsigned n = 2u + (s[0] >= 0xe0) + (s[0] >= 0xf0);
 
-        if (n == 1)
+        if (s[0] < 0x80)
                 return s[0] >= 0x20 && s[0] != 0x7f;
         if (s[0] < 0xc2 || s[0] > 0xf4)
                 return 0;
         for (unsigned i = 1; i < n; i++)
                 if ((s[i] & 0xc0) != 0x80)
                         return 0;
-        /* Control characters; what would have been shorter; surrogates; beyond the last one. */
+        /* Refused: control characters; overlong forms; surrogates; numbers beyond the last character. */
         if ((s[0] == 0xc2 && s[1] < 0xa0) || (s[0] == 0xe0 && s[1] < 0xa0) ||
                         (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
                         (s[0] == 0xf4 && s[1] > 0x8f))
@@ -103,7 +104,8 @@ static unsigned character_bytes(const uint8_t *s) {
         return n;
 }
 
-/* A message bus puts out whoever sends it a string that is no UTF-8, and a terminal obeys control characters. */
+/* The text must be printable UTF-8: a message bus disconnects a client that sends another string, and a
+ * terminal obeys control characters. */
 static bool is_words(const char *text, size_t size) {
         unsigned n;
 
@@ -135,7 +137,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
                 return -EBADMSG;
         memcpy(&m, data, sizeof(m));
 
-        *ret_reason = "it is no trained scheduler";
+        *ret_reason = "it is not a trained scheduler";
         if (m.magic != MINIONS_MAGIC)
                 return -EBADMSG;
         *ret_reason = "it is a trained scheduler of another version of actord";
@@ -155,7 +157,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full) ||
                         !isfinite(m.start_paper) || !isfinite(m.start_full))
                 return -EBADMSG;
-        /* All of it is added to what a training costs that goes on from this one: nobody was ever paid for training. */
+        /* The amounts must fit sums: a training that goes on from this scheduler adds them to its own
+         * cost. */
         if (m.cost_paper < 0 || m.cost_full < 0 || m.start_paper < 0 || m.start_full < 0) {
                 *ret_reason = "the bill of its training is negative";
                 return -EBADMSG;
@@ -170,7 +173,8 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         return 0;
 }
 
-/* The network that the learner trains: a decision takes the actor's half of the file, the critic's stays zero. */
+/* The network that the learner trains. A decision needs only the actor's half of the file; the critic's
+ * half stays zero. */
 static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *ret) {
         JobSettings settings = {
                 .hidden_layers = { .n = 2, .values = { MINIONS_UNITS, MINIONS_UNITS } },
@@ -191,7 +195,8 @@ static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *re
         return network_derive(&settings, ret_spec, ret);
 }
 
-/* From the last layer to the first, as each names what it reads; the file has them from the first. */
+/* Walks from the last layer to the first, as each layer names its input; the file holds them from the
+ * first. */
 static void parameters_place(const Network *network, const uint8_t *data, float *ret) {
         const Layer *layers[3], *layer = network_output(network, OUTPUT_ACTION);
 
@@ -228,10 +233,12 @@ int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FE
         memcpy(&m, data, sizeof(m));
         assert(n == sizeof(m) + MINIONS_PARAMETERS(m.n_choices) * sizeof(float));
         r = network_make(m.n_choices, &spec, &network);
-        if (r >= 0)
-                r = policy_layout(&network, POLICY_BANKS, &layout);
-        if (r >= 0)
-                r = forward_new(&network, &spec, &forward);
+        if (r < 0)
+                return r;
+        r = policy_layout(&network, POLICY_BANKS, &layout);
+        if (r < 0)
+                return r;
+        r = forward_new(&network, &spec, &forward);
         if (r < 0)
                 return r;
 
@@ -239,7 +246,7 @@ int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FE
         logits = calloc(2 * (size_t) m.n_choices, sizeof(float));
         if (!bank || !logits)
                 return -ENOMEM;
-        memset(bank, 0, layout.bank_bytes); /* its head says: observations are taken raw */
+        memset(bank, 0, layout.bank_bytes); /* the bank's head is zero: observations are not normalised */
         parameters_place(&network, (const uint8_t *) data + sizeof(m),
                         (float *) (bank + layout.parameters_at));
 

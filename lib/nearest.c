@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "Did you mean …": the edit distance of Damerau and Levenshtein (optimal string alignment), blind to case, over words short
- * enough that three rows on the stack are the whole matrix. */
+/* "Did you mean …": the edit distance of Damerau and Levenshtein (optimal string alignment), blind to
+ * case, over words short enough that three rows on the stack are the whole matrix. */
 #include <glib.h>
 #include <string.h>
 
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
 
 #define WORD_MAX 64u
 
@@ -22,7 +22,7 @@ static unsigned distance(const char *a, const char *b) {
                         char x = g_ascii_tolower(a[i - 1]), y = g_ascii_tolower(b[j - 1]);
 
                         row[j] = MIN(MIN(above[j] + 1, row[j - 1] + 1), above[j - 1] + (x != y));
-                        /* Two neighbours that changed places are one slip of the fingers. */
+                        /* Two neighbours that changed places count as one mistake. */
                         if (i > 1 && j > 1 && x == g_ascii_tolower(b[j - 2]) &&
                                         y == g_ascii_tolower(a[i - 2]))
                                 row[j] = MIN(row[j], before[j - 2] + 1);
@@ -37,7 +37,7 @@ static unsigned distance(const char *a, const char *b) {
 const char *nearest_word(const char *word, const char *const *words) {
         const char *nearest = NULL;
         size_t n;
-        unsigned least;
+        unsigned least = UINT_MAX;
 
         g_assert(word);
         g_assert(words);
@@ -45,19 +45,21 @@ const char *nearest_word(const char *word, const char *const *words) {
         n = strlen(word);
         if (n == 0 || n > WORD_MAX)
                 return NULL;
-        /* A third of the letters may be wrong; "no" and "off" are not near to each other. Counted in halves: a beginning of a
-         * word ("hopper" for Hopper-v4) is further than one slip and nearer than two, and of equals the last in the list is the
-         * newest version. */
-        least = 2 * ((unsigned) (n / 3) + (n > 1));
+        /* Up to a third of the characters may be wrong, or one; and one more if the first is right: "bogus" is
+         * not near to "logs". Distances are counted in halves: the beginning of a word ("hopper" for
+         * Hopper-v4) is further than one mistake and nearer than two. Of equals the last one in the list
+         * wins, which is the newest version. */
         for (; *words; words++) {
-                unsigned d;
+                bool begins = n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0;
+                bool alike = g_ascii_tolower(word[0]) == g_ascii_tolower((*words)[0]);
+                unsigned d, most = n > 1 ? 2 * MAX((unsigned) (n / 3 + alike), 1u) : 0;
 
                 if (strlen(*words) > WORD_MAX)
                         continue;
                 d = 2 * distance(word, *words);
-                if (n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0)
+                if (begins)
                         d = MIN(d, 3);
-                if (d <= least) {
+                if (d <= least && (begins || d <= most)) {
                         least = d;
                         nearest = *words;
                 }

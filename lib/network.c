@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settings + spec -> the network as data. Two sequences of convolutions and hidden layers, or one whose last layer both heads read.
- * Tensors are named as in CleanRL's scripts, where a layer's number counts the activations between (actor.0, actor.2, ...) and the flattening
- * of images, so that weights go over without a table. */
+/* Makes the network, as data, from settings and spec. It has two sequences of convolutions and hidden
+ * layers, or one sequence whose last layer both heads read. Tensors are named as in CleanRL's scripts,
+ * where a layer's number counts the activations between layers (actor.0, actor.2, ...) and the flattening
+ * of images, so that weights can be exchanged without a table. */
 #include "lib/network.h"
 
 #include <assert.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/algorithms.h"
+#include "lib/algorithm-traits.h"
 #include "lib/forward.h"
 #include "lib/slot.h"
 
@@ -29,7 +30,7 @@ static Layer *network_append(Network *network, LayerKind kind, LayerOutput outpu
         return layer;
 }
 
-/* Behind the parameters of the layers before it. */
+/* Places the parameters behind those of the layers before. */
 static void layer_place(Network *network, Layer *layer, uint32_t n_units, uint32_t n_reads) {
         layer->n_units = n_units;
         layer->n_reads = n_reads;
@@ -54,8 +55,9 @@ static void network_append_log_std(Network *network, const char *name) {
         (void) snprintf(layer->name, sizeof(layer->name), "%s", name);
 }
 
-/* How an observation is an image: [height][width]; or of three sizes, of which the smaller one of the first and the last counts the
- * channels, be it the first one as in a stack of frames, or the last one as in a picture. */
+/* Reads an observation's shape as an image: [height][width]; or three sizes, of which the smaller one of
+ * the first and the last is the number of channels: the first in a stack of frames, the last in a
+ * picture. */
 static int image_of(const ActordSpace *space, Convolution *ret) {
         const uint32_t *shape = space->shape;
 
@@ -79,14 +81,14 @@ static int image_of(const ActordSpace *space, Convolution *ret) {
         return 0;
 }
 
-/* How many squares fit side by side; 0: not even one. */
+/* How many squares fit side by side; 0: none. */
 static uint32_t squares_of(uint32_t side, const Convolution *c) {
         uint32_t padded = side + 2 * c->padding;
 
         return padded < c->kernel ? 0 : (padded - c->kernel) / c->stride + 1;
 }
 
-/* What the next layer reads. */
+/* The input of the next layer. */
 static Convolution convolution_image(const Convolution *c, uint32_t channels) {
         return (Convolution){
                 .channels = channels,
@@ -140,13 +142,14 @@ static int network_append_convolutions(Network *network, const JobSettings *sett
         return 0;
 }
 
-/* A layer's number in its sequence: convolutions and hidden layers each have an activation behind them, and what a convolution writes is
- * flattened before a dense layer reads it. */
+/* A layer's number in its sequence: convolutions and hidden layers each have an activation behind them,
+ * and what a convolution writes is flattened before a dense layer reads it. */
 static uint32_t dense_number(const JobSettings *settings, uint32_t k) {
         return 2 * (settings->convolutions.n + k) + (settings->convolutions.n > 0);
 }
 
-/* Convolutions and hidden layers, PREFIX.0, PREFIX.2, ... Returns the index of the last, or a negative errno. */
+/* Convolutions and hidden layers, PREFIX.0, PREFIX.2, ... Returns the index of the last, or a negative
+ * errno. */
 static int network_append_trunk(Network *network, const JobSettings *settings, const ActordSpace *space,
                 const char *prefix) {
         bool first = settings->convolutions.n == 0;
@@ -187,7 +190,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
         uint64_t n_observation = 0, n_action = 0;
 
         switch ((ActordSpaceKind) spec->observation.kind) {
-        case ACTORD_DISCRETE: /* one number for each choice: 1 for the one that is seen, 0 for the others */
+        case ACTORD_DISCRETE: /* one number for each choice: 1 for the observed one, 0 for the others */
                 n_observation = spec->observation.n_choices;
                 break;
         case ACTORD_BOX: n_observation = space_numbers(&spec->observation); break;
@@ -218,7 +221,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
         return 0;
 }
 
-/* Whether all that one row computes fits a caller's scratch. */
+/* Whether the numbers of one row fit a caller's scratch memory. */
 static int widths_check(const Network *network) {
         uint64_t n = network->n_observation;
 
@@ -232,7 +235,7 @@ static int widths_check(const Network *network) {
         return n > FORWARD_SCRATCH_MAX ? -E2BIG : 0;
 }
 
-/* One network, named as CleanRL's QNetwork, with a number for each choice. */
+/* One network with an output for each choice, named as CleanRL's QNetwork. */
 static int network_derive_values(const JobSettings *settings, const ActordSpace *space, Network *network) {
         int trunk;
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settings + spec -> the network as data. Pure. Layers are named as CleanRL and Stable-Baselines3 name them: actor_mean.0.weight … */
+/* Makes the network, as data, from settings and spec. Pure. Layers are named as CleanRL and
+ * Stable-Baselines3 name them: actor_mean.0.weight … */
 #pragma once
 
 #include "include/policy.h"
 #include "include/settings.h"
 
-/* 0; -EINVAL: no policy of ours acts on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions; -EDOM: the
- * observation is no image, or too small for the convolutions; -E2BIG. */
+/* 0; -EINVAL: our policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete actions;
+ * -EDOM: the observation is not an image, or too small for the convolutions; -E2BIG. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
-/* Frames of an observation that a learner keeps apart, each once: those of images. Other observations are whole. */
+/* How many frames of an observation a learner keeps apart, each once: those of images. Other observations
+ * are kept whole. */
 static inline uint32_t network_frames(const Network *network, const ActordEnvSpec *spec) {
         return network->pixels && spec->stack > 0 ? spec->stack : 1;
 }
 
-/* As learners keep it: bytes as they are, all others as floats. */
+/* The bytes of an observation as learners keep it: bytes as they are, other types as floats. */
 static inline uint64_t network_observation_bytes(const Network *network) {
         return network->n_observation * (network->pixels ? sizeof(uint8_t) : sizeof(float));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long somebody may be silent before it counts as hung. Pure. */
+/* How long a process may be silent before it counts as hung. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -7,8 +7,8 @@
 #define PATIENCE_FACTOR   20u
 #define PATIENCE_MAX_NSEC (3600ull * 1000000000u)
 
-/* A multiple of the longest silence that was seen, but no less than the floor and no more than an hour.
- * longest_nsec 0: none was seen. */
+/* A multiple of the longest silence so far, at least the floor and at most an hour. longest_nsec 0: there
+ * was none. */
 static inline uint64_t patience_nsec(uint64_t longest_nsec, uint64_t floor_nsec) {
         uint64_t nsec;
 

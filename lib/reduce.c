@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The layout, and a barrier: a counter and a generation. Whoever comes last begins the next generation; the others spin shortly, as
- * learners have equal work, and then sleep. */
+/* Lays out the shared memory of several learners, and makes them wait for each other: a barrier is a
+ * counter and a generation. The last learner to come begins the next generation; the others spin shortly,
+ * as learners have equal work, and then sleep. */
 #include "lib/reduce.h"
 
 #include <assert.h>
@@ -17,7 +18,8 @@ static uint64_t append(uint64_t *at, uint64_t bytes) {
         return begin;
 }
 
-/* As the batch has them (learner/batch.h): an actor's steps, what follows the last, and what ended early. */
+/* The rows of a batch (learner/store/batch.h): an actor's steps, the observation after the last one, and
+ * those after steps that ended early. */
 static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) {
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }
@@ -71,7 +73,8 @@ int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec) {
         if (n <= 1)
                 return 0;
         generation = atomic_load_explicit(&head->generation, memory_order_acquire);
-        /* acq_rel: everybody's writes before it are seen by whoever comes last, and published to all by the store below. */
+        /* acq_rel: all writes before it are seen by the last to come, and published to all by the store
+         * below. */
         if (atomic_fetch_add_explicit(&head->arrived, 1, memory_order_acq_rel) + 1 < n)
                 return generation_wait(&head->generation, generation, timeout_nsec);
 

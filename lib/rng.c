@@ -42,8 +42,8 @@ void random_pack(RandomPurpose purpose, uint32_t slot, uint64_t ordinal, uint32_
         assert(ordinal <= RANDOM_ORDINAL_MAX);
         assert(step <= RANDOM_STEP_MAX);
 
-        /* Fields side by side, none shared: two names differ in some bit of their counters. Word 0 is the
-         * block number. */
+        /* The fields lie side by side and share no bit, so two different names have different counters.
+         * Word 0 is the number of the block. */
         ret_counter[0] = 0;
         ret_counter[1] = (uint32_t) purpose << 24 | step;
         ret_counter[2] = (uint32_t) (ordinal & 0xff) << 24 | slot;
@@ -88,7 +88,7 @@ PUBLIC double actord_random_uniform(ActordRandom *random, double low, double hig
 
         x = low + (high - low) * random_fraction(random);
 
-        /* The sum may round up to the bound that is promised to be left out. */
+        /* The sum may round up to the bound, which must be left out. */
         return x < high || low == high ? x : nextafter(high, low);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Random numbers that belong to their place, not to their history: a counter-based generator, so that the
- * k-th draw of a stream is a function of (seed, purpose, slot, ordinal, step, k) alone. That is what lets
- * an invocation be repeated, moved to another process or resumed and still draw the same numbers.
- * Philox4x32-10 of "Parallel Random Numbers: As Easy as 1, 2, 3" (Salmon et al., SC'11).
+/* Random numbers from a counter-based generator: the k-th number of a stream is a function of (seed,
+ * purpose, slot, ordinal, step, k) alone, not of the numbers that were drawn before. So an invocation can be
+ * repeated, moved to another process or resumed, and draws the same numbers. Philox4x32-10 of "Parallel
+ * Random Numbers: As Easy as 1, 2, 3" (Salmon et al., SC'11).
  *
  * No two streams are ever the same: random_pack() writes the name of a stream and its block number side
  * by side into the 128-bit counter, and for one key (the seed) the generator is a bijection of its
@@ -27,7 +27,7 @@ typedef enum RandomPurpose {
         RANDOM_SCALING = 20, /* the number of actors */
         RANDOM_REPLAY = 30,  /* which of earlier data to learn from again */
         RANDOM_CURVATURE = 40,
-        RANDOM_RESAMPLE = 64, /* of a report's bootstrap, no job's */
+        RANDOM_RESAMPLE = 64, /* the bootstrap of a report; no job's */
         _RANDOM_PURPOSE_MAX,
 } RandomPurpose;
 

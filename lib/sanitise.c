@@ -14,7 +14,8 @@ static bool may_show(gunichar character) {
         return g_unichar_isprint(character) && character != 0x2028 && character != 0x2029;
 }
 
-size_t sanitise_character(const char *p, size_t n, bool utf8) {
+/* The bytes of the character at p, if it may be shown; 0: the byte at p is shown by its number. */
+static size_t shown_bytes(const char *p, size_t n, bool utf8) {
         gunichar character;
 
         g_assert(n > 0);
@@ -31,7 +32,7 @@ size_t sanitise_character(const char *p, size_t n, bool utf8) {
 
 void sanitise_append(GString *to, const char *bytes, size_t n, bool utf8) {
         while (n > 0) {
-                size_t k = sanitise_character(bytes, n, utf8);
+                size_t k = shown_bytes(bytes, n, utf8);
 
                 if (k > 0)
                         g_string_append_len(to, bytes, (gssize) k);
@@ -66,8 +67,7 @@ static void append_escape(GString *to, gunichar character) {
                                 0xdc00 + ((character - 0x10000) & 0x3ff));
 }
 
-/* What stands between strings is ASCII, and so are the controls that a generator has not escaped itself:
- * DEL alone. */
+/* Outside of strings JSON is ASCII. A generator has escaped all control characters but DEL. */
 char *sanitise_json(char *text) {
         g_autofree char *valid = g_utf8_make_valid(text, -1);
         bool utf8 = sanitise_locale_is_utf8();

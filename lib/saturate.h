@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums that stop at the largest number: what is beyond all bounds stays there, and never comes back as little. */
+/* Sums that stop at the largest number, so that an overflow never becomes a small number. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a number of the job is worth in a round, by its schedule: LearningRateSchedule=, ClipSchedule=. The
- * learner computes with it, and schedulers compare with it what the learner reports. */
+/* The value of a scheduled number in a round: LearningRateSchedule=, ClipSchedule=. The learner computes
+ * with it, and schedulers compare it with the learner's report. */
 #pragma once
 
 #include <math.h>

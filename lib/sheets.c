@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A sheet's name comes from a stranger: it never leaves its two directories. */
+/* Finds and reads price sheets. The name of a sheet comes from a stranger, so it is never allowed to lead
+ * out of the two directories. */
 #include "lib/sheets.h"
 
 #include <assert.h>
@@ -14,29 +15,58 @@ static int by_name(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-static void list_into(GPtrArray *names, const char *directory) {
-        g_autoptr(GDir) dir = g_dir_open(directory, 0, NULL);
+/* GLib's error codes as errnos. Limits are told apart, since messages about them have advice. */
+static int file_error(const GError *error) {
+        static const struct {
+                int code, error;
+        } rows[] = { { G_FILE_ERROR_NOENT, ENOENT }, { G_FILE_ERROR_MFILE, EMFILE },
+                { G_FILE_ERROR_NFILE, ENFILE }, { G_FILE_ERROR_NOMEM, ENOMEM },
+                { G_FILE_ERROR_ACCES, EACCES } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (error->domain == G_FILE_ERROR && error->code == rows[i].code)
+                        return -rows[i].error;
+        return -EIO;
+}
+
+/* A missing directory holds no sheets. */
+static int list_into(GPtrArray *names, const char *directory) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GDir) dir = g_dir_open(directory, 0, &error);
         const char *name;
 
-        while (dir && (name = g_dir_read_name(dir)))
+        if (!dir)
+                return file_error(error) == -ENOENT ? 0 : file_error(error);
+        while ((name = g_dir_read_name(dir)))
                 if (g_str_has_suffix(name, SHEET_SUFFIX)) {
                         g_autofree char *bare = g_strndup(name, strlen(name) - strlen(SHEET_SUFFIX));
 
                         if (!g_ptr_array_find_with_equal_func(names, bare, g_str_equal, NULL))
                                 g_ptr_array_add(names, g_steal_pointer(&bare));
                 }
+        return 0;
 }
 
-GStrv sheets_list(void) {
-        GPtrArray *names = g_ptr_array_new();
+int sheets_list(GStrv *ret) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
         char path[DATA_PATH_MAX];
+        int r;
 
-        if (data_path("price", path) >= 0)
-                list_into(names, path);
-        list_into(names, SHEETS_LOCAL);
+        assert(ret);
+
+        r = data_path("price", path);
+        if (r < 0)
+                return r;
+        r = list_into(names, path);
+        if (r < 0)
+                return r;
+        r = list_into(names, SHEETS_LOCAL);
+        if (r < 0)
+                return r;
         qsort(names->pdata, names->len, sizeof(names->pdata[0]), by_name);
         g_ptr_array_add(names, NULL);
-        return (GStrv) g_ptr_array_free(names, FALSE);
+        *ret = (GStrv) g_ptr_array_steal(names, NULL);
+        return 0;
 }
 
 static int read_sheet(const char *directory, const char *name, char **ret_text) {
@@ -46,7 +76,7 @@ static int read_sheet(const char *directory, const char *name, char **ret_text) 
         gsize n;
 
         if (!g_file_get_contents(path, ret_text, &n, &error))
-                return g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT) ? -ENOENT : -EIO;
+                return file_error(error);
         if (n > SHEET_BYTES_MAX) {
                 g_clear_pointer(ret_text, g_free);
                 return -EFBIG;

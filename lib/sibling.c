@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where our other files lie. The path of the running image is asked of the kernel: argv[0] and PATH are the caller's word. */
+/* Finds our other files. The kernel is asked for the path of the running program: argv[0] and PATH are
+ * the caller's word. */
 #include "lib/sibling.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layouts of shared memory. Everybody computes offsets with what stands in the sealed job page, so that these few sums decide what an
- * actor can reach: each is checked for overflow. Columns start on cache lines. */
+/* Layouts of shared memory. All programs compute offsets from the numbers in the sealed job page, so
+ * these few sums decide what an actor can reach: each is checked for overflow. Columns start on cache
+ * lines. */
 #include "lib/slot.h"
 
 #include <assert.h>
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/algorithms.h"
+#include "lib/algorithm-traits.h"
 #include "lib/fragment.h"
 #include "lib/network.h"
 
@@ -24,7 +25,7 @@ const char *spec_field_to_string(int field) {
         return field >= 0 && field < _SPEC_FIELD_MAX ? table[field] : NULL;
 }
 
-/* Whether the table reaches so far, and has something there. */
+/* Whether the table is long enough to have this function, and has it. */
 #define HAS(env, member) \
         ((env)->struct_bytes >= offsetof(ActordEnv, member) + sizeof((env)->member) && (env)->member)
 
@@ -207,7 +208,7 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field) {
         return -EINVAL;
 }
 
-/* A sum of products that remembers that it overflowed. */
+/* A sum of products that remembers an overflow. */
 typedef struct Span {
         uint64_t bytes;
         bool overflow;
@@ -230,8 +231,8 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
         return at;
 }
 
-/* How many episodes can be truncated in T steps of E environments. An episode that was carried in may be about to reach its horizon;
- * from then on each needs the whole length. */
+/* How many episodes can be truncated in T steps of E environments. An episode that was carried in may be
+ * about to reach its horizon; from then on each needs the whole length. */
 static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps) {
         uint64_t each;
 
@@ -318,7 +319,8 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
         l.mean_at = span_append(&span, network->n_observation, sizeof(float));
         l.inverse_sd_at = span_append(&span, network->n_observation, sizeof(float));
         l.parameters_at = span_append(&span, network->n_parameters, sizeof(float));
-        /* The forward pass reads whole vectors, so up to 15 numbers beyond the last weight (and discards them). */
+        /* The forward pass reads whole vectors, so up to 15 numbers beyond the last weight (and discards
+         * them). */
         (void) span_append(&span, 16, sizeof(float));
         if (span.overflow || span.bytes > SEGMENT_BYTES_MAX / n_banks - PAGE_ALIGN)
                 return -E2BIG;
@@ -337,7 +339,7 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         assert(spec);
         assert(ret);
 
-        /* Bytes between members are sealed and hashed too. */
+        /* Zero the bytes between members: these are sealed and hashed too. */
         memset(&page, 0, sizeof(page));
         page.magic = JOB_PAGE_MAGIC;
         page.abi = SLOT_ABI;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Layouts of shared memory, computed once from checked input; and the checks of a spec that a plugin wrote. Pure. */
+/* Layouts of shared memory, computed once from checked input; and the checks of a spec that a plugin
+ * wrote. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 #define SPACE_CHOICES_MAX (UINT32_C(1) << 20)
 #define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* episodes of an evaluation name their streams by step */
 
-/* X(NAME, words): fields of a spec that can be impossible. Numbers stand in records: append, never renumber. */
+/* X(NAME, words): the checks that a spec can fail. Numbers are kept in records: append, never renumber. */
 #define SPEC_FIELDS(X)                                                                                                               \
         X(NONE, "nothing")                                                                                                           \
         X(NAME, "name: empty, not terminated, or not printable ASCII")                                                               \
@@ -53,12 +54,14 @@ const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."
 /* 0, or -EINVAL with *ret_field: number of the first field that is impossible (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-/* Whether it has the optional functions: those about its physical state, that about its picture. The table is a checked one. */
+/* Whether a table has the optional functions: for the physical state, for the picture. The table must
+ * have been checked. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
 
-/* 0; -EINVAL: what draw() wrote is no picture. Only the first view->n_shapes are read, and none of more than there may be. */
+/* 0; -EINVAL: draw() did not write a valid picture. Only the first view->n_shapes are read, at most
+ * ACTORD_SHAPES_MAX. */
 int picture_check(const ActordView *view, const ActordShape *shapes);
 
 /* 0; -EINVAL: paint() gave no possible size. Then the bytes of its pixels. */
@@ -72,12 +75,14 @@ uint64_t space_numbers(const ActordSpace *space); /* numbers in one value of the
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
 
-/* The whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: as many versions of the policy as may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions; -EDOM: the
- * observation is no image, or too small for the convolutions; -ENOSPC: what
- * it keeps from round to round does not fit the learner's MemoryMax=. */
+/* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the versions of
+ * the policy that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions;
+ * -EDOM: the observation is not an image, or too small for the convolutions; -ENOSPC: the data that is
+ * kept from round to round does not fit the learner's MemoryMax=. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
-/* The slot that `e` carries in a bank: its state, the raw observation that its next step acts on, the environment's own bytes. */
+/* The slot of environment `e` in a bank: its state, the raw observation that its next step acts on, the
+ * environment's own bytes. */
 static inline SlotState *segment_snapshot(void *segment, const SegmentLayout *l, uint32_t bank, uint32_t e) {
         return (SlotState *) ((uint8_t *) segment + l->snapshots_at[bank & 1] + e * l->snapshot_stride);
 }
@@ -104,8 +109,8 @@ static inline void *segment_frame_before(void *segment, const SegmentLayout *l, 
                ((l->frames - 1 - k) * l->envs + e) * l->frame_bytes;
 }
 
-/* How many of the frames before a row's own are its episode's, up to `most`: behind these its first one is repeated. What lies before
- * row 0 is taken as it is. */
+/* How many of the frames before a row's own belong to its episode, at most `most`: before these the
+ * episode's first frame is repeated. Frames before row 0 are taken as they are. */
 static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t row, uint32_t most) {
         for (uint32_t n = 0; n < most; n++) {
                 if (row < envs)
@@ -146,14 +151,15 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
         return (Exchange *) ((uint8_t *) segment + l->exchange_at);
 }
 
-/* The whole observation of row t * E + e. `ends`: of this segment, or a copy; whatever they say, nothing but frames of the slot is read. */
+/* The whole observation of row t * E + e. `ends`: of this segment, or a copy; whatever it holds, only
+ * frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
-/* The one that followed the truncated step of that row, whose own part is final i. */
+/* The observation that followed the truncated step of that row, whose own part is final i. */
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 
-/* A policy's parts. */
+/* The parts of a policy's bank. */
 static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayout *l, uint64_t bank) {
         return (const PolicyHead *) ((const uint8_t *) policy + bank % l->n_banks * l->bank_bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* TERM = ["abs" | "square"] QUANTITY NAME... (WEIGHT | COMPARISON THRESHOLD), separated by commas. */
+/* Parses terms: TERM = ["abs" | "square"] QUANTITY NAME... (WEIGHT | COMPARISON THRESHOLD), separated by
+ * commas. */
 #include "lib/terms.h"
 
 #include <assert.h>
@@ -70,11 +71,10 @@ static int split(Reader *reader) {
                 size_t n = strcspn(p, " \t,");
 
                 if (n >= TERM_NAME_MAX)
-                        return complain(reader, "a word of %zu characters; %u are the most", n,
+                        return complain(reader, "a word of %zu characters, of at most %u", n,
                                         TERM_NAME_MAX - 1);
                 if (reader->n_words == WORDS_MAX)
-                        return complain(reader,
-                                        "it has more than %d words; between two terms stands a comma",
+                        return complain(reader, "it has more than %d words; put a comma between two terms",
                                         WORDS_MAX);
                 memcpy(reader->words[reader->n_words], p, n);
                 reader->words[reader->n_words++][n] = 0;
@@ -108,7 +108,7 @@ static int read_quantity(Reader *reader, uint32_t *at, Term *ret) {
         if (ret->quantity == _QUANTITY_MAX) {
                 for (uint32_t i = 0; i < _QUANTITY_MAX; i++)
                         (void) strncat(strncat(known, i > 0 ? " " : "", 2), quantities[i].word, 15);
-                return complain(reader, "%s is no quantity; there are: %s", reader->words[*at], known);
+                return complain(reader, "unknown quantity %s; known: %s", reader->words[*at], known);
         }
         if (reader->kind == TERMS_TERMINATE &&
                         (ret->quantity == QUANTITY_ALIVE || ret->quantity == QUANTITY_HEALTHY))
@@ -126,18 +126,14 @@ static bool read_number(const char *word, double *ret) {
 
 static int read_rest(Reader *reader, uint32_t at, Term *ret) {
         const char *word = quantities[ret->quantity].word;
+        static const char *const words[TERM_NAMES_MAX + 1] = { "", "one name and ", "two names and " };
+        static const char *const examples[TERM_NAMES_MAX + 1] = { "", " NAME", " NAME NAME" };
         uint32_t n_names = quantities[ret->quantity].n_names, n_after = reader->kind == TERMS_REWARD ? 1 : 2;
 
         if (reader->n_words != at + n_names + n_after)
-                return complain(reader, "%s is followed by %s%s, as in \"%s%s%s\"", word,
-                                n_names == 0   ? ""
-                                : n_names == 1 ? "one name and "
-                                               : "two names and ",
+                return complain(reader, "%s is followed by %s%s, as in \"%s%s%s\"", word, words[n_names],
                                 n_after == 1 ? "its weight" : "a comparison and a number", word,
-                                n_names == 0   ? ""
-                                : n_names == 1 ? " NAME"
-                                               : " NAME NAME",
-                                n_after == 1 ? " 0.5" : " < 0.5");
+                                examples[n_names], n_after == 1 ? " 0.5" : " < 0.5");
 
         for (uint32_t i = 0; i < n_names; i++)
                 memcpy(ret->names[i], reader->words[at + i], TERM_NAME_MAX);
@@ -146,11 +142,11 @@ static int read_rest(Reader *reader, uint32_t at, Term *ret) {
                 ret->comparison = index_of(reader->words[at], comparisons, _TERM_COMPARISON_MAX);
                 if (ret->comparison == _TERM_COMPARISON_MAX)
                         return complain(reader,
-                                        "%s is no comparison; there are < <= > >=", reader->words[at]);
+                                        "%s is not a comparison; known: < <= > >=", reader->words[at]);
                 at++;
         }
         if (!read_number(reader->words[at], &ret->number))
-                return complain(reader, "%s is no number up to a million", reader->words[at]);
+                return complain(reader, "%s is not a number up to a million", reader->words[at]);
         return 0;
 }
 
@@ -176,14 +172,16 @@ int terms_parse(const char *text, TermsKind kind, Terms *ret, char *message, siz
                 while (reader.n_text > 0 && strchr(" \t", p[reader.n_text - 1]))
                         reader.n_text--;
                 if (terms.n == TERMS_MAX)
-                        return complain(&reader, "%u terms are the most", TERMS_MAX);
+                        return complain(&reader, "more than %u terms", TERMS_MAX);
                 if (reader.n_text == 0)
-                        return complain(&reader, "nothing stands before or after a comma");
+                        return complain(&reader, "a term is missing before or after a comma");
                 r = split(&reader);
-                if (r >= 0)
-                        r = read_quantity(&reader, &at, term);
-                if (r >= 0)
-                        r = read_rest(&reader, at, term);
+                if (r < 0)
+                        return r;
+                r = read_quantity(&reader, &at, term);
+                if (r < 0)
+                        return r;
+                r = read_rest(&reader, at, term);
                 if (r < 0)
                         return r;
                 terms.n++;
@@ -196,7 +194,7 @@ int terms_parse(const char *text, TermsKind kind, Terms *ret, char *message, siz
                 if (!*p) {
                         reader.n = terms.n;
                         reader.n_text = 0;
-                        return complain(&reader, "nothing stands before or after a comma");
+                        return complain(&reader, "a term is missing before or after a comma");
                 }
         }
         *ret = terms;

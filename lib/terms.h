@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a step on a user's own model pays and when an episode ends, as a line of a job file says it: "velocity slide 1, control -0.001" and
- * "z torso <= 0.7, abs position hinge >= 0.2". A closed list of quantities, each linear: no expressions. The names of a model's parts are
- * not looked up here, so that a line is checked without the model. */
+/* Reward= and Terminate= of a user's own model, as a line of a job file: "velocity slide 1, control
+ * -0.001" and "z torso <= 0.7, abs position hinge >= 0.2". There is a closed list of quantities, and each
+ * term is linear: there are no expressions. The names of a model's parts are not looked up here, so that
+ * a line is checked without the model. */
 #pragma once
 
 #include <stddef.h>
@@ -62,5 +63,5 @@ typedef struct Terms {
 const char *quantity_to_string(uint32_t quantity);
 uint32_t quantity_names(uint32_t quantity);
 
-/* 0; -EINVAL with a sentence that says which term is wrong, and how, in message. An empty text has no terms. */
+/* 0; -EINVAL with a message that says which term is wrong, and how. An empty text has no terms. */
 int terms_parse(const char *text, TermsKind kind, Terms *ret, char *message, size_t n_message);

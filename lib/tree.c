@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Depth first, from the top anew in each call: what is gone is not met again, so that no place has to be remembered between two. */
+/* Removes a directory tree depth first. Each call begins again at the top: entries that are gone are not
+ * met again, so no position has to be remembered between two calls. */
 #include "lib/tree.h"
 
 #include <assert.h>
@@ -66,7 +67,8 @@ int tree_remove(int at_fd, const char *name, unsigned most) {
         remove_entry(&removal, at_fd, name, TREE_DEPTH_MAX);
         if (removal.left == 0)
                 return 1;
-        /* Somebody filled it again meanwhile; that is worth another look only as long as there was something to remove. */
+        /* The directory was filled again meanwhile. Another call is worth it only if this one has removed
+         * something. */
         if (removal.error == -ENOTEMPTY && removal.left < most)
                 return 1;
         return removal.error;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Removing a directory that a stranger may have filled: everything is reached from descriptors, no link is followed, and it can be done
- * in small steps. */
+/* Removing a directory that a stranger may have filled: everything is reached from descriptors, no link
+ * is followed, and it can be done in small steps. */
 #pragma once
 
 #define TREE_DEPTH_MAX 16u
 
-/* Removes what has this name below at_fd (AT_FDCWD: a path), with all that it holds, but at most `most` entries. 0: it is gone; 1: call
- * again; negative: something does not go, and what else could go went. */
+/* Removes the entry of this name below at_fd (AT_FDCWD: a path) with its content, at most `most` entries
+ * in this call. 0: it is gone; 1: call again; negative: an entry cannot be removed, and all others are
+ * gone. */
 int tree_remove(int at_fd, const char *name, unsigned most);

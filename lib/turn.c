@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words between the invoker and a worker, and nothing else: with lib/exchange.c the only file with atomics on shared memory
- * that a hostile process can write.
+/* The two words between the invoker and a worker, and nothing else: with lib/exchange.c the only file
+ * with atomics on shared memory that a hostile process can write.
  *
- * Orders and answers are plain bytes between two words. Whoever writes them publishes them by a store of its word; whoever reads them
- * has loaded that word before. Each side may sleep, and each sleep is the same bargain: the sleeper says that it sleeps, then looks
- * once more; the other writes its word, then looks whether anybody sleeps. As both pairs are sequentially consistent, at least one
- * of the two sees the other, and no wake-up is lost.
+ * Orders and answers are plain bytes between two words. The writer publishes them by a store of its word;
+ * the reader has loaded that word before. Each side may sleep, and each sleep is the same bargain: the
+ * sleeper says that it sleeps, then looks once more; the other writes its word, then looks whether
+ * anybody sleeps. As both pairs are sequentially consistent, at least one of the two sees the other, and
+ * no wake-up is lost.
  *
- * The invoker believes none of these words: a worker that writes nonsense into them is answered too early (its answer and its data
- * are checked anyway) or too late (it is killed at its deadline). Hence no assertion here looks at shared memory. */
+ * The invoker believes none of these words: a worker that writes nonsense into them is answered too early
+ * (its answer and its data are checked anyway) or too late (it is killed at its deadline). Hence no
+ * assertion here looks at shared memory. */
 #include "lib/turn.h"
 
 #include <assert.h>
@@ -25,8 +27,9 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
 
         turn->order = *order;
 
-        /* From `done`, which we only read: a worker that changed `go` must not make the order pass for answered. seq_cst: publishes
-         * the order, and comes before the look at `parked`. */
+        /* The order's number follows from `done`, which the invoker only reads: a worker that changed
+         * `go` must not make the order look answered. seq_cst: publishes the order, and comes before the
+         * look at `parked`. */
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
         atomic_store_explicit(&turn->go, done + 1, memory_order_seq_cst);
 
@@ -37,7 +40,8 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper) {
 bool turn_answered(const Turn *turn) {
         assert(turn);
 
-        /* seq_cst on done: pairs with the worker's store before it looks at `asleep`; and acquires the answer. */
+        /* seq_cst on done: pairs with the worker's store before it looks at `asleep`; and acquires the
+         * answer. */
         return atomic_load_explicit(&turn->done, memory_order_seq_cst) ==
                atomic_load_explicit(&turn->go, memory_order_relaxed);
 }
@@ -69,13 +73,14 @@ void turn_reset(Turn *turn) {
         atomic_store_explicit(&turn->parked, 0, memory_order_relaxed);
         atomic_store_explicit(&turn->asleep, 0, memory_order_relaxed);
 
-        /* Nobody else maps the page now; release for the worker to come, whose mapping may be made in another process. */
+        /* No other process maps the page now. Release, for the next worker, which may be made by another
+         * process. */
         go = atomic_load_explicit(&turn->go, memory_order_relaxed);
         atomic_store_explicit(&turn->done, go, memory_order_release);
 }
 
 static bool turn_ordered(const Turn *turn, uint32_t done) {
-        /* acquire: what was ordered is read after it. */
+        /* acquire: the order is read after this. */
         return atomic_load_explicit(&turn->go, memory_order_acquire) != done;
 }
 
@@ -108,7 +113,7 @@ void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret) {
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
 
         if (!turn_spin(turn, done, spin_nsec)) {
-                /* seq_cst: said before the last look at `go`, which the kernel repeats under its lock. */
+                /* seq_cst: written before the last look at `go`, which the kernel repeats under its lock. */
                 atomic_store_explicit(&turn->parked, 1, memory_order_seq_cst);
                 while (atomic_load_explicit(&turn->go, memory_order_seq_cst) == done)
                         futex_wait(&turn->go, done);
@@ -131,7 +136,7 @@ void turn_reply(Turn *turn, const Answer *answer, int bell_fd) {
         go = atomic_load_explicit(&turn->go, memory_order_relaxed);
         atomic_store_explicit(&turn->done, go, memory_order_seq_cst);
 
-        /* A full eventfd (EAGAIN) has been rung already. */
+        /* A full eventfd (EAGAIN) has already been rung. */
         if (atomic_load_explicit(&turn->asleep, memory_order_seq_cst) && bell_fd >= 0)
                 (void) !write(bell_fd, &one, sizeof(one));
 }

@@ -13,7 +13,8 @@ bool turn_answered(const Turn *turn);
 int turn_answer(const Turn *turn,
                 Answer *ret); /* copies once; 0 or -EAGAIN. Every field is the worker's word: check it */
 void turn_asleep(Turn *turn,
-                bool asleep); /* "ring my bell": set, then look at turn_answered() once more before sleeping */
+                /* asks for the bell: set it, then look at turn_answered() once more before sleeping */
+                bool asleep);
 void turn_reset(Turn *turn); /* before a new worker takes the page over (the old one is reaped) */
 
 /* Worker: waits for the next order, spinning at most spin_nsec before it sleeps. */

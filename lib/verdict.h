@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a child tells which step of its sandbox failed: a page that it shares with its parent alone, and
- * that is not in its memory any more once the sandbox has closed. So what runs inside cannot pretend that
- * the sandbox failed; an exit status of 200 is anybody's to give. */
+/* Where a child reports which step of its sandbox failed: a page that it shares with its parent alone,
+ * and that is unmapped in the child once the sandbox has closed. So the code inside cannot pretend that
+ * the sandbox failed; an exit status of 200, which any program can return, proves nothing. */
 #pragma once
 
 #include <stdint.h>
@@ -13,5 +13,5 @@ typedef struct Verdict {
 Verdict *verdict_new(void); /* NULL: no memory */
 /* Unmaps it in this process. */
 Verdict *verdict_free(Verdict *verdict);
-/* Children that are forked from now on do not have it. */
+/* Children that are forked from now on do not inherit it. */
 void verdict_keep(Verdict *verdict);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which containers that a round does not need stay warm for later ones: the lowest, as many as WarmActors= says, for as long as the job lasts
- * (provisioned concurrency), and any other until it has been idle for KeepAliveSec= (keep-alive). Pure. Whoever has containers asks: the
- * invoker of those that exist, and, where one process acts for all, of those that a fleet would have. */
+/* Which idle containers stay warm for later rounds. The lowest ones stay, as many as WarmActors= says,
+ * for as long as the job lasts (provisioned concurrency); any other stays until it has been idle for
+ * KeepAliveSec= (keep-alive). Pure. The owners of containers ask: the invoker about those that exist, and
+ * a process that acts for all actors about those that a fleet would have. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,14 +11,15 @@
 #include "include/settings.h"
 
 typedef struct WarmRest {
-        uint32_t n_provisioned; /* that are still to be kept whatever happens */
+        uint32_t n_provisioned; /* how many are still to be kept in any case */
         uint64_t keep_nsec;     /* on the emulated clock; UINT64_MAX: for ever */
 } WarmRest;
 
 /* Of one round. */
 WarmRest warm_rest(const JobSettings *settings);
 
-/* Asked once of each container that is idle, from the lowest up: whether it is kept. idle_nsec: since when, on the emulated clock. */
+/* Whether an idle container is kept; to be asked once for each, from the lowest up. idle_nsec: since when
+ * it is idle, on the emulated clock. */
 bool warm_keeps(WarmRest *rest, uint64_t idle_nsec);
 
 typedef struct Imagined { /* a container that a fleet would have */

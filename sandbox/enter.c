@@ -1,20 +1,291 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of steps, in their order. The order matters: namespaces and root need capabilities, which identity and capabilities
- * take away; Landlock needs no_new_privs, which capabilities sets; the filter is last, since it forbids what all others call. */
+/* What a child goes through between its birth and the first order: a function for each step, with what it
+ * closes, in the order in which they run, and the table at the end. The order matters: namespaces and root
+ * need capabilities, which identity and capabilities take away; Landlock needs no_new_privs, which
+ * capabilities sets; the filter is last, since it forbids what all others call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/capability.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "sandbox/step.h"
+
+/* Closes: use that is neither metered nor limited. Children are born in their leaf (CLONE_INTO_CGROUP);
+ * where clone3() does not exist they walk there before they do anything else. */
+static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
+        _cleanup_close_ int fd = -EBADF;
+
+        if (entry->cgroup_fd < 0)
+                return 0;
+
+        fd = openat(entry->cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        return write(fd, "0", 1) < 0 ? -errno : 0;
+}
+
+static int close_between(unsigned first, unsigned last) {
+        if (first > last)
+                return 0;
+        return close_range(first, last, 0) < 0 ? -errno : 0;
+}
+
+/* Closes: everything the invoker holds. A cgroup's descriptor would be a way to lift limits, a segment's
+ * one to a neighbour's memory (mremap() reaches beyond what was mapped), the socket's one to the daemon. */
+static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
+        int own = sandbox->ruleset_fd; /* a later step needs it, and closes it */
+        unsigned next = STDERR_FILENO + 1;
+        size_t i = 0;
+
+        while (i < entry->n_keep_fds || own >= 0) {
+                int kept, r;
+
+                if (own >= 0 && (i == entry->n_keep_fds || own < entry->keep_fds[i])) {
+                        kept = own;
+                        own = -EBADF;
+                } else
+                        kept = entry->keep_fds[i++];
+
+                if (kept < (int) next)
+                        return -EINVAL;
+                r = close_between(next, (unsigned) kept - 1);
+                if (r < 0)
+                        return r;
+                next = (unsigned) kept + 1;
+        }
+        return close_between(next, UINT_MAX);
+}
+
+/* Closes: other processes, other mounts, the host's name, its System V objects and its cgroup tree. The
+ * child is born in namespaces of its own (sandbox_clone_flags()); here it only stops carrying the host's
+ * name. The network namespace is the invoker's: empty. */
+static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
+        if (sandbox->level < SANDBOX_LEVEL_USERNS)
+                return 0;
+
+        /* The child of another process would mean that clone3() did not do what was asked. */
+        if (getpid() != 1)
+                return -ECHILD;
+        if (sethostname(entry->name, strlen(entry->name)) < 0)
+                return -errno;
+        return setdomainname("", 0) < 0 ? -errno : 0;
+}
+
+/* Closes: every file. The built root becomes the child's, what lay above it is unmounted: there is no
+ * path to it any more, and with no /proc no way to reopen a read-only descriptor for writing either. */
+static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
+        if (sandbox->root[0] == 0)
+                return 0;
+
+        if (chdir(sandbox_stage()) < 0 || chdir(sandbox->root) < 0)
+                return -errno;
+        /* Old and new root stacked on one another: the directory needs no place for the old one. */
+        if (syscall(SYS_pivot_root, ".", ".") < 0)
+                return -errno;
+        if (umount2(".", MNT_DETACH) < 0)
+                return -errno;
+        return chdir("/") < 0 ? -errno : 0;
+}
+
+/* An actor holds stderr and its bell; a plugin opens libraries and models; the learner maps a segment for
+ * each actor. */
+enum { FILES_ACTOR = 16, FILES_LIBRARIES = 64, FILES_LEARNER = 64, TASKS_LEARNER = 8 };
+
+#define SPARE_BYTES (256ull << 20) /* of addresses: program, libraries, stacks */
+
+static int limit(int resource, uint64_t value) {
+        struct rlimit old, new = { .rlim_cur = value, .rlim_max = value };
+
+        if (getrlimit(resource, &old) < 0)
+                return -errno;
+        if (old.rlim_max < value)
+                new.rlim_cur = new.rlim_max = old.rlim_max;
+        return setrlimit(resource, &new) < 0 ? -errno : 0;
+}
+
+static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
+        /* Each thread of the learner's brings a stack and an allocator's arena, reserved and hardly used. */
+        uint64_t spare_bytes =
+                        SPARE_BYTES * (1 + (sandbox->kind == SANDBOX_LEARNER ? sandbox->n_threads : 0));
+        int r;
+
+#ifdef ACTORD_SANITIZE
+        return 0; /* a sanitizer's shadow is terabytes of addresses */
+#endif
+        if (sandbox->memory_limited)
+                return 0;
+
+        r = limit(RLIMIT_DATA, sandbox->memory_max_bytes);
+        if (r < 0)
+                return r;
+        return limit(RLIMIT_AS, sandbox->memory_max_bytes + entry->mapped_bytes + spare_bytes);
+}
+
+static int limit_tasks(const Sandbox *sandbox) {
+        if (sandbox->kind == SANDBOX_ACTOR)
+                return limit(RLIMIT_NPROC, 1);
+        /* The kernel counts per user: with a shared one it would count everything of the user's. */
+        if (sandbox->n_uids > 1)
+                return limit(RLIMIT_NPROC, sandbox->n_threads + TASKS_LEARNER);
+        return 0;
+}
+
+/* Closes: what one process can take without a cgroup noticing: descriptors, core files, files, locked
+ * memory; and, where no memory controller is available, memory itself. */
+static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
+        bool actor = sandbox->kind == SANDBOX_ACTOR;
+        uint64_t n_files = !actor               ? FILES_LEARNER + sandbox->n_actors
+                           : sandbox->libraries ? FILES_LIBRARIES
+                                                : FILES_ACTOR;
+        int r;
+
+        if (sandbox->level == SANDBOX_LEVEL_NONE)
+                return 0;
+
+        if ((r = limit(RLIMIT_CORE, 0)) < 0 || (r = limit(RLIMIT_NOFILE, n_files)) < 0 ||
+                        (r = limit(RLIMIT_MEMLOCK, 0)) < 0 || (r = limit(RLIMIT_MSGQUEUE, 0)) < 0 ||
+                        (r = limit_tasks(sandbox)) < 0)
+                return r;
+        if (actor && !sandbox->stderr_is_file && (r = limit(RLIMIT_FSIZE, 0)) < 0)
+                return r;
+        return limit_memory(sandbox, entry);
+}
+
+/* Closes: files and processes of any user. The child becomes a user of its own, in no group but its own.
+ * Capabilities survive this step (the next one takes them, bounding set first, which needs one). */
+static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
+        if (sandbox->level != SANDBOX_LEVEL_FULL || sandbox->n_uids <= 1)
+                return 0;
+
+        if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+                return -errno;
+        /* The raw calls: there are no threads to keep in step, and glibc would signal them. */
+        if (syscall(SYS_setgroups, 0, NULL) < 0)
+                return -errno;
+        if (syscall(SYS_setresgid, entry->uid, entry->uid, entry->uid) < 0)
+                return -errno;
+        return syscall(SYS_setresuid, entry->uid, entry->uid, entry->uid) < 0 ? -errno : 0;
+}
+
+#define SECUREBITS                                                                                       \
+        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | \
+                        SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                          \
+                        SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+/* A process that never had the right to shrink its bounding set has nothing in it that it could use:
+ * no_new_privs. */
+static int drop_bounding(void) {
+        for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
+                if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
+                        return errno == EPERM ? 0 : -errno;
+
+        if (prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) < 0)
+                return errno == EPERM ? 0 : -errno;
+        return 0;
+}
+
+static int drop_own(void) {
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct none[2] = {};
+
+        return capset(&header, none) < 0 ? -errno : 0;
+}
+
+static int end_with_parent(const Sandbox *sandbox) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+                return -errno;
+        /* It may have died before we asked. In a PID namespace of our own it cannot be seen, and the
+         * namespace dies with its. */
+        if (sandbox->level < SANDBOX_LEVEL_USERNS && getppid() != sandbox->parent)
+                return -ESRCH;
+        return 0;
+}
+
+/* Closes: every privilege, and every way to gain one: bounding set, ambient set, root's special treatment
+ * at exec, set-user-ID programs. And the child ends with the invoker, also where no PID namespace sees to
+ * that (asked for here, since a change of user forgets it). */
+static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) {
+        int r;
+
+        r = end_with_parent(sandbox);
+        if (r < 0 || sandbox->level == SANDBOX_LEVEL_NONE)
+                return r;
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return -errno;
+        (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+
+        r = drop_bounding();
+        return r < 0 ? r : drop_own();
+}
+
+/* Closes: files once more, by another part of the kernel; TCP; and, in newer kernels, signals and
+ * abstract sockets. At level process this and the filter are all there is. */
+static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
+        if (sandbox->ruleset_fd < 0)
+                return 0;
+
+        if (syscall(SYS_landlock_restrict_self, sandbox->ruleset_fd, 0) < 0)
+                return -errno;
+        return close(sandbox->ruleset_fd) < 0 ? -errno : 0;
+}
+
+/* Closes: CPUs outside AllowedCPUs=. A cpuset says the same where there is a controller; this also holds
+ * where there is none, as the filter forbids to change it. */
+static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
+        if (!sandbox->has_cpus || sandbox->level == SANDBOX_LEVEL_NONE)
+                return 0;
+
+        return syscall(SYS_sched_setaffinity, 0, sizeof(sandbox->allowed_cpus.words),
+                               sandbox->allowed_cpus.words) < 0
+                               ? -errno
+                               : 0;
+}
+
+/* In the child's own copy of the program. Without a stretch for shared words the comparison is made true
+ * for all addresses. */
+static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
+        for (unsigned i = 0; i < filter->len; i++) {
+                uint32_t *k = &filter->filter[i].k;
+
+                if (*k == FILTER_PID_LATER)
+                        *k = (uint32_t) getpid();
+                else if (*k == FILTER_WORDS_LATER)
+                        *k = (uint32_t) (words_at >> 32);
+                else if (*k == FILTER_WORDS_MASK && words_at == 0)
+                        *k = 0;
+        }
+}
+
+/* Closes: every system call that is not on the list (syscalls.c). Last, since it forbids what the other
+ * steps call. */
+static int step_seccomp(const Sandbox *sandbox, const SandboxEntry *entry) {
+        if (sandbox->filter.len == 0)
+                return 0;
+
+        fill_in(&sandbox->filter, entry->words_at);
+        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &sandbox->filter) < 0 ? -errno : 0;
+}
 
 static const struct {
         int (*apply)(const Sandbox *sandbox, const SandboxEntry *entry);
         int status;
         const char *name;
 } steps[] = {
-#define X(name, status) { sandbox_step_##name, status, #name },
+#define X(name, status) { step_##name, status, #name },
         SANDBOX_STEPS(X)
 #undef X
 };

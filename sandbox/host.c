@@ -4,10 +4,10 @@
  * the same from it; in run mode and user mode no unit does. A list of what is denied: namespaces, mounts,
  * cgroups and processes are this program's work. */
 #include <errno.h>
-#include <seccomp.h>
 #include <sys/prctl.h>
 
 #include "lib/cleanup.h"
+#include "sandbox/filter.h"
 #include "sandbox/sandbox.h"
 
 static const struct {
@@ -52,23 +52,15 @@ static const struct {
         { "vhangup", "takes a terminal from its user" },
 };
 
-static void filter_release(scmp_filter_ctx *filter) {
-        seccomp_release(*filter);
-}
-
 int sandbox_confine_parent(void) {
-        _cleanup_(filter_release) scmp_filter_ctx filter = NULL;
+        _cleanup_filter_ scmp_filter_ctx filter = NULL;
         int r;
 
         /* Said here and not left to libseccomp, so that a kernel without seccomp keeps it. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
 
-        filter = seccomp_init(SCMP_ACT_ALLOW);
-        if (!filter)
-                return -ENOMEM;
-        /* A few comparisons for each call of an actor, too. */
-        r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+        r = filter_new(SCMP_ACT_ALLOW, &filter);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(denied); i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The roots of sandboxes, built once. Each is a small file system, read-only when it is done, without /proc: empty for built-in
- * environments, with the host's libraries and three devices where a plugin or the learner needs them. All lie in one directory, which
- * the invoker makes its own root afterwards, so that a child's copy of the mounts is a copy of a dozen and not of the host's hundred. */
+/* The roots of sandboxes, built once. Each is a small file system, read-only when it is done, without
+ * /proc: empty for built-in environments, with the host's libraries and three devices where a plugin or
+ * the learner needs them. All lie in one directory, which the invoker makes its own root afterwards, so
+ * that a child's copy of the mounts is a copy of a dozen and not of the host's hundred. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -135,7 +136,8 @@ static int add_libraries(int root_fd) {
         return 0;
 }
 
-/* What the job brought, as the spawner opened it: detached trees, or plain descriptors that can still be cloned. */
+/* What the job brought, as the spawner opened it: detached trees, or plain descriptors that can still be
+ * cloned. */
 static int add_mounts(int root_fd, const LaunchMount *mounts, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 uint64_t attributes = MOUNT_ATTR_NODEV | (mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Landlock leaves open. Everything the running kernel can close is closed, and then the few places are named; an actor with a
- * built-in environment has none at all. The numbers are the kernel's ABI, written down here since its headers may be older than it. */
+/* What Landlock leaves open. Everything the running kernel can close is closed, and then the few places
+ * are named; an actor with a built-in environment has none at all. The numbers are the kernel's ABI,
+ * written down here since its headers may be older than it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 #include "sandbox/places.h"
 #include "sandbox/step.h"
 
@@ -155,9 +157,9 @@ int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd) {
         if (r < 0)
                 return r;
 
-        high = fcntl(fd, F_DUPFD_CLOEXEC, spec->fd_floor);
+        high = fd_lift(fd, spec->fd_floor);
         if (high < 0)
-                return -errno;
+                return high;
         *ret_fd = high;
         return 0;
 }

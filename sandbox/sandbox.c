@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything about a sandbox that can be done once: the root, the rules, the filter. What is left for each child is a handful of
- * system calls without a decision in them. */
+/* Everything about a sandbox that can be done once: the root, the rules, the filter. What is left for
+ * each child is a handful of system calls without a decision in them. */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -48,7 +48,8 @@ static int sandbox_close_files(const SandboxSpec *spec, Sandbox *sandbox, uint32
 
 static int sandbox_close_calls(const SandboxSpec *spec, Sandbox *sandbox, uint32_t *missing) {
 #ifdef ACTORD_SANITIZE
-        /* Sanitizers read /proc, map executable memory and run threads: nothing an allow-list of ours has. */
+        /* Sanitizers read /proc, map executable memory and run threads: nothing an allow-list of ours
+         * has. */
         *missing |= 1u << LIMIT_SECCOMP;
         return 0;
 #else
@@ -112,7 +113,8 @@ Sandbox *sandbox_free(Sandbox *sandbox) {
         return NULL;
 }
 
-/* No CLONE_NEWNET: the invoker is in an empty network namespace already, and to make another costs more than all others together. */
+/* No CLONE_NEWNET: the invoker is in an empty network namespace already, and to make another costs more
+ * than all others together. */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox) {
         if (sandbox->level < SANDBOX_LEVEL_USERNS)
                 return 0;

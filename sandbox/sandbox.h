@@ -21,11 +21,13 @@ typedef struct SandboxSpec {
         const JobSettings *settings;
         const LaunchMount *mounts; /* what the job brought: descriptors from INVOKER_FD_MOUNTS on */
         uint32_t n_mounts;
-        bool libraries; /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
+        /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
+        bool libraries;
         bool interpreter; /* of those: what is not allowed is refused, and does not end the process */
         uint64_t memory_max_bytes; /* of the process */
         bool memory_limited;       /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
-        int fd_floor; /* descriptors of the sandbox's own are not below this number: a child may put others there */
+        /* descriptors of the sandbox's own are not below this number: a child may put others there */
+        int fd_floor;
         int executable_fd; /* the learner's binary, the only program it may become; -EBADF: none */
         int state_fd;      /* the directory it may write in; -EBADF: none */
 } SandboxSpec;
@@ -38,19 +40,21 @@ Sandbox *sandbox_free(Sandbox *sandbox);
  * Before anything else is done for a job. 0 or a negative errno. */
 int sandbox_confine_parent(void);
 
-/* Leaves the host's file system for good, once every sandbox is made: the caller's root becomes the small one
- * that holds the sandboxes' roots, and that is all a child copies. Does nothing where no root was built. */
+/* Leaves the host's file system for good, once every sandbox is made: the caller's root becomes the small
+ * one that holds the sandboxes' roots, and that is all a child copies. Does nothing where no root was
+ * built. */
 int sandbox_leave_host(void);
 
 /* Whether the kernel gives out addresses from SANDBOX_OWN_ADDRESSES on. Else (ulimit -s unlimited,
  * vm.legacy_va_layout=1) the filter has no rule about addresses. */
 bool sandbox_has_high_addresses(void);
 
-/* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 at level process). */
+/* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 at level
+ * process). */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox);
 
 typedef struct SandboxEntry { /* what differs from child to child */
-        uint32_t uid;         /* inside the user namespace; nobody else's where n_uids allows */
+        uint32_t uid;         /* inside the user namespace; shared with no other actor where n_uids allows */
         const int *keep_fds;  /* ascending; everything else above 2 is closed */
         size_t n_keep_fds;
         int cgroup_fd;         /* a leaf to move into; -EBADF: the child was born where it belongs */
@@ -62,5 +66,6 @@ typedef struct SandboxEntry { /* what differs from child to child */
         Verdict *verdict;
 } SandboxEntry;
 
-/* In the child: applies all steps, or _exit()s with the step's status. Afterwards an actor can do arithmetic, wait and ring. */
+/* In the child: applies all steps, or _exit()s with the step's status. Afterwards an actor can do
+ * arithmetic, wait and ring. */
 void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The inside of a sandbox: what its steps read. Each step is one file and one function, which returns 0 or a negative errno and looks
- * at the level itself, so that enter.c stays a list. */
+/* The inside of a sandbox: what the steps of enter.c read, and how root, rules and filter are made
+ * before. */
 #pragma once
 
 #include <linux/filter.h>
@@ -25,10 +25,6 @@ struct Sandbox {
         struct sock_fprog filter; /* len 0: none */
 };
 
-#define X(name, status) int sandbox_step_##name(const Sandbox *sandbox, const SandboxEntry *entry);
-SANDBOX_STEPS(X)
-#undef X
-
 /* root.c: builds the root of a sandbox in a small file system of its own. Fills sandbox->root. */
 int sandbox_root_build(const SandboxSpec *spec, Sandbox *sandbox);
 
@@ -38,8 +34,9 @@ const char *sandbox_stage(void);
 /* ruleset.c: the Landlock rules. -EOPNOTSUPP: the kernel has no Landlock. */
 int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
 
-/* syscalls.c: the allow-list as a program. Where a call is held to the process itself the program compares with FILTER_PID_LATER, which
- * no process has, and the child writes its own number there before it loads it. */
+/* syscalls.c: the allow-list as a program. Where a call is held to the process itself the program
+ * compares with FILTER_PID_LATER, which no process has, and the child writes its own number there before
+ * it loads it. */
 #define FILTER_PID_LATER 0x7ffffffeu
 /* The same for SandboxEntry.words_at, of which the upper half is compared under this mask. */
 #define FILTER_WORDS_MASK  ((uint32_t) (~(SANDBOX_WORDS_BYTES - 1) >> 32))

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The allow-lists, a reason per line. Whatever is not here ends the process with SIGSYS, which its record calls a forbidden call: no
- * sockets, no processes, no programs, no mounts, no tracing, no keys, no io_uring, no BPF for anybody.
+/* The allow-lists, a reason per line. Whatever is not here ends the process with SIGSYS, which its record
+ * calls a forbidden call: no sockets, no processes, no programs, no mounts, no tracing, no keys, no
+ * io_uring, no BPF for anybody.
  *
  *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits and rings
  *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its read-only root
  *   LEARNER     the learner: also becomes its program once, has threads, and keeps files in its state directory
  *
- * An actor with an interpreter has the second list, and what is not in it answers EPERM: packages try what they can do without, and a user's
- * script that tries more is told the line. Nothing else is different, so nothing more can be done.
+ * An actor with an interpreter has the second list, and what is not in it answers EPERM: packages try
+ * what they can do without, and a user's script that tries more is told the line. Nothing else is
+ * different, so nothing more can be done.
  *
- * Memory is writable or executable, never both and never first one and then the other, but for what a file maps. */
+ * Memory is writable or executable, never both and never first one and then the other, but for what a
+ * file maps. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fd.h"
+#include "sandbox/filter.h"
 #include "sandbox/step.h"
 
 enum {
@@ -45,7 +48,8 @@ typedef enum Hold {
         HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto words that are shared */
         HOLD_OWN_WORDS,      /* futex(): of the process, or of the words that it shares */
         HOLD_READING,        /* open for reading, create nothing */
-        HOLD_OWN_ABORT, /* SIGABRT to oneself: any other could pass for somebody else's, SIGKILL above all */
+        /* SIGABRT to oneself: any other could pass for a signal from outside, SIGKILL above all */
+        HOLD_OWN_ABORT,
         HOLD_OWN_FLAGS, /* fcntl(): flags of a number, not what others see of the same open file */
         HOLD_OWN_FILES, /* not from standard output and error: a terminal is open for reading, too */
         HOLD_THREADS,   /* clone() of a thread */
@@ -149,8 +153,9 @@ static const Allowed calls[] = {
         { "writev", ALL, HOLD_NOTHING, "assert() says what failed" },
 };
 
-/* Not F_SETFL: the bell's and stderr's flags are the invoker's too, which must never block on either. Not F_NOTIFY, F_SETOWN and
- * F_SETSIG: together they send any signal to any process of the same user. Not F_DUPFD: add_read() goes by numbers. */
+/* Not F_SETFL: the bell's and stderr's flags are the invoker's too, which must never block on either. Not
+ * F_NOTIFY, F_SETOWN and F_SETSIG: together they send any signal to any process of the same user. Not
+ * F_DUPFD: add_read() goes by numbers. */
 static int add_fcntl(scmp_filter_ctx filter, int number) {
         static const unsigned commands[] = { F_GETFD, F_SETFD, F_GETFL };
         int r = 0;
@@ -160,8 +165,8 @@ static int add_fcntl(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* 0, 3 and each number below 2^16 with a bit above the second. The kernel looks at 32 bits of a number and a filter at 64, so that "above
- * 2" would let 2^32 + 2 pass for another file. */
+/* 0, 3 and each number below 2^16 with a bit above the second. The kernel looks at 32 bits of a number
+ * and a filter at 64, so that "above 2" would let 2^32 + 2 pass for another file. */
 static int add_read(scmp_filter_ctx filter, int number) {
         const uint64_t above = ~UINT64_C(0xffff);
         int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, STDIN_FILENO));
@@ -283,7 +288,8 @@ static int add_all(scmp_filter_ctx filter, unsigned list) {
                 if (!(calls[i].lists & list))
                         continue;
 
-                /* Some calls exist on some machines only (newfstatat is fstatat64 elsewhere, arch_prctl is x86's). */
+                /* Some calls exist on some machines only (newfstatat is fstatat64 elsewhere, arch_prctl
+                 * is x86's). */
                 number = seccomp_syscall_resolve_name(calls[i].name);
                 if (number < 0)
                         continue;
@@ -324,25 +330,18 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret) {
         return 0;
 }
 
-static void filter_release(scmp_filter_ctx *filter) {
-        seccomp_release(*filter);
-}
-
 int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret) {
         unsigned list = kind == SANDBOX_LEARNER ? LEARNER : libraries ? LIBRARIES : BUILTIN;
-        _cleanup_(filter_release) scmp_filter_ctx filter =
-                        seccomp_init(interpreter ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
+        _cleanup_filter_ scmp_filter_ctx filter = NULL;
         int r;
 
-        if (!filter)
-                return -ENOMEM;
-
-        /* Another machine's calls (32 bits on 64) have numbers of their own, which no line above speaks of. */
-        r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+        r = filter_new(interpreter ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS, &filter);
         if (r < 0)
                 return r;
-        /* A tree and not a list: a few comparisons for each call. */
-        r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+
+        /* Another machine's calls (32 bits on 64) have numbers of their own, which no line above speaks
+         * of. */
+        r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
         if (r < 0)
                 return r;
         r = add_all(filter, list);

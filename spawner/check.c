@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the spawner believes: nothing, until it has been looked at. The daemon parses text of users, so a record that comes from it may
- * have been written by anybody. */
+/* What the spawner believes: nothing, until it has been looked at. The daemon parses text of users, so a
+ * record that comes from it may have been written by anybody. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include "lib/directory.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 int answer_fail(LaunchAnswer *answer, LaunchStep step, int error, const char *format, ...) {
         va_list ap;
@@ -30,7 +30,8 @@ static int refuse(LaunchAnswer *answer, const char *what) {
                         "the daemon's launch record is refused: %s", what);
 }
 
-/* Absolute, and spelt in the one way that needs no resolving: no empty, "." or ".." component, no slash at the end. */
+/* Absolute, and spelt in the one way that needs no resolving: no empty, "." or ".." component, no slash
+ * at the end. */
 static bool path_is_clean(const char *path, size_t size) {
         size_t n = strnlen(path, size), from = 1;
 
@@ -92,13 +93,16 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                                 "its version is another (are actord and actord-spawn of one version?)");
         if (launch->job == 0 || launch->life == 0)
                 return refuse(answer, "jobs and lives count from 1");
-        if (launch->purpose > LAUNCH_SETTLE || launch->manager > LAUNCH_MANAGER_NONE ||
+        if (launch->purpose > LAUNCH_REMOVE || launch->manager > LAUNCH_MANAGER_NONE ||
                         launch->sandbox >= _SANDBOX_CHOICE_MAX || launch->scope_each > ACTORS_MAX ||
                         launch->exit_with_daemon > 1 || launch->has_checkpoint > 1 || launch->journal > 1)
                 return refuse(answer, "a field holds a value that has no meaning");
+        if (launch->purpose == LAUNCH_TRIAL &&
+                        (launch->manager != LAUNCH_MANAGER_NONE || launch->scope_each))
+                return refuse(answer, "a trial has no manager");
         if (launch->owner > INT32_MAX)
                 return refuse(answer, "its owner is no process");
-        if (launch->purpose == LAUNCH_SETTLE)
+        if (launch->purpose >= LAUNCH_SETTLE)
                 return n_fds == 0 && launch->n_mounts == 0
                                        ? 0
                                        : refuse(answer, "descriptors come with what starts nothing");
@@ -115,7 +119,7 @@ int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *a
         if (terms->system && (launch->manager != LAUNCH_MANAGER_SYSTEM || launch->exit_with_daemon))
                 return refuse(answer,
                                 "the system's jobs have scopes of the system's manager, and outlive the daemon");
-        if (launch->purpose == LAUNCH_SETTLE || launch->sandbox == SANDBOX_CHOICE_AUTO ||
+        if (launch->purpose >= LAUNCH_SETTLE || launch->sandbox == SANDBOX_CHOICE_AUTO ||
                         sandbox_choice_level(launch->sandbox) >= terms->least_sandbox)
                 return 0;
         return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EPERM,
@@ -157,13 +161,9 @@ static bool is_listening(int fd) {
         return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &n) >= 0 && value == 1;
 }
 
-int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer) {
+static int check_fds_of_job(const Launch *launch, const int fds[], LaunchAnswer *answer) {
         struct stat st;
 
-        if (!is_sealed_memory(fds[LAUNCH_FD_SETTINGS]))
-                return refuse(answer, "the settings are not sealed memory");
-        if (fstat(fds[LAUNCH_FD_STDERR], &st) < 0 || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
-                return refuse(answer, "nobody can write words for people into the descriptor for stderr");
         if (fstat(fds[LAUNCH_FD_STATE], &st) < 0 || !S_ISDIR(st.st_mode))
                 return refuse(answer, "the state directory is none");
         if (!is_listening(fds[LAUNCH_FD_SOCKET]))
@@ -172,10 +172,36 @@ int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer
                         !(launch->has_checkpoint ? S_ISREG(st.st_mode) : S_ISCHR(st.st_mode)))
                 return refuse(answer,
                                 "the checkpoint is no regular file, or is there without being announced");
+        return 0;
+}
+
+static int check_fds_of_trial(const int fds[], LaunchAnswer *answer) {
+        struct stat st;
+
+        if (fstat(fds[LAUNCH_FD_STATE], &st) < 0 || !S_ISREG(st.st_mode))
+                return refuse(answer, "a trial's verdict has no file");
+        if (fstat(fds[LAUNCH_FD_SOCKET], &st) < 0 || !S_ISFIFO(st.st_mode))
+                return refuse(answer, "a trial's rows have no pipe");
+        if (!is_sealed_memory(fds[LAUNCH_FD_CHECKPOINT]))
+                return refuse(answer, "a trial's request is not sealed memory");
+        return 0;
+}
+
+int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer) {
+        struct stat st;
+        int r;
+
+        if (!is_sealed_memory(fds[LAUNCH_FD_SETTINGS]))
+                return refuse(answer, "the settings are not sealed memory");
+        if (fstat(fds[LAUNCH_FD_STDERR], &st) < 0 || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+                return refuse(answer, "nobody can write words for people into the descriptor for stderr");
+        r = launch->purpose == LAUNCH_TRIAL ? check_fds_of_trial(fds, answer)
+                                            : check_fds_of_job(launch, fds, answer);
+        if (r < 0)
+                return r;
 
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
-                int r = check_mount(&launch->mounts[i], fds[_LAUNCH_FD_FIXED + i], answer);
-
+                r = check_mount(&launch->mounts[i], fds[_LAUNCH_FD_FIXED + i], answer);
                 if (r < 0)
                         return r;
         }

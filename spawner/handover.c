@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child, between clone and exec: takes its identity, receives what the parent found out meanwhile, puts every descriptor where
- * include/launch.h says, and becomes the invoker. Nothing else of the spawner passes: not its environment, its signals, its descriptors. */
+/* The child, between clone and exec: takes its identity, receives what the parent found out meanwhile,
+ * puts every descriptor where include/launch.h says, and becomes the invoker. Nothing else of the spawner
+ * passes: not its environment, its signals, its descriptors. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -57,14 +58,6 @@ _Noreturn static void fail(int channel, LaunchStep step, int error, const char *
         _exit(EXIT_FAILURE);
 }
 
-static int lift(int fd) {
-        int moved = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
-
-        if (moved >= 0)
-                return moved;
-        return errno == EINVAL ? -EMFILE : -errno; /* the limit of open files is below the floor */
-}
-
 static int invoked_make(const Request *request, const Programs *programs, const Child *child, const Go *go) {
         Invoked invoked = {
                 .launch = request->launch,
@@ -78,7 +71,8 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 invoked.launch.scope_each = 0;
         (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
                         (int) strcspn(go->unit, "."), go->unit);
-        /* A build tree in a home directory of mode 0700 has no path for the job's user; through the descriptor it has. */
+        /* A build tree in a home directory of mode 0700 has no path for the job's user; through the
+         * descriptor it has. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
         else
@@ -126,15 +120,16 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         to[n++] = STDERR_FILENO;
 
         for (size_t i = 0; i < n; i++) {
-                from[i] = lift(from[i]);
+                from[i] = fd_lift(from[i], FD_FLOOR);
                 if (from[i] < 0)
                         return from[i];
         }
-        *invoker_fd = lift(programs->invoker_fd);
+        *invoker_fd = fd_lift(programs->invoker_fd, FD_FLOOR);
         if (*invoker_fd < 0)
                 return *invoker_fd;
 
-        /* Nothing else is inherited, whoever forgot what: a place that is filled from here on loses the mark. */
+        /* Nothing else is inherited, whoever forgot what: a place that is filled from here on loses the
+         * mark. */
         if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
                 return -errno;
         for (size_t i = 0; i < n; i++)
@@ -201,7 +196,8 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-/* Here, since the journal counts words by the unit of who connects: a noisy job is limited, and the daemon goes on being heard. */
+/* Here, since the journal counts words by the unit of who connects: a noisy job is limited, and the
+ * daemon goes on being heard. */
 static void open_journal(Request *request) {
         char identifier[64];
         int fd;
@@ -212,6 +208,24 @@ static void open_journal(Request *request) {
                 return;
         (void) close_fd(request->fds[LAUNCH_FD_STDERR]);
         request->fds[LAUNCH_FD_STDERR] = fd;
+}
+
+/* The parent asks for them when our scope is there, so that they are born in it and the parent finds them
+ * in it. */
+static void make_anchors(int channel, uint32_t n_anchors) {
+        LaunchAnswer ready = { .abi = LAUNCH_ABI };
+        char word[8];
+        size_t n, n_fds;
+        int r;
+
+        r = message_receive(channel, 3 * STEP_TIMEOUT_MSEC, word, sizeof(word), &n, NULL, 0, &n_fds);
+        if (r < 0)
+                fail(channel, LAUNCH_STEP_MESSAGE, r, "the job's child was not told how to go on");
+        r = anchors_start(n_anchors);
+        if (r < 0)
+                fail(channel, LAUNCH_STEP_SCOPE, r, "no process for an actor's scope can be made");
+        if (message_send(channel, &ready, sizeof(ready), NULL, 0) < 0)
+                _exit(EXIT_FAILURE);
 }
 
 _Noreturn void handover_run(const Request *from_parent, const Programs *programs, const Child *child) {
@@ -230,14 +244,10 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         r = child_identify(child->level, &request->launch);
         if (r < 0)
                 fail(child->channel, LAUNCH_STEP_IDENTITY, r, "the job cannot take its user id");
-        if (request->launch.manager != LAUNCH_MANAGER_NONE) {
-                r = anchors_start(request->launch.scope_each);
-                if (r < 0)
-                        fail(child->channel, LAUNCH_STEP_SCOPE, r,
-                                        "no process for an actor's scope can be made");
-        }
         if (message_send(child->channel, &ready, sizeof(ready), NULL, 0) < 0)
                 _exit(EXIT_FAILURE);
+        if (request->launch.manager != LAUNCH_MANAGER_NONE && request->launch.scope_each > 0)
+                make_anchors(child->channel, request->launch.scope_each);
 
         r = message_receive(child->channel, 3 * STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received,
                         ELEMENTSOF(received), &n_fds);
@@ -245,7 +255,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
                 fail(child->channel, LAUNCH_STEP_MESSAGE, r, "the job's child was not told how to go on");
         if (n != sizeof(go))
                 _exit(EXIT_FAILURE);
-        channel = lift(child->channel);
+        channel = fd_lift(child->channel, FD_FLOOR);
         if (channel < 0)
                 fail(child->channel, LAUNCH_STEP_EXEC, channel,
                                 "the job's descriptors cannot be handed over");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A child in namespaces of its own, and the user ids it may have there. At level full the user namespace holds a reserved range, so the
- * invoker keeps no capability on the host and each actor gets an id that is nobody else's; at level userns it holds one id. */
+/* A child in namespaces of its own, and the user ids it may have there. At level full the user namespace
+ * holds a reserved range, so the invoker keeps no capability on the host and each actor gets an id that
+ * is nobody else's; at level userns it holds one id. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/message.h"
 
 bool ids_are_mapped(uint32_t first, uint32_t n) {
         _cleanup_fclose_ FILE *f = fopen("/proc/self/uid_map", "re");
@@ -93,6 +95,27 @@ void child_done(Child *child, bool kill) {
         child->pid = 0;
 }
 
+int child_hear(const Child *child, LaunchAnswer *answer) {
+        LaunchAnswer heard = {};
+        size_t n, n_fds;
+        int r;
+
+        r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &heard, sizeof(heard), &n, NULL, 0, &n_fds);
+        if (r < 0)
+                return r;
+        if (n != sizeof(heard))
+                return -EBADMSG;
+        if (heard.error < 0) {
+                heard.message[sizeof(heard.message) - 1] = 0;
+                return answer_fail(answer, heard.step, heard.error, "%s", heard.message);
+        }
+        return 0;
+}
+
+int child_tell(const Child *child) {
+        return message_send(child->channel, "on", 2, NULL, 0);
+}
+
 static int write_proc(pid_t pid, const char *name, const char *text) {
         _cleanup_close_ int fd = -EBADF;
         char path[64];
@@ -143,12 +166,13 @@ int child_identify(uint32_t level, const Launch *launch) {
                 return -errno;
         if (level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        /* Also the proof that capabilities count in the new namespace: some hosts hand out namespaces without any. */
+        /* Also the proof that capabilities count in the new namespace: some hosts hand out namespaces
+         * without any. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-/* A scope ends with its last process, so one that is to wait for actors needs one. It dies with the job's first process: by the PID
- * namespace, or by the signal. */
+/* A scope ends with its last process, so one that is to wait for actors needs one. It dies with the job's
+ * first process: by the PID namespace, or by the signal. */
 int anchors_start(uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 pid_t pid = fork();

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 #include "lib/limits.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 #include "spawner/spawner.h"
 
 #define DAEMON_USER "_actord"
@@ -26,7 +26,7 @@ static int usage(FILE *f) {
         (void) fprintf(f,
                         "actord-spawn [--fd=N] [--least-sandbox=LEVEL]\n\n"
                         "Starts the invoker of an actord job. Started by systemd through actord-spawn.socket, or by\n"
-                        "actord itself with a connected socket; not meant to be started by hand.\n\n"
+                        "actord or actorctl with a connected socket; not meant to be started by hand.\n\n"
                         "  --fd=N                  serve the one launch that comes over descriptor N\n"
                         "  --least-sandbox=LEVEL   launch nothing below this level: none, process (default of the\n"
                         "                          system's service), userns or full\n"
@@ -66,7 +66,6 @@ static void start_launch(int fd, int listen_fd, Terms *terms) {
         pid = fork();
         if (pid == 0) {
                 (void) close(listen_fd);
-                (void) alarm(LAUNCH_SEC);
                 _exit(spawner_serve(fd, terms) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
         }
         if (pid > 0)

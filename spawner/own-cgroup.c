@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The unified hierarchy by hand: finding it, delegating a directory of it, and making one where no manager can be asked. */
+/* The unified hierarchy by hand: finding it, delegating a directory of it, and making one where no
+ * manager can be asked. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -8,14 +9,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-#define OWN_NAME \
-        "actord-%d-%llu" /* the daemon's process, its job: what lasts as long as a job's life is counted */
+/* The daemon's process, its job: what lasts until the books of all of the job's lives are closed. A daemon
+ * that is no run's may be killed and come back as another process, so that it is not known by a dead number
+ * whether something is still to be read there: that is given a day. */
+#define RUN_NAME  "actord-%d-%llu"
+#define JOB_NAME  "actord-job-%d-%llu"
 #define LIFE_NAME "life-%llu" /* in it: the one that is delegated */
 
+/* On a job's cgroup: when it was first seen empty and without its daemon, uint64_t of CLOCK_REALTIME's
+ * seconds. */
+#define LEFT_ATTRIBUTE "user.actord.left"
+
+enum { LEFT_SEC = 24 * 3600 };
 enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000, REMOVE_DEPTH = 4 };
 
 int cgroup_mount(char ret[256]) {
@@ -36,12 +48,11 @@ int cgroup_mount(char ret[256]) {
         return -ENOENT;
 }
 
-int cgroup_of(pid_t pid, char ret[256]) {
-        _cleanup_fclose_ FILE *f = NULL;
-        char path[64], line[1024];
+/* Our own path there. */
+static int own_cgroup(char ret[256]) {
+        _cleanup_fclose_ FILE *f = fopen("/proc/self/cgroup", "re");
+        char line[1024];
 
-        (void) snprintf(path, sizeof(path), "/proc/%d/cgroup", (int) pid);
-        f = fopen(path, "re");
         if (!f)
                 return -errno;
         while (fgets(line, sizeof(line), f)) {
@@ -56,16 +67,49 @@ int cgroup_of(pid_t pid, char ret[256]) {
         return -ENOENT;
 }
 
-int cgroup_delegate(int fd, uid_t owner) {
-        static const char *const files[] = { "cgroup.procs", "cgroup.subtree_control", "cgroup.threads" };
+bool cgroup_holds(int fd, pid_t pid) {
+        _cleanup_close_ int file = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_fclose_ FILE *f = file < 0 ? NULL : fdopen(file, "re");
+        int member;
 
-        if (owner == UINT32_MAX)
-                return 0;
-        if (fchown(fd, owner, owner) < 0)
+        if (!f)
+                return false;
+        (void) TAKE_FD(file);
+        while (fscanf(f, "%d", &member) == 1)
+                if (member == pid)
+                        return true;
+        return false;
+}
+
+/* The owner of a file may give it to a group that they are in, and CAP_SETGID is enough to be in one for
+ * a moment: so this program needs no CAP_CHOWN. */
+int cgroup_give(int fd, const char *name, gid_t group) {
+        struct stat st;
+        int r;
+
+        (void) setfsgid(group);
+        r = fchownat(fd, name, (uid_t) -1, group, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+        (void) setfsgid(getegid());
+        if (r < 0)
+                return r;
+        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                if (fchownat(fd, files[i], owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
-                        return -errno;
+        /* The group may what the owner may. */
+        return fchmodat(fd, name, (st.st_mode & 0777) | (st.st_mode & S_IRWXU) >> 3, 0) < 0 ? -errno : 0;
+}
+
+int cgroup_delegate(int fd, gid_t group) {
+        static const char *const files[] = { ".", "cgroup.procs", "cgroup.subtree_control",
+                "cgroup.threads" };
+        int r;
+
+        if (group == UINT32_MAX)
+                return 0;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                r = cgroup_give(fd, files[i], group);
+                if (r < 0)
+                        return r;
+        }
         return 0;
 }
 
@@ -111,8 +155,44 @@ static bool is_populated(int parent_fd, const char *name) {
         return !strstr(text, "populated 0\n");
 }
 
-/* Where the daemon was killed with its spawner, their job's cgroup is left. While the daemon lives, it
- * will have it read and removed. */
+/* Whether no daemon has come back to a job's cgroup for LEFT_SEC. From the first look on it is counted, and
+ * where the kernel keeps no such attribute it stays until the host restarts. */
+static bool is_long_left(int parent_fd, const char *name) {
+        _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        uint64_t now = (uint64_t) time(NULL), since;
+
+        if (fd < 0)
+                return false;
+        if (fgetxattr(fd, LEFT_ATTRIBUTE, &since, sizeof(since)) == sizeof(since) && since <= now)
+                return now - since >= LEFT_SEC;
+        (void) fsetxattr(fd, LEFT_ATTRIBUTE, &now, sizeof(now), 0);
+        return false;
+}
+
+static bool is_dead(int pid) {
+        return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static bool is_abandoned(int parent_fd, const char *name) {
+        unsigned long long job;
+        char expected[64];
+        bool run;
+        int pid;
+
+        run = sscanf(name, RUN_NAME, &pid, &job) == 2;
+        if (!run && sscanf(name, JOB_NAME, &pid, &job) != 2)
+                return false;
+        if (run)
+                (void) snprintf(expected, sizeof(expected), RUN_NAME, pid, job);
+        else
+                (void) snprintf(expected, sizeof(expected), JOB_NAME, pid, job);
+        if (strcmp(name, expected) != 0 || !is_dead(pid) || is_populated(parent_fd, name))
+                return false;
+        return run || is_long_left(parent_fd, name);
+}
+
+/* Where a daemon was killed with its spawner, their job's cgroup is left. While the daemon lives, it will have
+ * it read and removed. */
 static void sweep_siblings(const char *own) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_closedir_ DIR *siblings = NULL;
@@ -125,19 +205,9 @@ static void sweep_siblings(const char *own) {
         copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
         siblings = copy < 0 ? NULL : fdopendir(copy);
-        while (siblings && (entry = readdir(siblings))) {
-                unsigned long long job;
-                char expected[64];
-                int pid;
-
-                if (entry->d_type != DT_DIR || sscanf(entry->d_name, OWN_NAME, &pid, &job) != 2)
-                        continue;
-                (void) snprintf(expected, sizeof(expected), OWN_NAME, pid, job);
-                if (strcmp(entry->d_name, expected) != 0 || pid <= 0 || kill(pid, 0) >= 0 ||
-                                errno != ESRCH || is_populated(fd, entry->d_name))
-                        continue;
-                (void) remove_below(fd, entry->d_name, REMOVE_DEPTH);
-        }
+        while (siblings && (entry = readdir(siblings)))
+                if (entry->d_type == DT_DIR && is_abandoned(fd, entry->d_name))
+                        (void) remove_below(fd, entry->d_name, REMOVE_DEPTH);
 }
 
 /* *ret_path: of the job's cgroup in the hierarchy, which is where the spawner is; *ret: the same in the
@@ -146,10 +216,14 @@ static int own_directory(const Launch *launch, char ret[512], char ret_path[256]
         char at[256], below[256];
         int n;
 
-        if (cgroup_mount(at) < 0 || cgroup_of(getpid(), below) < 0)
+        if (cgroup_mount(at) < 0 || own_cgroup(below) < 0)
                 return -ENOENT;
-        n = snprintf(ret_path, 256, "%s/" OWN_NAME, strcmp(below, "/") == 0 ? "" : below,
-                        (int) launch->owner, (unsigned long long) launch->job);
+        if (strcmp(below, "/") == 0)
+                below[0] = 0;
+        n = launch->exit_with_daemon ? snprintf(ret_path, 256, "%s/" RUN_NAME, below, (int) launch->owner,
+                                                       (unsigned long long) launch->job)
+                                     : snprintf(ret_path, 256, "%s/" JOB_NAME, below, (int) launch->owner,
+                                                       (unsigned long long) launch->job);
         if (n < 0 || n >= 256 - 32)
                 return -ENAMETOOLONG;
         (void) snprintf(ret, 512, "%s%s", at, ret_path);
@@ -166,13 +240,14 @@ static int make_around(const char *path) {
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return -errno;
+        (void) fremovexattr(fd, LEFT_ATTRIBUTE);
         control_fd = openat(fd, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
         for (size_t i = 0; control_fd >= 0 && i < ELEMENTSOF(orders); i++)
                 (void) !write(control_fd, orders[i], strlen(orders[i]));
         return TAKE_FD(fd);
 }
 
-int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret) {
+int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret) {
         _cleanup_close_ int fd = -EBADF, around_fd = -EBADF;
         char full[512], path[256], life[32];
         uint64_t nsec;
@@ -190,7 +265,7 @@ int own_cgroup_make(const Launch *launch, const Child *child, uid_t owner, Cgrou
                 return 0;
         }
         fd = openat(around_fd, life, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        r = fd < 0 ? -errno : cgroup_delegate(fd, owner);
+        r = fd < 0 ? -errno : cgroup_delegate(fd, group);
         if (r >= 0)
                 r = move_in(fd, child->pid);
         if (r < 0) {
@@ -219,12 +294,33 @@ int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec) {
         fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return -errno;
+        (void) fremovexattr(fd, LEFT_ATTRIBUTE);
         (void) cgroup_empty(fd);
-        r = cgroup_usage(fd, ret_nsec);
-        /* The spawner of that life removes what is below as well. */
-        for (int i = 0; i < REMOVE_ATTEMPTS && !remove_below(AT_FDCWD, full, REMOVE_DEPTH); i++)
+        return cgroup_usage(fd, ret_nsec);
+}
+
+int own_cgroup_clear(const Launch *launch) {
+        char full[512], path[256];
+        uint64_t nsec;
+        int r;
+
+        r = own_cgroup_settle(launch, &nsec);
+        if (r < 0)
+                return r;
+        r = own_directory(launch, full, path);
+        if (r < 0)
+                return r;
+        /* The spawner of the last life removes what is below as well. */
+        for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
+                if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
+                        return 0;
                 (void) usleep(REMOVE_WAIT_USEC);
-        return r;
+        }
+        return -EBUSY;
+}
+
+bool run_is_over(const Launch *launch) {
+        return launch->exit_with_daemon && kill((pid_t) launch->owner, 0) < 0 && errno == ESRCH;
 }
 
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
@@ -241,8 +337,9 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        /* Nobody is there any more who would ask what was counted. */
-        if (kill((pid_t) launch->owner, 0) < 0 && errno == ESRCH) {
+        /* The daemon of a run does not come back to ask what was counted; another one may, as another
+         * process. */
+        if (run_is_over(launch)) {
                 *strrchr(full, '/') = 0;
                 (void) rmdir(full);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* systemd is asked once per life of a job: one transient, delegated scope. The call only queues a job in the manager, and a bad property
- * fails there, later; so the signal that says how it ended is awaited, and the process is then looked up in the kernel. */
+/* systemd is asked once per life of a job: one transient, delegated scope. The call only queues a job in
+ * the manager, and a bad property fails there, later; so the signal that says how it ended is awaited,
+ * and the process is then looked up in the kernel. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <systemd/sd-bus.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/bus-client.h"
 #include "lib/cleanup.h"
 
 #define SYSTEMD_NAME      "org.freedesktop.systemd1"
@@ -124,27 +126,29 @@ static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         }
 }
 
-/* systemd 252 may report a scope as started whose process is not in it, or not any more. The kernel's word counts. */
+/* systemd 252 may report a scope as started whose process is not in it, or not any more. The kernel's
+ * word counts. */
 static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
         _cleanup_free_ char *object = NULL;
-        char is[256] = "";
+        char at[256], full[512];
         int r;
 
+        if (cgroup_mount(at) < 0)
+                return -ENOENT;
         r = sd_bus_path_encode(SYSTEMD_PATH "/unit", unit, &object);
         if (r < 0)
                 return r;
         do {
-                _cleanup_free_ char *wanted = NULL, *full = NULL;
-                char at[256];
+                _cleanup_free_ char *group = NULL;
+                _cleanup_close_ int fd = -EBADF;
 
                 r = sd_bus_get_property_string(a->bus, SYSTEMD_NAME, object,
-                                "org.freedesktop.systemd1.Scope", "ControlGroup", NULL, &wanted);
-                if (r >= 0 && cgroup_of(pid, is) >= 0 && strcmp(is, wanted) == 0) {
-                        if (cgroup_mount(at) < 0 || asprintf(&full, "%s%s", at, wanted) < 0)
-                                return -ENOMEM;
-                        strcpy(ret_path, is);
-                        r = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-                        return r < 0 ? -errno : r;
+                                "org.freedesktop.systemd1.Scope", "ControlGroup", NULL, &group);
+                if (r >= 0 && group[0] == '/' && snprintf(full, sizeof(full), "%s%s", at, group) > 0)
+                        fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (fd >= 0 && cgroup_holds(fd, pid)) {
+                        (void) snprintf(ret_path, 256, "%s", group);
+                        return TAKE_FD(fd);
                 }
                 (void) usleep(WAIT_STEP_USEC);
         } while (now_usec() < a->deadline_usec);
@@ -152,7 +156,7 @@ static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret
 }
 
 /* One scope with this process in it, delegated. Returns its directory. */
-static int start_scope(Asking *a, const char *unit, pid_t pid, uid_t owner, char ret_path[256]) {
+static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char ret_path[256]) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
@@ -169,45 +173,74 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, uid_t owner, char
         if (fd < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_SCOPE, fd,
                                 "systemd started %s, but its process is not in its cgroup", unit);
-        r = cgroup_delegate(fd, owner);
+        r = cgroup_delegate(fd, group);
         if (r < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, r,
                                 "%s cannot be handed to the job: %s", unit, strerror(-r));
         return TAKE_FD(fd);
 }
 
-/* ActorScope=each: one scope more for each of the child's anchors. To go from one scope to another the invoker must be allowed to write in
- * the cgroup above both, which is why such a job has a slice of its own. */
-static int start_actor_scopes(Asking *a, const Child *child, uid_t owner, Cgroup *cgroup) {
-        int prefix = (int) strcspn(cgroup->unit, ".");
-        char path[256], unit[160];
+/* The child's anchors: they were born in its scope, where nothing else is. */
+static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid_t ret[]) {
+        _cleanup_close_ int fd = -EBADF;
         _cleanup_fclose_ FILE *f = NULL;
-        unsigned i = 0;
-        int pid, fd;
+        uint32_t n = 0;
+        int pid, r;
 
-        (void) snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int) child->pid, (int) child->pid);
-        f = fopen(path, "re");
-        while (f && fscanf(f, "%d", &pid) == 1) {
-                char prefix_text[128];
+        r = child_tell(child);
+        if (r < 0)
+                return r;
+        r = child_hear(child, a->answer);
+        if (r < 0)
+                return r;
+        fd = openat(cgroup->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        f = fd < 0 ? NULL : fdopen(fd, "re");
+        if (!f)
+                return -errno;
+        (void) TAKE_FD(fd);
+        while (n < a->launch->scope_each && fscanf(f, "%d", &pid) == 1)
+                if (pid != child->pid)
+                        ret[n++] = pid;
+        if (n == a->launch->scope_each)
+                return 0;
+        return answer_fail(a->answer, LAUNCH_STEP_SCOPE, -ECHILD,
+                        "%u of %u processes for the actors' scopes are there", n, a->launch->scope_each);
+}
 
-                (void) snprintf(prefix_text, sizeof(prefix_text), "%.*s", prefix, cgroup->unit);
-                (void) snprintf(unit, sizeof(unit), ACTOR_SCOPE_NAME, prefix_text, i++);
-                fd = start_scope(a, unit, pid, owner, path);
-                if (fd < 0)
-                        return fd;
-                (void) close_fd(fd);
-        }
-        if (i != a->launch->scope_each)
-                return answer_fail(a->answer, LAUNCH_STEP_SCOPE, -ECHILD,
-                                "%u of %u processes for the actors' scopes are there", i,
-                                a->launch->scope_each);
+static int hand_slice(Asking *a, gid_t group, Cgroup *cgroup) {
+        int r = 0;
 
         cgroup->slice_fd = openat(cgroup->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (cgroup->slice_fd < 0 || (owner != UINT32_MAX && fchownat(cgroup->slice_fd, "cgroup.procs", owner,
-                                                                            owner, AT_SYMLINK_NOFOLLOW) < 0))
-                return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, -errno,
-                                "%s cannot be handed to the job: %s", a->slice, strerror(errno));
-        return 0;
+        if (cgroup->slice_fd < 0)
+                r = -errno;
+        else if (group != UINT32_MAX)
+                r = cgroup_give(cgroup->slice_fd, "cgroup.procs", group);
+        if (r >= 0)
+                return 0;
+        return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, r, "%s cannot be handed to the job: %s",
+                        a->slice, strerror(-r));
+}
+
+/* ActorScope=each: one scope more for each of the child's anchors. To go from one scope to another the
+ * invoker must be allowed to write in the cgroup above both, which is why such a job has a slice of its
+ * own. */
+static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup *cgroup) {
+        char path[256], unit[160], prefix[128];
+        pid_t anchors[ACTORS_MAX];
+        int r;
+
+        r = find_anchors(a, child, cgroup, anchors);
+        if (r < 0)
+                return r;
+        (void) snprintf(prefix, sizeof(prefix), "%.*s", (int) strcspn(cgroup->unit, "."), cgroup->unit);
+        for (uint32_t i = 0; i < a->launch->scope_each; i++) {
+                (void) snprintf(unit, sizeof(unit), ACTOR_SCOPE_NAME, prefix, i);
+                r = start_scope(a, unit, anchors[i], group, path);
+                if (r < 0)
+                        return r;
+                (void) close_fd(r);
+        }
+        return hand_slice(a, group, cgroup);
 }
 
 /* Each job has a slice: it stays when its last scope is gone, with what that used still in its counter,
@@ -224,7 +257,7 @@ static void choose_names(Asking *a, char ret_unit[128]) {
 static int open_bus(Asking *a, const char *unit, sd_bus **ret, sd_bus_slot **ret_slot) {
         int r;
 
-        r = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? sd_bus_open_system(ret) : sd_bus_open_user(ret);
+        r = bus_client_open(a->launch->manager == LAUNCH_MANAGER_SYSTEM, ret);
         if (r >= 0)
                 r = sd_bus_match_signal(*ret, ret_slot, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
                                 "JobRemoved", on_job_removed, a);
@@ -242,7 +275,7 @@ static int read_slice(int scope_fd, uint64_t *ret_nsec) {
         return fd < 0 ? -errno : cgroup_usage(fd, ret_nsec);
 }
 
-int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer) {
+int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
         Asking a = {
@@ -258,12 +291,12 @@ int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *re
         if (r < 0)
                 return r;
 
-        ret->fd = start_scope(&a, ret->unit, child->pid, owner, ret->path);
+        ret->fd = start_scope(&a, ret->unit, child->pid, group, ret->path);
         if (ret->fd < 0)
                 return ret->fd;
         ret->metering = INVOKER_CGROUP_SCOPE;
         (void) read_slice(ret->fd, &ret->cpu_nsec);
-        return launch->scope_each > 0 ? start_actor_scopes(&a, child, owner, ret) : 0;
+        return launch->scope_each > 0 ? start_actor_scopes(&a, child, group, ret) : 0;
 }
 
 static int open_slice(const Asking *a) {
@@ -306,10 +339,11 @@ static int stop_slice(Asking *a) {
         return await_result(a);
 }
 
-int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer) {
+/* r of a question about the slice, once it is known which. */
+static int with_slice(const Launch *launch, LaunchAnswer *answer, int (*ask)(Asking *a, uint64_t *ret_nsec),
+                uint64_t *ret_nsec) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
-        _cleanup_close_ int fd = -EBADF;
         Asking a = {
                 .launch = launch,
                 .answer = answer,
@@ -320,13 +354,31 @@ int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer)
 
         choose_names(&a, unit);
         r = open_bus(&a, a.slice, &bus, &slot);
-        if (r < 0)
-                return r;
-        fd = open_slice(&a);
+        return r < 0 ? r : ask(&a, ret_nsec);
+}
+
+static int read_usage(Asking *a, uint64_t *ret_nsec) {
+        _cleanup_close_ int fd = open_slice(a);
+
         if (fd < 0)
                 return fd;
         (void) cgroup_empty(fd);
-        r = cgroup_usage(fd, ret_nsec);
-        (void) stop_slice(&a);
-        return r;
+        return cgroup_usage(fd, ret_nsec);
+}
+
+static int clear(Asking *a, uint64_t *unused) {
+        _cleanup_close_ int fd = open_slice(a);
+
+        if (fd < 0)
+                return fd;
+        (void) cgroup_empty(fd);
+        return stop_slice(a);
+}
+
+int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer) {
+        return with_slice(launch, answer, read_usage, ret_nsec);
+}
+
+int scope_clear(const Launch *launch, LaunchAnswer *answer) {
+        return with_slice(launch, answer, clear, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A life is over, and the last words of its invoker may not say what it used. A cgroup's counter outlives
- * everything in it, but not itself: whoever removes the cgroup reads the counter first, and that is us. */
+ * everything in it, but not itself: so reading it is one request, and removing it is another, which the
+ * daemon makes when what was read is in the ledger. Whoever of us is killed in between, it can be read
+ * again. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -60,12 +62,26 @@ int cgroup_empty(int fd) {
         return -ETIMEDOUT;
 }
 
-int settle(const Launch *launch, LaunchAnswer *answer) {
-        int r = launch->manager == LAUNCH_MANAGER_NONE ? own_cgroup_settle(launch, &answer->cpu_nsec)
-                                                       : scope_settle(launch, &answer->cpu_nsec, answer);
+static int read_usage(const Launch *launch, LaunchAnswer *answer) {
+        return launch->manager == LAUNCH_MANAGER_NONE ? own_cgroup_settle(launch, &answer->cpu_nsec)
+                                                      : scope_settle(launch, &answer->cpu_nsec, answer);
+}
 
-        if (r < 0 && answer->error >= 0)
-                return answer_fail(answer, LAUNCH_STEP_SCOPE, r,
-                                "what the job's cgroup counted cannot be read: %s", strerror(-r));
-        return r;
+static int clear(const Launch *launch, LaunchAnswer *answer) {
+        int r = launch->manager == LAUNCH_MANAGER_NONE ? own_cgroup_clear(launch)
+                                                       : scope_clear(launch, answer);
+
+        return r == -ENOENT ? 0 : r;
+}
+
+int settle(const Launch *launch, LaunchAnswer *answer) {
+        bool removes = launch->purpose == LAUNCH_REMOVE;
+        int r = removes ? clear(launch, answer) : read_usage(launch, answer);
+
+        if (r >= 0 || answer->error < 0)
+                return r;
+        return answer_fail(answer, LAUNCH_STEP_SCOPE, r, "%s: %s",
+                        removes ? "the job's cgroup cannot be removed"
+                                : "what the job's cgroup counted cannot be read",
+                        strerror(-r));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A launch, step by step. Levels are tried from strong to weak as far as the job allows; the first child that has its identity stays. */
+/* A launch, step by step. Levels are tried from strong to weak as far as the job allows; the first child
+ * that has its identity stays. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/message.h"
 #include "lib/sibling.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 static void request_done(Request *request) {
         for (size_t i = 0; i < request->n_fds; i++)
@@ -46,24 +47,6 @@ static int programs_open(Programs *ret, LaunchAnswer *answer) {
         return 0;
 }
 
-/* The child's word, or the end of its channel: -EPIPE. */
-static int hear(const Child *child, LaunchAnswer *answer) {
-        LaunchAnswer heard = {};
-        size_t n, n_fds;
-        int r;
-
-        r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &heard, sizeof(heard), &n, NULL, 0, &n_fds);
-        if (r < 0)
-                return r;
-        if (n != sizeof(heard))
-                return -EBADMSG;
-        if (heard.error < 0) {
-                heard.message[sizeof(heard.message) - 1] = 0;
-                return answer_fail(answer, heard.step, heard.error, "%s", heard.message);
-        }
-        return 0;
-}
-
 static int try_level(uint32_t level, const Request *request, const Programs *programs, Child *ret,
                 LaunchAnswer *answer) {
         Child child = CHILD_NONE;
@@ -72,20 +55,20 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
         r = child_start(level, &child);
         if (r < 0)
                 return answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
-                                "level %s is not to be had on this host: %s", sandbox_level_to_string(level),
-                                strerror(-r));
+                                "sandbox level %s is not available on this host: %s",
+                                sandbox_level_to_string(level), strerror(-r));
         if (child.pid == 0)
                 handover_run(request, programs, &child);
 
         r = level >= SANDBOX_LEVEL_USERNS ? child_map(&child, &request->launch) : 0;
         if (r < 0)
                 r = answer_fail(answer, LAUNCH_STEP_IDENTITY, r,
-                                "level %s is not to be had on this host: user ids cannot be mapped: %s",
+                                "sandbox level %s is not available on this host: user ids cannot be mapped: %s",
                                 sandbox_level_to_string(level), strerror(-r));
         if (r >= 0)
-                r = message_send(child.channel, "mapped", 6, NULL, 0);
+                r = child_tell(&child);
         if (r >= 0)
-                r = hear(&child, answer);
+                r = child_hear(&child, answer);
         if (r < 0) {
                 child_done(&child, true);
                 return answer->error < 0 ? r
@@ -129,50 +112,69 @@ static int start_child(const Request *request, const Programs *programs, Child *
 }
 
 static int make_cgroup(const Request *request, const Child *child, Cgroup *ret, LaunchAnswer *answer) {
-        uid_t owner = geteuid() == 0 ? request->launch.uid_first : UINT32_MAX;
+        gid_t group = geteuid() == 0 ? request->launch.uid_first : UINT32_MAX;
 
+        if (request->launch.purpose == LAUNCH_TRIAL)
+                return 0; /* nothing is metered */
         switch ((LaunchManager) request->launch.manager) {
         case LAUNCH_MANAGER_SYSTEM:
-        case LAUNCH_MANAGER_USER: return scope_make(&request->launch, child, owner, ret, answer);
-        case LAUNCH_MANAGER_NONE: return own_cgroup_make(&request->launch, child, owner, ret);
+        case LAUNCH_MANAGER_USER: return scope_make(&request->launch, child, group, ret, answer);
+        case LAUNCH_MANAGER_NONE: return own_cgroup_make(&request->launch, child, group, ret);
         }
         return -EBADMSG;
 }
 
-static int clone_mounts(
-                const Request *request, const Child *child, int mounts[], size_t *n, LaunchAnswer *answer) {
+typedef struct Mounts {
+        int fds[LAUNCH_MOUNTS_MAX];
+        size_t n;
+} Mounts;
+
+static void mounts_done(Mounts *mounts) {
+        while (mounts->n > 0)
+                (void) close_fd(mounts->fds[--mounts->n]);
+}
+
+static int clone_mounts(const Request *request, const Child *child, Mounts *mounts, LaunchAnswer *answer) {
         const Launch *launch = &request->launch;
 
         if (geteuid() != 0 || child->level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        for (; *n < launch->n_mounts; (*n)++) {
-                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + *n], request->peer,
-                                launch->mounts[*n].read_only, &mounts[*n]);
+        for (; mounts->n < launch->n_mounts; mounts->n++) {
+                const LaunchMount *mount = launch->mounts + mounts->n;
+                int r = mount_clone(request->fds[_LAUNCH_FD_FIXED + mounts->n], request->peer,
+                                mount->read_only, mounts->fds + mounts->n);
 
                 if (r < 0)
                         return answer_fail(answer, LAUNCH_STEP_MOUNTS, r,
-                                        "%s of the job cannot become a mount: %s", launch->mounts[*n].at,
-                                        strerror(-r));
+                                        "%s of the job cannot become a mount: %s", mount->at, strerror(-r));
         }
         return 0;
 }
 
-/* Everything that the child waits for; when it has become the invoker its end of the channel is closed. */
-static int hand_over(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
-        int mounts[LAUNCH_MOUNTS_MAX], r;
-        size_t n_mounts = 0;
+/* Everything that the child waits for. Its last word is that it cannot go on; when it has become the
+ * invoker its end of the channel is closed instead. */
+static int give_all(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
+        _cleanup_(mounts_done) Mounts mounts = {};
+        int r;
 
         r = make_cgroup(request, child, cgroup, answer);
-        if (r >= 0)
-                r = clone_mounts(request, child, mounts, &n_mounts, answer);
-        if (r >= 0)
-                r = handover_go(child, cgroup, mounts, n_mounts);
-        if (r >= 0) {
-                r = hear(child, answer);
-                r = r == -EPIPE ? 0 : r < 0 ? r : -EBADMSG;
-        }
-        while (n_mounts > 0)
-                (void) close_fd(mounts[--n_mounts]);
+        if (r < 0)
+                return r;
+        r = clone_mounts(request, child, &mounts, answer);
+        if (r < 0)
+                return r;
+        r = handover_go(child, cgroup, mounts.fds, mounts.n);
+        if (r < 0)
+                return r;
+        r = child_hear(child, answer);
+        if (r == -EPIPE)
+                return 0;
+        return r < 0 ? r : -EBADMSG;
+}
+
+static int hand_over(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
+        int r = give_all(request, child, cgroup, answer);
+
         if (r < 0 && answer->error >= 0)
                 return answer_fail(answer, LAUNCH_STEP_EXEC, r, "the invoker was not started: %s",
                                 strerror(-r));
@@ -203,12 +205,14 @@ static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAn
         answer->pid = child->pid;
         answer->cpu_nsec = cgroup->cpu_nsec;
         answer->owner = request->launch.owner;
+        answer->life = request->launch.life;
         memcpy(answer->unit, cgroup->unit, sizeof(answer->unit));
         memcpy(answer->control_group, cgroup->path, sizeof(answer->control_group));
         return 0;
 }
 
-/* In system mode anybody can reach the socket who may enter the directory it lies in; only the daemon and root are served. */
+/* In system mode anybody can reach the socket who may enter the directory it lies in; only the daemon and
+ * root are served. */
 static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answer) {
         struct ucred peer;
         socklen_t n = sizeof(peer);
@@ -223,7 +227,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* A cgroup that no manager knows has to be removed by somebody who may: whoever made it stays until the job is over. */
+/* A cgroup that no manager knows has to be removed by somebody who may: whoever made it stays until the
+ * job is over. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
@@ -233,16 +238,18 @@ static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup)
         own_cgroup_remove(launch, cgroup);
 }
 
+/* Only what is this life's goes. The cgroup around it is the job's: its counter holds what earlier lives used
+ * and what this one used before it failed, and the daemon, or the one that comes after it, asks for both and
+ * then has it removed. It does not come back to a run: what is left of that goes at once. */
 static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgroup, bool started) {
         LaunchAnswer unheard = {};
-        uint64_t nsec;
 
         if (cgroup->metering == INVOKER_CGROUP_OWN && started)
                 stay(launch, child, cgroup);
         else if (cgroup->metering == INVOKER_CGROUP_OWN)
-                (void) own_cgroup_settle(launch, &nsec);
-        else if (cgroup->unit[0] && !started)
-                (void) scope_settle(launch, &nsec, &unheard);
+                own_cgroup_remove(launch, cgroup);
+        else if (cgroup->unit[0] && !started && run_is_over(launch))
+                (void) scope_clear(launch, &unheard);
 }
 
 /* From here on the launch may hang in a file system of this user's. */
@@ -250,7 +257,7 @@ static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *ans
         unsigned n = 0;
 
         /* Who settles asks no file system of a user, and many lives may be over at once. */
-        if (!terms->seats || launch->purpose == LAUNCH_SETTLE)
+        if (!terms->seats || launch->purpose >= LAUNCH_SETTLE)
                 return 0;
         __atomic_store_n(&terms->seat->submitter, launch->submitter, __ATOMIC_SEQ_CST);
         for (size_t i = 0; i < LAUNCHES_MAX; i++) {
@@ -267,6 +274,15 @@ static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *ans
                         n - 1, (unsigned) launch->submitter);
 }
 
+/* With letters of ASCII alone: a file's name may hold what drives a reader's terminal. */
+static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
+        char safe[sizeof(answer->message)] = "";
+
+        for (size_t i = 0; i + 1 < sizeof(safe) && answer->message[i]; i++)
+                safe[i] = answer->message[i] >= 0x20 && answer->message[i] < 0x7f ? answer->message[i] : '?';
+        (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) launch->job, safe);
+}
+
 int spawner_serve(int fd, const Terms *terms) {
         _cleanup_(request_done) Request request = { .least = terms->least_sandbox };
         LaunchAnswer answer = { .abi = LAUNCH_ABI };
@@ -275,6 +291,7 @@ int spawner_serve(int fd, const Terms *terms) {
         size_t n_bytes;
         int r, sent;
 
+        (void) alarm(LAUNCH_SEC);
         r = message_receive(fd, STEP_TIMEOUT_MSEC, &request.launch, sizeof(request.launch), &n_bytes,
                         request.fds, LAUNCH_FDS_MAX, &request.n_fds);
         if (r == -EPIPE || r == -ETIMEDOUT)
@@ -290,12 +307,13 @@ int spawner_serve(int fd, const Terms *terms) {
                 r = launch_check_terms(&request.launch, terms, &answer);
         if (r >= 0)
                 r = take_seat(&request.launch, terms, &answer);
-        if (r >= 0 && request.launch.purpose == LAUNCH_SETTLE) {
+        if (r >= 0 && request.launch.purpose >= LAUNCH_SETTLE) {
                 r = settle(&request.launch, &answer);
                 sent = message_send(fd, &answer, sizeof(answer), NULL, 0);
                 return sent < 0 ? sent : r;
         }
-        /* Root of a container without the reserved range is no root of the host: it has its own id to give, like anybody. */
+        /* Root of a container without the reserved range is no root of the host: it has its own id to
+         * give, like anybody. */
         if (r >= 0 && !ids_are_mapped(request.launch.uid_first, request.launch.n_uids)) {
                 request.launch.uid_first = geteuid();
                 request.launch.n_uids = 1;
@@ -320,7 +338,6 @@ int spawner_serve(int fd, const Terms *terms) {
 
         /* Whoever asked is told and says it; from us only a journal hears it too. */
         if (answer.error < 0 && getenv("JOURNAL_STREAM"))
-                (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) request.launch.job,
-                                answer.message);
+                say_failed(&request.launch, &answer);
         return r;
 }

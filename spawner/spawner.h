@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One launch, from the daemon's record to a running invoker. The only program of the project that holds a privilege, so it is small: it
- * parses no text, reads no setting, and gives what it holds away before anything of a job runs.
+/* One launch, from the daemon's record to a running invoker. The only program of the project that holds a
+ * privilege, so it is small: it parses no text, reads no setting, and gives what it holds away before
+ * anything of a job runs.
  *
  *   check.c     believes nothing in the record
  *   spawner.c   the order of the steps, and the levels from strong to weak
@@ -8,7 +9,8 @@
  *   scope.c     systemd's transient scope; own-cgroup.c: a cgroup where there is no manager
  *   settle.c    the end of a life: what its cgroup counted
  *   mounts.c    descriptors to detached mounts
- *   handover.c  the child between clone and exec */
+ *   handover.c  the child between clone and exec
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +38,8 @@ typedef struct Seat {
 /* What this spawner may do at most. It is compiled in or stands on its command line, and no record
  * changes it. */
 typedef struct Terms {
-        bool system; /* a listening socket brings the callers: the daemon and root alone, for the system's manager */
+        /* a listening socket brings the callers: the daemon and root alone, for the system's manager */
+        bool system;
         uid_t daemon_uid;
         uint32_t least_sandbox; /* SandboxLevel */
         Seat *seats;            /* LAUNCHES_MAX, shared by all launches; NULL: there is one launch */
@@ -63,9 +66,9 @@ typedef struct Cgroup {
         uint32_t metering; /* InvokerCgroup */
         int fd, slice_fd;  /* slice: of the actors' own scopes */
         char unit[128], path[256];
-        uint64_t cpu_nsec; /* what the cgroup above it had counted before */
+        uint64_t cpu_nsec; /* what the cgroup above it had counted before; UINT64_MAX: not known */
 } Cgroup;
-#define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF })
+#define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF, .cpu_nsec = UINT64_MAX })
 
 /* Fills step, error and message; returns the error. */
 __attribute__((format(printf, 4, 5))) int answer_fail(
@@ -77,32 +80,40 @@ int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *a
 /* It asks the descriptors' file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
-/* spawner. Receives, launches, answers. */
+/* spawner. Receives, launches, answers, all of that within LAUNCH_SEC; then it may stay with the job. */
 int spawner_serve(int fd, const Terms *terms);
 
-/* identity. ids_are_mapped(): whether these ids exist where we run, which is not so for the root of many containers. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS, -ENOSPC, -EUSERS: not to be had here. */
+/* identity. ids_are_mapped(): whether these ids exist where we run, which is not so for the root of many
+ * containers. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS,
+ * -ENOSPC, -EUSERS: not to be had here. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* in the child, once mapped */
+int child_hear(const Child *child, LaunchAnswer *answer); /* its word, or the end of its channel: -EPIPE */
+int child_tell(const Child *child);                       /* that it may go on */
 int anchors_start(uint32_t n); /* in the child: processes that keep a scope alive, and do nothing */
 
-/* cgroups. The directory is delegated to owner (UINT32_MAX: whose it is already). */
-int scope_make(const Launch *launch, const Child *child, uid_t owner, Cgroup *ret, LaunchAnswer *answer);
+/* cgroups. The directory is delegated to a group, the job's own (UINT32_MAX: the job has it already). */
+int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);
 int own_cgroup_make(
-                const Launch *launch, const Child *child, uid_t owner, Cgroup *ret); /* 0: none to be had */
+                const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
+bool run_is_over(const Launch *launch); /* of a run, whose daemon is dead and does not come back */
 /* Around the cgroup of a life lies another, which goes on counting when that is gone: a slice, or one of
- * our own. *ret_nsec: what it counted. It is emptied by force if need be, and removed. -ENOENT: there is
- * none. */
+ * our own. *ret_nsec: what it counted. It is emptied by force if need be, and stays, for the job's next
+ * life and for who asks again, until it is cleared away. -ENOENT: there is none. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
-int cgroup_mount(char ret[256]);         /* where the unified hierarchy is mounted */
-int cgroup_of(pid_t pid, char ret[256]); /* its path there */
-int cgroup_delegate(int fd, uid_t owner);
+int scope_clear(const Launch *launch, LaunchAnswer *answer);
+int own_cgroup_clear(const Launch *launch);
+int cgroup_mount(char ret[256]);      /* where the unified hierarchy is mounted */
+bool cgroup_holds(int fd, pid_t pid); /* by the kernel's list: another user's /proc/PID is closed to us */
+int cgroup_delegate(int fd, gid_t group);
+int cgroup_give(int fd, const char *name, gid_t group); /* one file of it, for writing */
 
-/* settle. For LAUNCH_SETTLE. */
+/* settle. For LAUNCH_SETTLE and LAUNCH_REMOVE. */
 int settle(const Launch *launch, LaunchAnswer *answer);
 int cgroup_usage(int fd, uint64_t *ret_nsec);
 int cgroup_empty(int fd); /* whatever still runs in it is killed; -ETIMEDOUT: it does not end */

@@ -3,6 +3,7 @@
 """The manual against what it describes: every setting with its default, every verb and option, the D-Bus listing, all examples."""
 import os, re, shutil, subprocess, sys
 import xml.etree.ElementTree as ElementTree
+from sources import sources
 
 os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CTL = os.path.join(os.environ.get("B", "build"), "actorctl")
@@ -88,7 +89,7 @@ def daemon_settings_are_described():
 def price_keys_are_described():
     text = page("actord-price.5")
     parts = dict(re.findall(r"(?ms)^\.SS (\[[^\n]*)\n(.*?)(?=^\.S[SH]|\Z)", text))
-    rows = re.findall(r"X\(([A-Z]\w+), (\w+),", read("daemon/price-private.h"))
+    rows = re.findall(r"X\(([A-Z]\w+), (\w+),", read("daemon/bill/price-private.h"))
     assert len(rows) > 15
     for section, key in rows:
         body = "".join(b for heading, b in parts.items() if f"[{section}]" in heading)
@@ -152,7 +153,7 @@ def experiments_are_accepted():
 
 def metrics_are_described():
     text = page("actord-experiment.5")
-    words = re.findall(r'X\(\w+, "(\w+)", "', read("actorctl/experiment.h"))
+    words = re.findall(r'X\(\w+, "(\w+)", "', read("actorctl/experiment/experiment.h"))
     assert len(words) > 10
     for word in words:
         assert re.search(rf"(?m)^\.BR? .*\b{word}\b", text), f"metric {word} is missing"
@@ -175,6 +176,11 @@ def learning_tables_are_current():
         assert r.returncode == 0, r.stderr
 
 
+def bars_of_auto_are_current():
+    r = subprocess.run(["tests/experiments/auto.py", "check"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+
+
 def readme_shows_the_cells():
     r = subprocess.run(["tests/experiments/readme.py", "--check"], capture_output=True, text=True)
     assert r.returncode == 0, r.stderr
@@ -188,11 +194,30 @@ def reliability_names_tests_that_exist():
     assert not missing, missing
 
 
+def architecture_locates_every_room():
+    """Each path of the tour exists, each folder of sources has its row in the map, and a line fits a page."""
+    text = read("docs/ARCHITECTURE.md")
+    tops = "include|lib|daemon|spawner|invoker|sandbox|actor|learner|actorctl|tests|docs"
+    named = set(re.findall(rf"(?<![\w/])((?:{tops})/[\w./-]*)", text))
+    assert len(named) > 60, named
+    missing = sorted(path for path in named if not os.path.exists(path))
+    assert not missing, missing
+    rows = set(re.findall(r"(?m)^\| `([\w/]+)/` \|", text))
+    folders = {os.path.dirname(path) for path in sources(".c", ".h")}
+    # A module's folder belongs to the environment of that name.
+    lost = sorted(f for f in folders if f.split("/")[0] not in ("tests", "examples") and f not in rows
+                  and not f.startswith(("actor/envs/", "include/actord")))
+    assert not lost, lost
+    wide = [line for line in text.split("\n") if len(line) > 100]
+    assert not wide, wide
+
+
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, examples_are_accepted, experiments_are_accepted, metrics_are_described,
-              environments_are_introduced, learning_tables_are_current, readme_shows_the_cells, reliability_names_tests_that_exist]
+              environments_are_introduced, learning_tables_are_current, bars_of_auto_are_current, readme_shows_the_cells, reliability_names_tests_that_exist,
+              architecture_locates_every_room]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):

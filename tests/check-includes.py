@@ -4,7 +4,7 @@
 import functools, os, re
 from sources import finish, point, read, sources
 
-PROGRAMS = ("daemon", "spawner", "invoker", "learner", "trial", "actorctl")
+PROGRAMS = ("daemon", "spawner", "invoker", "learner", "actorctl")
 MAY = {
     "include": {"include"},
     "lib": {"include", "lib"},
@@ -14,7 +14,7 @@ MAY = {
 }
 # The places where processes of different rooms become one program: actors are forked without exec, a distribution
 # may run acting and learning as one fragment, and a module does so with a whole job inside an actor.
-ALSO = {"invoker/pool.c": {"sandbox", "actor"}, "trial/confine.c": {"sandbox", "actor"}, "trial/play.c": {"actor"}, "learner/fused.c": {"actor"}, "learner/acting.c": {"actor"}, "learner/job/env-job.c": {"actor"}}
+ALSO = {"invoker/fork.c": {"sandbox", "actor"}, "learner/job/loop.c": {"actor"}, "learner/fused.c": {"actor"}, "learner/job/env-job.c": {"actor"}}
 GLIB = re.compile(r"^(glib|gio|json-glib|gobject)\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 LIB_CONTROL = set(re.search(r"^LIB_CONTROL := (.*)$", read("Makefile"), re.M)[1].split())

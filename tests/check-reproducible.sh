@@ -24,7 +24,7 @@ listing() { # listing DIRECTORY    of everything that was made
 }
 
 # A C file of each side with its debugging information, one in C++, and a module that carries a file.
-[ $# -gt 0 ] || set -- build/o/lib/settings.o build/o/daemon/log.o build/o/actor/envs/box2d/world.o build/env-swmm.so
+[ $# -gt 0 ] || set -- build/o/lib/settings/settings.o build/o/daemon/log.o build/o/actor/envs/box2d/world.o build/env-swmm.so
 
 first=$work/a second=$work/somewhere-else/b
 check "a copy of the tree" copy "$first"

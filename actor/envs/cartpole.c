@@ -9,6 +9,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define GRAVITY          9.8
 #define CART_MASS        1.0
@@ -29,14 +30,12 @@ typedef struct CartPole {
         bool sutton_barto_reward; /* 0 a step and -1 at the end, instead of 1 a step */
 } CartPole;
 
-static const EnvOption cartpole_options[] = {
-        { "SuttonBartoReward", ENV_OPTION_BOOL, offsetof(CartPole, sutton_barto_reward) },
-};
+#define ENV_INSTANCE CartPole
+static const EnvOption cartpole_options[] = { CARTPOLE_OPTIONS(ENV_OPTION) };
 
 static int cartpole_parse(const ActordOption *options, uint32_t n_options, CartPole *ret) {
         *ret = (CartPole){};
-        return env_options_parse(cartpole_options, sizeof(cartpole_options) / sizeof(cartpole_options[0]),
-                        options, n_options, ret);
+        return env_options_parse(ENV_OPTIONS(cartpole_options), options, n_options, ret);
 }
 
 static int cartpole_spec(const char *name, uint32_t horizon_steps, double solved_return,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Catch: a ball falls through a board of 10 by 5 fields, one row a step, and a paddle in the last row has to be below it. The task of
- * "Recurrent Models of Visual Attention" (Mnih et al., 2014) in the size that bsuite gave it. What is seen is the board as an image of bytes,
- * 255 where ball and paddle are, 0 elsewhere: the smallest task that is learned from pixels. */
+/* Catch: a ball falls through a board of 10 by 5 fields, one row a step, and a paddle in the last row has
+ * to be below it. The task of "Recurrent Models of Visual Attention" (Mnih et al., 2014) in the size that
+ * bsuite gave it. What is seen is the board as an image of bytes, 255 where ball and paddle are, 0
+ * elsewhere: the smallest task that is learned from pixels. */
 #include <math.h>
 #include <stdio.h>
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 enum { ROWS = 10, COLUMNS = 5, MIDDLE = COLUMNS / 2, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
 enum { BALL_ROW, BALL_COLUMN, PADDLE, N_STATE };
@@ -18,16 +20,14 @@ typedef struct Catch {
         double state[N_STATE]; /* whole numbers */
 } Catch;
 
-static const EnvOption catch_options[] = {
-        { "ImageSize", ENV_OPTION_WHOLE, offsetof(Catch, image_size), 0, IMAGE_SIZE_MAX },
-};
+#define ENV_INSTANCE Catch
+static const EnvOption catch_options[] = { CATCH_OPTIONS(ENV_OPTION) };
 
 static int catch_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Catch *game = instance;
         int r;
 
-        r = env_options_parse(catch_options, sizeof(catch_options) / sizeof(catch_options[0]), options,
-                        n_options, instance);
+        r = env_options_parse(ENV_OPTIONS(catch_options), options, n_options, instance);
         if (r < 0)
                 return r;
         if (game->image_size > 0 && game->image_size < ROWS) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tasks that are built in, one file each. The classic control tasks have the definitions of Gymnasium's classic_control: the same
- * dynamics in the same order of operations in double precision, so that results can be compared with
- * published ones. Observations are their float32 roundings. */
+/* The tasks that are built in, one file each. The classic control tasks have the definitions of
+ * Gymnasium's classic_control: the same dynamics in the same order of operations in double precision, so
+ * that results can be compared with published ones. Observations are their float32 roundings. */
 #pragma once
 
 #include "include/actord/env.h"
@@ -12,7 +12,8 @@ extern const ActordEnv acrobot_v1_env;
 extern const ActordEnv catch_v0_env;
 extern const ActordEnv mountaincar_v0_env, mountaincar_continuous_v0_env;
 
-/* The functions about the physical state, for a task whose snapshot is its state vector of n doubles and nothing else. */
+/* The functions about the physical state, for a task whose snapshot is its state vector of n doubles and
+ * nothing else. */
 #define CLASSIC_STATE(task, n)                                                                    \
         static int task##_state_parts(const void *instance, ActordStatePart *ret) {               \
                 ret[0] = (ActordStatePart){ .name = "state", .n_numbers = (n) };                  \

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* faas: scale one serverless function, by containers and by CPU shares, beside others that scale themselves.
+/* faas: scale one serverless function, by containers and by CPU shares, beside others that scale
+ * themselves.
  *
- * State, actions, limits and reward are those of the single-agent problem of "SIMPPO: A Scalable and Incremental
- * Online Learning Framework for Serverless Resource Management" (Qiu et al., SoCC 2022) as published in teaching
- * material of its authors' university. Observed, all in [0, 1]: mean CPU utilisation u; SLO preservation p = min(1,
- * SLO / latency); this function's CPU shares / 20480; the shares of the others on the node / 92160; containers / 20;
- * arrivals a second / 10. Actions: nothing, a container more, one less, 128 shares more in each container, 128 less;
- * at most 10 containers of 128 to 2048 shares. The reward is 0.3 u + 0.7 p, or -1 where the action was illegal (it
- * then does nothing), where requests arrived and there was no container, and where the action undoes the container
- * that the one before it added or removed. An episode begins over-provisioned: arrivals a second + 2 containers, 1024
- * shares each.
+ * State, actions, limits and reward are those of the single-agent problem of "SIMPPO: A Scalable and
+ * Incremental Online Learning Framework for Serverless Resource Management" (Qiu et al., SoCC 2022) as
+ * published in teaching material of its authors' university. Observed, all in [0, 1]: mean CPU
+ * utilisation u; SLO preservation p = min(1, SLO / latency); this function's CPU shares / 20480; the
+ * shares of the others on the node / 92160; containers / 20; arrivals a second / 10. Actions: nothing, a
+ * container more, one less, 128 shares more in each container, 128 less; at most 10 containers of 128 to
+ * 2048 shares. The reward is 0.3 u + 0.7 p, or -1 where the action was illegal (it then does nothing),
+ * where requests arrived and there was no container, and where the action undoes the container that the
+ * one before it added or removed. An episode begins over-provisioned: arrivals a second + 2 containers,
+ * 1024 shares each.
  *
  * The cluster is a model of our own, a queue for each function in steps of dt = 10 s:
  *
@@ -22,8 +24,8 @@
  *     u         = D / (c s dt)
  *     latency   = 1/s + u^(sqrt(2 (c + 1)) - 1) / (s c (1 - min(u, 0.99))) + (Q + Q') / 2 / (c s)
  *
- * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours= other functions
- * adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. */
+ * whose middle term is the wait in a queue with c servers (Sakasegawa, 1977). Each of the Neighbours=
+ * other functions adds a container where u > 0.8 or requests wait, and removes one where u < 0.4. */
 #include <math.h>
 
 #include "actor/envs/domains.h"
@@ -70,17 +72,14 @@ typedef struct Faas {
         Cluster cluster; /* functions beyond 1 + neighbours stay zero */
 } Faas;
 
-static const EnvOption faas_options[] = {
-        { FAAS_NEIGHBOURS_KEY, ENV_OPTION_WHOLE, offsetof(Faas, neighbours), 0, N_FUNCTIONS_MAX - 1 },
-        { "SLOSec", ENV_OPTION_NUMBER, offsetof(Faas, slo_seconds), 0, 3600 },
-};
+#define ENV_INSTANCE Faas
+static const EnvOption faas_options[] = { FAAS_OPTIONS(ENV_OPTION) };
 
 static int faas_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Faas *f = instance;
 
-        *f = (Faas){ .neighbours = 4, .slo_seconds = 2 };
-        return env_options_parse(
-                        faas_options, sizeof(faas_options) / sizeof(faas_options[0]), options, n_options, f);
+        *f = (Faas){};
+        return env_options_parse(ENV_OPTIONS(faas_options), options, n_options, f);
 }
 
 static int n_functions(const Faas *f) {
@@ -343,8 +342,9 @@ static int faas_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
-/* Each function as a bar of its containers, as wide as their shares, filled as far as they are used, with its queue as a red bar above; the own one
- * is the first. A green strip below shows how far the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
+/* Each function as a bar of its containers, as wide as their shares, filled as far as they are used, with
+ * its queue as a red bar above; the own one is the first. A green strip below shows how far the latency
+ * keeps its objective. A step of 10 s is shown for a tenth of a second. */
 static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Faas *f = instance;
         double wide = fmax(2.5 * n_functions(f), 10);

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* iot5g-discrete and iot5g-continuous: give a moving device just the bandwidth and power that its link needs.
+/* iot5g-discrete and iot5g-continuous: give a moving device just the bandwidth and power that its link
+ * needs.
  *
- * The interface is that of "Reinforcement Learning Environment for 5G-Enabled IoT Device Resource Management"
- * (Sherlock and Balyan, IEEE) and of its authors' poster of 2025: observed are the bit error rate, the allocated
- * bandwidth, the signal power, and the device's distance and angle to the transmitter; an action adjusts bandwidth
- * and power. Reward, ranges, episode and channel are not published: they are a model of our own, and results on it
- * say nothing about theirs.
+ * The interface is that of "Reinforcement Learning Environment for 5G-Enabled IoT Device Resource
+ * Management" (Sherlock and Balyan, IEEE) and of its authors' poster of 2025: observed are the bit error
+ * rate, the allocated bandwidth, the signal power, and the device's distance and angle to the
+ * transmitter; an action adjusts bandwidth and power. Reward, ranges, episode and channel are not
+ * published: they are a model of our own, and results on it say nothing about theirs.
  *
- * Bandwidth B = 50 kHz 20^b and power P = -20 dBm + 43 dB p, with b and p in [0, 1]. A continuous action moves b by
- * at most 0.1 and p by at most 0.1; a discrete one is a row and a column of three, 3 i + j: i moves b by -0.05, 0 or
- * 0.05, j moves p by as much. The device walks in a sector of 120 degrees, 20 to 200 m away: its radial and angular
- * velocities are Gauss-Markov processes that turn at the edges. With d the distance and phi the angle:
+ * Bandwidth B = 50 kHz 20^b and power P = -20 dBm + 43 dB p, with b and p in [0, 1]. A continuous action
+ * moves b by at most 0.1 and p by at most 0.1; a discrete one is a row and a column of three, 3 i + j: i
+ * moves b by -0.05, 0 or 0.05, j moves p by as much. The device walks in a sector of 120 degrees, 20 to
+ * 200 m away: its radial and angular velocities are Gauss-Markov processes that turn at the edges. With d
+ * the distance and phi the angle:
  *
  *     received = P - (32.4 + 20 log10 3.5 + 31.9 log10 d) - min(12 (phi / 65 degrees)^2, 30) - shadowing     (dB)
  *     SNR      = received - (-174 + 9 + 10 log10 B)                                                          (dB)
  *     BER      = 0.2 exp(-1.5 snr / (2^(R/B) - 1)), at least 1e-9, R = 250 kbit/s
  *
- * that is path loss over a logarithmic distance, the sector antenna of 3GPP TR 38.901, thermal noise with a noise
- * figure of 9 dB, and the bound of M-QAM at R/B bits a symbol (Goldsmith, Wireless Communications, chapter 9) taken
- * for any R/B. Shadowing is an AR(1) process of ShadowingStd dB. A step is a second; the reward is
+ * that is path loss over a logarithmic distance, the sector antenna of 3GPP TR 38.901, thermal noise with
+ * a noise figure of 9 dB, and the bound of M-QAM at R/B bits a symbol (Goldsmith, Wireless
+ * Communications, chapter 9) taken for any R/B. Shadowing is an AR(1) process of ShadowingStd dB. A step
+ * is a second; the reward is
  *
- *     -|log10 BER - TargetLogBER| - BandwidthWeight b - PowerWeight p */
+ *     -|log10 BER - TargetLogBER| - BandwidthWeight b - PowerWeight p
+ */
 #include <math.h>
 
 #include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define BANDWIDTH_MIN_HZ 50e3
 #define BANDWIDTH_RATIO  20.0
@@ -56,19 +61,14 @@ typedef struct Link {
         bool continuous;
 } Link;
 
-static const EnvOption link_options[] = {
-        { "TargetLogBER", ENV_OPTION_NUMBER, offsetof(Link, target), LOG_BER_MIN, 0 },
-        { "BandwidthWeight", ENV_OPTION_NUMBER, offsetof(Link, bandwidth_weight), 0, 100 },
-        { "PowerWeight", ENV_OPTION_NUMBER, offsetof(Link, power_weight), 0, 100 },
-        { "ShadowingStd", ENV_OPTION_NUMBER, offsetof(Link, shadowing_std), 0, 20 },
-};
+#define ENV_INSTANCE Link
+static const EnvOption link_options[] = { IOT5G_OPTIONS(ENV_OPTION) };
 
 static int link_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Link *l = instance;
 
-        *l = (Link){ .target = -5, .bandwidth_weight = 0.5, .power_weight = 1, .shadowing_std = 3 };
-        return env_options_parse(
-                        link_options, sizeof(link_options) / sizeof(link_options[0]), options, n_options, l);
+        *l = (Link){};
+        return env_options_parse(ENV_OPTIONS(link_options), options, n_options, l);
 }
 
 static int continuous_init(void *instance, const ActordOption *options, uint32_t n_options) {
@@ -254,8 +254,9 @@ static void link_close(void *instance) {
 
 CLASSIC_STATE(link, N_STATE)
 
-/* The mast, its sector and the device in it from above, and three bars: bandwidth, power, and the decades of bit error rate beyond the target,
- * green as long as they are fewer than one. A step of 1 s is shown for a tenth of it. */
+/* The mast, its sector and the device in it from above, and three bars: bandwidth, power, and the decades
+ * of bit error rate beyond the target, green as long as they are fewer than one. A step of 1 s is shown
+ * for a tenth of it. */
 static int link_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Link *l = instance;
         const double *s = l->state, scale = 4 / DISTANCE_MAX;

@@ -7,6 +7,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define POSITION_MIN             -1.2
 #define POSITION_MAX             0.6
@@ -28,14 +29,11 @@ typedef struct MountainCar {
         double goal_velocity;
 } MountainCar;
 
-static const EnvOption mountaincar_options[] = {
-        { "GoalVelocity", ENV_OPTION_NUMBER, offsetof(MountainCar, goal_velocity), -SPEED_MAX, SPEED_MAX },
-};
+#define ENV_INSTANCE MountainCar
+static const EnvOption mountaincar_options[] = { MOUNTAINCAR_OPTIONS(ENV_OPTION) };
 
 static int mountaincar_init(void *instance, const ActordOption *options, uint32_t n_options) {
-        return env_options_parse(mountaincar_options,
-                        sizeof(mountaincar_options) / sizeof(mountaincar_options[0]), options, n_options,
-                        instance);
+        return env_options_parse(ENV_OPTIONS(mountaincar_options), options, n_options, instance);
 }
 
 /* What both tasks share. */

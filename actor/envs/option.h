@@ -3,6 +3,7 @@
  * module that is linked alone takes it along. */
 #pragma once
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -24,11 +25,25 @@ typedef struct EnvOption {
         const char *key;
         EnvOptionKind kind;
         size_t offset;            /* of a double, a bool or an int in the environment's own struct */
+        const char *fallback;     /* the value where none is given; "": what the environment has set */
         double low, high;         /* of a number, both allowed */
         const char *const *words; /* of which the int is the place, NULL-terminated */
 } EnvOption;
 
-/* Both texts are fixed arrays that somebody else filled: they count only if they end. */
+/* A row of include/environment-options.h as one of ENV_INSTANCE, the environment's own struct. */
+#define ENV_OPTION(name, is, member, least, most, text)   \
+        { .key = #name,                                   \
+                .kind = ENV_OPTION_##is,                  \
+                .offset = offsetof(ENV_INSTANCE, member), \
+                .fallback = (text),                       \
+                ENV_OPTION_LIMITS_##is(least, most) },
+#define ENV_OPTION_LIMITS_NUMBER(least, most) .low = (least), .high = (most)
+#define ENV_OPTION_LIMITS_WHOLE(least, most)  .low = (least), .high = (most)
+#define ENV_OPTION_LIMITS_WORD(list, none)    .words = (list)
+#define ENV_OPTION_LIMITS_BOOL(none, neither) .words = NULL
+#define ENV_OPTIONS(rows)                     (rows), sizeof(rows) / sizeof((rows)[0])
+
+/* Both texts are fixed arrays that another program filled: they count only if they end. */
 static inline bool env_option_valid(const ActordOption *option) {
         return memchr(option->key, 0, sizeof(option->key)) &&
                memchr(option->value, 0, sizeof(option->value));
@@ -72,6 +87,32 @@ static inline int env_option_parse_word(const EnvOption *row, const char *value,
         return -EINVAL;
 }
 
+static inline int env_option_put(const EnvOption *row, const char *value, void *target) {
+        void *place = (char *) target + row->offset;
+
+        if (!value[0])
+                return 0;
+
+        switch (row->kind) {
+        case ENV_OPTION_NUMBER:
+        case ENV_OPTION_WHOLE: return env_option_parse_number(row, value, place);
+        case ENV_OPTION_BOOL: return env_option_parse_bool(value, place);
+        case ENV_OPTION_WORD: return env_option_parse_word(row, value, place);
+        }
+        return -EINVAL;
+}
+
+/* The defaults of all rows into `target`. */
+static inline void env_options_begin(const EnvOption *rows, size_t n_rows, void *target) {
+        for (size_t i = 0; i < n_rows; i++) {
+                int r;
+
+                r = env_option_put(&rows[i], rows[i].fallback, target);
+                assert(r == 0);
+                (void) r;
+        }
+}
+
 /* One option into `target`. An empty value leaves the default in place. -EINVAL: unknown, or out of
  * range. */
 static inline int env_option_apply(
@@ -79,21 +120,9 @@ static inline int env_option_apply(
         if (!env_option_valid(option))
                 return -EINVAL;
 
-        for (size_t i = 0; i < n_rows; i++) {
-                void *place = (char *) target + rows[i].offset;
-
-                if (strcmp(rows[i].key, option->key) != 0)
-                        continue;
-                if (!option->value[0])
-                        return 0;
-
-                switch (rows[i].kind) {
-                case ENV_OPTION_NUMBER:
-                case ENV_OPTION_WHOLE: return env_option_parse_number(&rows[i], option->value, place);
-                case ENV_OPTION_BOOL: return env_option_parse_bool(option->value, place);
-                case ENV_OPTION_WORD: return env_option_parse_word(&rows[i], option->value, place);
-                }
-        }
+        for (size_t i = 0; i < n_rows; i++)
+                if (strcmp(rows[i].key, option->key) == 0)
+                        return env_option_put(&rows[i], option->value, target);
         return -EINVAL;
 }
 
@@ -120,8 +149,9 @@ static inline void env_option_wanted(const EnvOption *row, char *text, size_t si
         }
 }
 
-/* What the value of a key that there is should have been, as a sentence on stderr: a number alone does not tell the user which
- * of the keys was meant. A key that there is not is found before, where the job file is read. Said at once: others write there, too. */
+/* What the value of a key that there is should have been, as a sentence on stderr: a number alone does
+ * not tell the user which of the keys was meant. A key that there is not is found before, where the job
+ * file is read. Said at once: others write there, too. */
 static inline void env_option_explain(const EnvOption *rows, size_t n_rows, const ActordOption *option) {
         char wanted[256] = "";
 
@@ -136,16 +166,27 @@ static inline void env_option_explain(const EnvOption *rows, size_t n_rows, cons
                 }
 }
 
+/* One option over the defaults. 0, or -EINVAL after a sentence. */
+static inline int env_option_parse(
+                const EnvOption *rows, size_t n_rows, const ActordOption *option, void *target) {
+        int r;
+
+        r = env_option_apply(rows, n_rows, option, target);
+        if (r < 0)
+                env_option_explain(rows, n_rows, option);
+        return r;
+}
+
+/* The defaults, then all that is given. */
 static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const ActordOption *options,
                 uint32_t n_options, void *target) {
+        env_options_begin(rows, n_rows, target);
         for (uint32_t i = 0; i < n_options; i++) {
                 int r;
 
-                r = env_option_apply(rows, n_rows, &options[i], target);
-                if (r < 0) {
-                        env_option_explain(rows, n_rows, &options[i]);
+                r = env_option_parse(rows, n_rows, &options[i], target);
+                if (r < 0)
                         return r;
-                }
         }
         return 0;
 }

@@ -6,6 +6,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define SPEED_MAX    8.0
 #define TORQUE_MAX   2.0
@@ -23,16 +24,14 @@ typedef struct Pendulum {
         double gravity;
 } Pendulum;
 
-static const EnvOption pendulum_options[] = {
-        { "Gravity", ENV_OPTION_NUMBER, offsetof(Pendulum, gravity), -1000, 1000 },
-};
+#define ENV_INSTANCE Pendulum
+static const EnvOption pendulum_options[] = { PENDULUM_OPTIONS(ENV_OPTION) };
 
 static int pendulum_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Pendulum *pendulum = instance;
 
-        *pendulum = (Pendulum){ .gravity = 10.0 };
-        return env_options_parse(pendulum_options, sizeof(pendulum_options) / sizeof(pendulum_options[0]),
-                        options, n_options, pendulum);
+        *pendulum = (Pendulum){};
+        return env_options_parse(ENV_OPTIONS(pendulum_options), options, n_options, pendulum);
 }
 
 static int pendulum_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {

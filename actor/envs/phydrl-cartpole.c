@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* phydrl-cartpole: hold a cart and its pole inside a safety envelope, with a model-based controller that needs help.
- * The plant, the linear model, F, P, the reward and the bounds are those of "Physics-Regulated Deep Reinforcement
- * Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR 2024) and of the configuration published with it.
+/* phydrl-cartpole: hold a cart and its pole inside a safety envelope, with a model-based controller that
+ * needs help. The plant, the linear model, F, P, the reward and the bounds are those of
+ * "Physics-Regulated Deep Reinforcement Learning: Invariant Embeddings" (Cao, Mao, Sha and Caccamo, ICLR
+ * 2024) and of the configuration published with it.
  *
- * State s = (x, v, theta, omega), theta = 0 upright, in [-pi, pi). One action a in [-1, 1]; the force on the cart is
- * the residual 5 a plus ModelGain F s, at most 15 N either way. With M the whole mass, m the pole's, l half its
- * length, the friction of cart and pole viscous, and explicit Euler steps at 30 Hz:
+ * State s = (x, v, theta, omega), theta = 0 upright, in [-pi, pi). One action a in [-1, 1]; the force on
+ * the cart is the residual 5 a plus ModelGain F s, at most 15 N either way. With M the whole mass, m the
+ * pole's, l half its length, the friction of cart and pole viscous, and explicit Euler steps at 30 Hz:
  *
  *     u      = (force + m l omega^2 sin theta - Friction v) / M
  *     omega' = (g sin theta - u cos theta - c omega / (m l)) / (l (4/3 - m cos^2 theta / M))
  *     v'     = u - m l omega' cos theta / M
  *
- * The reward of a step is s' H s before it less s' P s after it, H = S' P S with S = A + B F; with LyapunovReward=yes
- * H = P, the baseline of the paper. {s: s' P s <= 1} is the envelope. The episode ends where |x| >= 1 or
- * |omega| > 15; with TerminateWhenUnsafe=yes also outside the safety set |x| <= 0.9, |theta| <= 0.8.
+ * The reward of a step is s' H s before it less s' P s after it, H = S' P S with S = A + B F; with
+ * LyapunovReward=yes H = P, the baseline of the paper. {s: s' P s <= 1} is the envelope. The episode ends
+ * where |x| >= 1 or |omega| > 15; with TerminateWhenUnsafe=yes also outside the safety set |x| <= 0.9,
+ * |theta| <= 0.8.
  *
- * Ours: a disturbance of both accelerations (Disturbance=, off by default, is its amplitude) that is the difference
- * of two uniform draws where the published one takes Beta draws from a generator that starts anew at each step. */
+ * Ours: a disturbance of both accelerations (Disturbance=, off by default, is its amplitude) that is the
+ * difference of two uniform draws where the published one takes Beta draws from a generator that starts
+ * anew at each step. */
 #include <math.h>
 
 #include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define GRAVITY         9.8
 #define CART_MASS       0.94
@@ -64,20 +68,14 @@ static const double model_a[N_STATE][N_STATE] = {
 static const double model_b[N_STATE] = { 0, 0.0334, 0, -0.0783 };
 /* clang-format on */
 
-static const EnvOption phy_options[] = {
-        { "Friction", ENV_OPTION_NUMBER, offsetof(PhyCartPole, friction), 0, 20 },
-        { "ModelGain", ENV_OPTION_NUMBER, offsetof(PhyCartPole, model_gain), 0, 10 },
-        { "Disturbance", ENV_OPTION_NUMBER, offsetof(PhyCartPole, disturbance), 0, 100 },
-        { "LyapunovReward", ENV_OPTION_BOOL, offsetof(PhyCartPole, lyapunov_reward), 0, 0 },
-        { "TerminateWhenUnsafe", ENV_OPTION_BOOL, offsetof(PhyCartPole, terminate_when_unsafe), 0, 0 },
-};
+#define ENV_INSTANCE PhyCartPole
+static const EnvOption phy_options[] = { PHYDRL_CARTPOLE_OPTIONS(ENV_OPTION) };
 
 static int phy_init(void *instance, const ActordOption *options, uint32_t n_options) {
         PhyCartPole *p = instance;
 
-        *p = (PhyCartPole){ .friction = 5.0, .model_gain = 1.2 };
-        return env_options_parse(
-                        phy_options, sizeof(phy_options) / sizeof(phy_options[0]), options, n_options, p);
+        *p = (PhyCartPole){};
+        return env_options_parse(ENV_OPTIONS(phy_options), options, n_options, p);
 }
 
 static int phy_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
@@ -131,7 +129,8 @@ static double model_force(const double s[N_STATE]) {
         return force;
 }
 
-/* s' H s: what the linear model under its own controller leaves of s' P s after one step, or s' P s itself. */
+/* s' H s: what the linear model under its own controller leaves of s' P s after one step, or s' P s
+ * itself. */
 static double lyapunov_expected(const PhyCartPole *p, const double s[N_STATE]) {
         double next[N_STATE];
 
@@ -243,7 +242,8 @@ static void phy_close(void *instance) {
 
 CLASSIC_STATE(phy, N_STATE)
 
-/* In metres; the marks are the limits of the cart and of the safety set, and the disc on top is red outside of the envelope s' P s <= 1. */
+/* In metres; the marks are the limits of the cart and of the safety set, and the disc on top is red
+ * outside of the envelope s' P s <= 1. */
 static int phy_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const PhyCartPole *phy = instance;
         double x = phy->state[X], theta = phy->state[THETA];

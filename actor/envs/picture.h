@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shapes for draw(). Inline, so that a module that is linked alone takes it along. Flat colours are made of the steps 00, 33, 66, 99, cc
- * and ff, which a GIF shows as they are. */
+/* Shapes for draw(). Inline, so that a module that is linked alone takes it along. Flat colours are made
+ * of the steps 00, 33, 66, 99, cc and ff, which a GIF shows as they are. */
 #pragma once
 
 #include <string.h>

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* two-ponds: open and close the orifices of two stormwater ponds through a storm, so that neither floods and the stream
- * below them stays slow.
+/* two-ponds: open and close the orifices of two stormwater ponds through a storm, so that neither floods
+ * and the stream below them stays slow.
  *
- * A model of our own after scenario theta of pystorms ("pystorms: A simulation sandbox for the development and
- * evaluation of stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023). From it are the
- * two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %), Horton's infiltration (3.0 to 0.5 mm/h, 4 /h),
- * the ponds of 1000 m2 and 2 m with a bottom orifice of 1 m by 1 m each, the hourly rain of the storm and the measure
- * of performance. It computes no dynamic wave: results are not comparable with the EPA SWMM engine that theta runs on.
+ * A model of our own after scenario theta of pystorms ("pystorms: A simulation sandbox for the
+ * development and evaluation of stormwater control algorithms", Rimer et al., Environmental Modelling &
+ * Software 2023). From it are the two catchments of 100 ha (25 % impervious, width 500 m, slope 0.5 %),
+ * Horton's infiltration (3.0 to 0.5 mm/h, 4 /h), the ponds of 1000 m2 and 2 m with a bottom orifice of 1
+ * m by 1 m each, the hourly rain of the storm and the measure of performance. It computes no dynamic
+ * wave: results are not comparable with the EPA SWMM engine that theta runs on.
  *
- * Two actions in [-1, 1] set the orifices' openings for 15 minutes, an opening being ((1 + action) / 2)^4 m, finest
- * where a little is much; 96 of them are an episode of a day. The rain is the storm times StormScale=, or times a
- * number drawn from [0.5, 2) where that is 0. Observed: the depths of both ponds and the flow of the stream (theta's
- * states and its measure), and the rain of this hour and of the next (mm/h). The reward of a step is the mean over
- * its 30 s steps of
+ * Two actions in [-1, 1] set the orifices' openings for 15 minutes, an opening being ((1 + action) / 2)^4
+ * m, finest where a little is much; 96 of them are an episode of a day. The rain is the storm times
+ * StormScale=, or times a number drawn from [0.5, 2) where that is 0. Observed: the depths of both ponds
+ * and the flow of the stream (theta's states and its measure), and the rain of this hour and of the next
+ * (mm/h). The reward of a step is the mean over its 30 s steps of
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
- * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, nothing leaving a store that is not in it:
+ * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, nothing leaving a store that is
+ * not in it:
  *
  *     runoff   W / n (d - d_p)^(5/3) sqrt(S) of depth d on each part of a catchment: n = 0.015, d_p = 1 mm where
  *              impervious, n = 0.15, d_p = 4 mm elsewhere (Manning's equation for a sheet of water, as SWMM has it)
@@ -24,13 +26,15 @@
  *     stream   a linear reservoir of 5 minutes below both orifices
  *     flood    what a full pond cannot hold
  *
- * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that a day's water can be accounted. */
+ * The state ends with four sums in m3 (rain, infiltration, discharge, flood), so that a day's water can
+ * be accounted. */
 #include <math.h>
 
 #include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define GRAVITY            9.81
 #define SECONDS            30.0
@@ -70,22 +74,20 @@ enum {
 static const double storm[N_RAIN_HOURS] = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }; /* mm/h */
 
 typedef struct TwoPonds {
-        /* The step, the storm's scale, m3 in ponds and stream, m on the impervious and the other part of each catchment, sums. */
+        /* The step, the storm's scale, m3 in ponds and stream, m on the impervious and the other part of
+         * each catchment, sums. */
         double state[N_STATE];
         double storm_scale, flood_weight;
 } TwoPonds;
 
-static const EnvOption two_ponds_options[] = {
-        { "StormScale", ENV_OPTION_NUMBER, offsetof(TwoPonds, storm_scale), 0, SCALE_MAX },
-        { "FloodWeight", ENV_OPTION_NUMBER, offsetof(TwoPonds, flood_weight), 0, 1e6 },
-};
+#define ENV_INSTANCE TwoPonds
+static const EnvOption two_ponds_options[] = { TWO_PONDS_OPTIONS(ENV_OPTION) };
 
 static int two_ponds_init(void *instance, const ActordOption *options, uint32_t n_options) {
         TwoPonds *t = instance;
 
-        *t = (TwoPonds){ .flood_weight = 10 };
-        return env_options_parse(two_ponds_options, sizeof(two_ponds_options) / sizeof(two_ponds_options[0]),
-                        options, n_options, t);
+        *t = (TwoPonds){};
+        return env_options_parse(ENV_OPTIONS(two_ponds_options), options, n_options, t);
 }
 
 static int two_ponds_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
@@ -258,8 +260,9 @@ static void two_ponds_close(void *instance) {
 
 CLASSIC_STATE(two_ponds, N_STATE)
 
-/* The ponds in section and how full they are, the rain of this hour as strokes above them, and the stream's flow as a bar beside, against
- * a mark at what it may carry. A step is 15 minutes; a picture of each is shown for a tenth of a second. */
+/* The ponds in section and how full they are, the rain of this hour as strokes above them, and the
+ * stream's flow as a bar beside, against a mark at what it may carry. A step is 15 minutes; a picture of
+ * each is shown for a tenth of a second. */
 static int two_ponds_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const TwoPonds *t = instance;
         double rain = rain_at(t, t->state[N_STEPS_TAKEN] * N_SUBSTEPS * SECONDS / 3600);

@@ -1,94 +1,104 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto: as many actors as make time and money together least, from the gradient's noise scale and
- * what rounds took. Nobody's paper; the parts are.
+/* Policy=auto: chooses the number of actors that makes time and money together least. It knows how long
+ * earlier rounds took, what they cost, how far they brought the policy, and the gradient's noise scale.
+ * The law of noise and the product of allocation and time come from the papers named below. The sharp law,
+ * the way these are combined, the trial of more actors and the first numbers of actors are ours.
  *
  *         A    actors in a round
- *         b    so many actors get half as far in a round as any number of them could
+ *         b    where more actors begin to bring little: of so many a round gets half as far as any number
+ *              could, by the law of noise
  *         n    rows that each actor brings to a round
  *         s    the gradient's noise scale, in rows
  *         K    rounds that a result takes if there is nothing that more actors help against
  *         Ta   what the slowest actor takes in a round, in seconds on the emulated clock
  *         Tm   what actors take on average, with start-up, in seconds
  *         tl   what the learner takes for one actor's rows, in seconds
- *         da   memory allocated for an actor, in bytes
- *         dl   memory allocated for the learner, in bytes
- *         w    what a second of anybody's time is worth: TimePrice= dl, in byte-seconds a second
- *         c0   the part of a round's worth that A does not change, in byte-seconds
- *         c1   the part that each actor adds, in byte-seconds
- *         d    how far a round carries the policy: the root of its divergence, which is in nats
- *         D    how far it may: the root of the limit on that divergence
+ *         w    what a second is worth: TimePrice= times what the price sheet charges for a learner's
+ *         C(A) what a round of A actors adds to the full total, in the sheet's currency
  *
  * Noise. With batches of B rows a result takes 1 + s/B times the steps that it takes without noise ("An
- * Empirical Model of Large-Batch Training", McCandlish et al. 2018, equation 2.11). Taken for rounds, of A n
- * rows each:
+ * Empirical Model of Large-Batch Training", McCandlish et al. 2018, equation 2.11). Taken for rounds, of
+ * A n rows each:
  *
  *         rounds of a result = K (1 + b/A),   b = s/n
  *
  * Worth. A round lasts as long as its slowest actor, and then as its update, which is as long as its rows
- * are many. It costs allocation times time, of learner and actors (MinionsRL's equation 2; Yu et al., AAAI
- * 2024):
+ * are many. What it costs is for the price code to say (price_round(), daemon/bill/price.h): the records
+ * that a round of A actors would leave, billed as those of rounds that were. So requests, rounding, idle
+ * actors and whatever a sheet will charge for one day are weighed, and there is no price in this file.
  *
  *         time of a round = Ta + A tl
- *         cost of a round = dl A tl + da A Tm
- *         worth of a round = w time + cost = c0 + c1 A
- *         c0 = w Ta
- *         c1 = (w + dl) tl + da Tm
+ *         worth of a round = w time + C(A)
  *
  * The best A. The worth of a result is
  *
- *         K (1 + b/A) (c0 + c1 A) = K (c0 + b c1 + c1 A + b c0/A)
+ *         K (1 + b/A) (w (Ta + A tl) + C(A))
  *
- * and least at
+ * K is not needed. Prices have steps, so numbers are tried, not computed; were they proportions, as in
+ * MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time), worth would be c0 + c1 A, and the
+ * least at A = sqrt(b c0 / c1).
  *
- *         A = sqrt(b c0 / c1)
+ * Where equal rounds of few actors and of many cost the same, as under Convention=server, which bills
+ * MaxActors= places whoever works, there is nothing to decide: all of them act.
  *
- * K is not needed, nor is a currency: all that is weighed is memory for a time. What idle actors cost, and
- * requests, is left aside. Under Convention=server a fleet is paid by time, whoever works: c0 = Ta, c1 = tl.
+ * The sharp law. With PPO and Updates=per-data more rows are more gradient steps as well. Constant numbers
+ * of actors on four tasks (docs/experiments/auto.md) show that rounds times actors hardly change up to some
+ * thousand rows a round, and that rounds hardly change beyond:
  *
- * Reach. With PPO and Updates=per-data more rows are more gradient steps as well, and those carry the policy
- * further: by as much as its trust region allows, and no further. The divergence is a squared distance
- * (Schulman et al. 2015):
+ *         rounds of a result = K sqrt(1 + (b/A)^2)
  *
- *         d = sqrt(KL)
- *         D = sqrt(limit)
+ * with b n between 3,200 and 8,000 rows. Theory misses that: the noise scale is a tenth of it, and the
+ * divergence of a round's updates says little, since learning rates differ. So b n is USUAL_ROWS at first,
+ * and at least a minibatch. Noise adds to b as the sides of a right angle do, and the rounds tell more
+ * (below). With worth c0 + c1 A the least is at the cube root of b b c0 / c1, which depends little on
+ * prices. Below half of b numbers whose costs differ little are alike to this law: the fastest is taken,
+ * for a round of very few rows is worse than the law says (Pendulum: 107 rounds of one actor, 29 of two).
  *
- * Taken for A steps of equal length at first, and never more than D in all, a round gets
+ * Progress. All that is theory. With PPO and normalised advantages the learner says how far a round got:
+ * the surrogate objective that it minimised is 0 before a round's first step, and then what the
+ * advantages say was won. Rounds of A actors next to rounds of others show how that grows with A
+ * (response.h), and b is what fits them best, beginning with what theory says. By the law of noise b is
+ * taken for the largest that may be true while it is open whether more actors pay: so more are tried, two
+ * rounds at least. By the sharp law the first move, after three rounds, goes all the way up, and each further
+ * one needs five. What did not pay is taken back. It is ours.
  *
- *         d = D A / (A + b)
- *
- * so that a result takes 1 + b/A times the rounds that it would take with D in each, once more, with
- *
- *         b = A (D/d - 1)
- *
- * Noise and reach both hold rounds up, and for b that are small beside A it is their sum that does.
- *
- * The KL that the learner reports is no round's end: it is the mean over the round's steps
- * (include/record.h), about a third of the divergence at the end for equal steps in one direction. So a
- * round that ends exactly at its limit reports d = D / sqrt(3) and still counts as held up by
- *
- *         b = (sqrt(3) - 1) A = 0.73 A
- *
- * b errs upward, towards more actors.
+ * Objective. cost-time is what stands above. budget: w is 0. deadline: of the numbers that are done in
+ * time, the one with the least C(A) times rounds; if there is none, the fastest. How many rounds are left
+ * is told by StopSteps=, and by the mean return, if it goes on as it has from the first one; the progress
+ * of each round by the law adds up to how far training is.
  *
  * What is measured. The noise scale of one round is a ratio of two estimates, with heavy tails, and no
- * number where noise hides the gradient. So the median of the newest ones is taken, in which no number is a
- * large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken: what a
- * round takes that nothing disturbed, and the same under Clock=model whether or not an actor was killed and
- * started cold once more.
+ * number where noise hides the gradient. So the median of the newest ones is taken, in which no number is
+ * a large one; a mean of ratios would follow the tails. Of times the least of the newest ones is taken:
+ * what a round takes that nothing disturbed, and the same under Clock=model whether or not an actor was
+ * killed and started cold once more.
  *
- * Starts. More actors than there ever were start cold (ColdStartSec=): all wait for that, and the new ones
- * are paid for it. Training lasts as long again as it has, as far as anybody can tell, so they start if that
- * would save more than their start. */
+ * Starts. More actors than there ever were start cold (ColdStartSec=): all wait for that, and the new
+ * ones are paid for it, so that this is part of what a larger number costs until the end. When that is, is
+ * not known: of training that is n rows old it is taken to be as likely before 2 n as between 2 n and 4 n,
+ * and so on until StopSteps=, unless returns say more. */
 #include <math.h>
 #include <string.h>
 
+#include "daemon/scheduler/response.h"
 #include "daemon/scheduler/scheduler.h"
-#include "lib/schedule.h"
+#include "lib/fragment.h"
+#include "lib/saturate.h"
 
-#define NEWEST   15u
-#define WORTH_IT 0.05 /* less than this share is saved: nothing is thawed and frozen for it */
-#define STEP     4.0  /* nothing grows or shrinks by more in one round */
-#define B_MOST   1e9  /* at which any number of actors is few */
+#define NEWEST     15u
+#define SURE       5u     /* measurements of the noise before it is added to what is usual */
+#define USUAL_ROWS 5632.0 /* of a round, at which more begin to bring little: the middle of four tasks */
+#define NOISE_MOST 4.0    /* times as many as usual: what noise may say */
+#define ALIKE      1.12   /* costs that are not told apart; sqrt(1 + 1/4) - 1 at half of b */
+#define FAR        2.0    /* a number so far above is gone to though its cost is not told apart */
+#define WORTH_IT   0.05   /* less than this share is saved: nothing is thawed and frozen for it */
+#define STEP       2.0    /* nothing grows or shrinks by more in one round */
+#define STEP_BLIND 4.0    /* the same where no progress is measured */
+#define SEEN       2u     /* rounds of a number before another one is tried */
+#define SEEN_FIRST 3u     /* the same by the sharp law, of MinActors= */
+#define SEEN_SHARP 5u     /* and of others */
+#define RATIO_MOST 1e6    /* that is told */
+#define B_MOST     1e9    /* at which any number of actors is few */
 
 typedef struct Newest {
         uint64_t n; /* values seen; the newest lie at i % NEWEST */
@@ -96,10 +106,15 @@ typedef struct Newest {
 } Newest;
 
 typedef struct Auto {
-        Newest b;                      /* as above, and all below */
+        Newest noise;                  /* b by the gradient's noise */
         Newest slowest, mean, learner; /* Ta, Tm, tl; in nanoseconds */
-        double spent;                  /* the sums of all rounds, at what they take when warm */
-        double n_warm;                 /* the most actors that a round had: others start cold */
+        Response response;
+        double n_warm;       /* the most actors that a round had: others start cold */
+        double advanced;     /* what all rounds together have got, where one of endless actors gets 1 */
+        double return_first; /* the first mean return, if there was one */
+        uint64_t elapsed_nsec;
+        uint32_t has_return;
+        uint32_t n_newest, n_same; /* actors of the newest round, and for how many rounds now */
 } Auto;
 static_assert(sizeof(Auto) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
 
@@ -132,114 +147,378 @@ static double newest_least(const Newest *newest) {
         return least;
 }
 
-/* The divergence at which a round's trust region ends. Limits are on the divergence itself, or on a ratio
- * exp(x) whose divergence is x^2 / 2: the clip range, as it was in that round. */
-static double reach_limit(const SchedulerView *view) {
-        const JobSettings *s = view->settings;
-        uint64_t now = view->statistics->n_env_steps;
-        uint64_t rows = view->facts->n_actors * s->envs_per_actor * s->rollout_steps;
-        double clip = schedule_value(s, s->clip, s->clip_schedule, now > rows ? now - rows : 0);
-        double limit = clip * clip / 2;
-
-        if (s->kl_weight > 0)
-                limit = fmin(limit, s->kl_target);
-        if (settings_present(s, SETTING_Learner_KLStop))
-                limit = fmin(limit, s->kl_stop);
-        return limit;
+/* Where more rows are more gradient steps as well. */
+static bool law_is_sharp(const JobSettings *s) {
+        return s->algorithm == ALGORITHM_PPO && s->updates == UPDATES_PER_DATA;
 }
 
-/* The part of b by which a round's gradient steps fall short of their trust region; 0 where more rows are no
- * more steps, or where the divergence is not that of a round's updates. */
-static double auto_reach(const SchedulerView *view) {
-        const JobSettings *s = view->settings;
-        double kl = view->statistics->kl;
+/* The law before more actors were tried. */
+static Law auto_theory(const Auto *a, const JobSettings *s) {
+        double noise = newest_median(&a->noise), rows = (double) s->envs_per_actor * s->rollout_steps, usual;
 
-        if (s->algorithm != ALGORITHM_PPO || s->updates != UPDATES_PER_DATA || !(kl > 0))
-                return 0;
-        return fmax(view->facts->n_actors * (sqrt(reach_limit(view) / kl) - 1), 0);
+        if (!law_is_sharp(s))
+                return (Law){ .b = noise };
+        usual = fmax(USUAL_ROWS, s->minibatch_size) / rows;
+        if (a->noise.n < SURE)
+                return (Law){ .b = usual, .sharp = true };
+        noise = fmin(noise, NOISE_MOST * usual);
+        return (Law){ .b = sqrt(usual * usual + noise * noise), .sharp = true };
+}
+
+/* How far a round got, where that is measured: PPO's surrogate objective is what the advantages say that was
+ * won, in their standard deviations, and 0 before the first step. The learner reports its mean over the
+ * steps of the round, as a loss. NaN: it is not measured, or not from 0. */
+static double round_progress(const SchedulerView *view) {
+        const JobSettings *s = view->settings;
+
+        if (s->algorithm != ALGORITHM_PPO || !s->normalize_advantages ||
+                        !isfinite(view->statistics->loss_policy))
+                return NAN;
+        return fmax(-view->statistics->loss_policy, 0);
+}
+
+static void look_at_times(Auto *a, const SchedulerView *view) {
+        const RoundFacts *f = view->facts;
+        double now = (double) f->n_actors, n_cold = fmax(now - a->n_warm, 0),
+               cold = (double) view->settings->cold_usec * 1e3,
+               warm = (double) view->settings->warm_usec * 1e3;
+
+        /* Without start-up. */
+        newest_add(&a->slowest, fmax((double) f->actor_slowest_nsec - (n_cold > 0 ? cold : warm), 0));
+        newest_add(&a->mean,
+                        fmax((double) f->actor_mean_nsec - (n_cold * cold + (now - n_cold) * warm) / now,
+                                        0));
+        newest_add(&a->learner, (double) f->learner_nsec / now);
+        a->n_warm = fmax(a->n_warm, now);
+        a->elapsed_nsec = saturating_add(a->elapsed_nsec, f->round_nsec);
 }
 
 static void auto_look(Auto *a, const SchedulerView *view) {
-        const RoundFacts *f = view->facts;
-        double rows = (double) view->settings->envs_per_actor * view->settings->rollout_steps;
-        double noise = view->statistics->noise_scale;
+        const JobSettings *s = view->settings;
+        double rows = (double) s->envs_per_actor * s->rollout_steps;
+        double noise = view->statistics->noise_scale, hopeful;
+        Law law;
 
-        if (f->n_actors == 0)
+        if (view->facts->n_actors == 0)
                 return;
-        newest_add(&a->slowest, (double) f->actor_slowest_nsec);
-        newest_add(&a->mean, (double) f->actor_mean_nsec);
-        newest_add(&a->learner, (double) f->learner_nsec / (double) f->n_actors);
-        newest_add(&a->b, isfinite(noise) && rows > 0
-                                          ? fmin(fmax(noise / rows, 0) + auto_reach(view), B_MOST)
-                                          : B_MOST);
+        look_at_times(a, view);
+        newest_add(&a->noise, isfinite(noise) && rows > 0 ? fmin(fmax(noise / rows, 0), B_MOST) : B_MOST);
+        a->n_same = view->facts->n_actors == a->n_newest ? a->n_same + 1 : 1;
+        a->n_newest = (uint32_t) view->facts->n_actors;
+        response_add(&a->response, a->n_newest, round_progress(view));
+        law = auto_theory(a, s);
+        response_fit(&a->response, law, &law.b, &hopeful);
+        a->advanced += response_of(a->n_newest, law);
+        if (!a->has_return && isfinite(view->statistics->return_mean)) {
+                a->return_first = view->statistics->return_mean;
+                a->has_return = 1;
+        }
 }
 
+/* What is decided by, in one round. */
 typedef struct Trade {
-        double b, c0, c1;        /* as above */
-        double c0_cold, c1_cold; /* of a start: for everybody's time, and for each actor */
+        const SchedulerView *view;
+        const Auto *a;
+        Law law;
+        double second;          /* what a second is worth, in the sheet's currency */
+        double lowest, highest; /* that may be tried */
+        double now, left;       /* the newest round's actors, and how many rounds as that one are left */
 } Trade;
 
-static Trade trade_make(const Auto *a, const JobSettings *s) {
-        double slowest = newest_least(&a->slowest), learner = newest_least(&a->learner);
-        double time, allocated = (double) s->learner_memory_max_bytes;
-        Trade t = { .b = newest_median(&a->b), .c0 = slowest, .c1 = learner };
-
-        t.c0_cold = (double) s->cold_usec * 1e3;
-        if (s->convention == CONVENTION_SERVER)
-                return t;
-        time = s->time_price * allocated;
-        t.c0 = time * slowest;
-        t.c1 = (time + allocated) * learner + (double) s->memory_max_bytes * newest_least(&a->mean);
-        t.c1_cold = t.c0_cold * (double) s->memory_max_bytes;
-        t.c0_cold *= time;
-        return t;
+static uint64_t nsec_of(double nsec) {
+        return nsec < 0x1p64 ? (uint64_t) nsec : UINT64_MAX;
 }
 
-static double trade_cost(const Trade *t, double n_actors) {
-        return (1 + t->b / n_actors) * (t->c0 + t->c1 * n_actors);
+/* How many of those that were started once are kept, and idle, while n act. */
+static uint32_t parked(const Trade *t, double n) {
+        const JobSettings *s = t->view->settings;
+        double kept = t->a->n_warm;
+
+        if (distribution_fuses(distribution_of(s)))
+                return 0;
+        if (settings_present(s, SETTING_Scaling_WarmActors) &&
+                        !settings_present(s, SETTING_Scaling_KeepAliveSec))
+                kept = fmin(kept, s->n_actors_warm);
+        return kept > n ? (uint32_t) (kept - n) : 0;
 }
 
-/* Of whole numbers within limits. The cost has one valley, so the best one is beside its bottom. */
-static double trade_best(const Trade *t, double lowest, double highest) {
-        double bottom = sqrt(t->b * t->c0 / t->c1), below;
+/* n_cold: of n, those that start for this round. */
+static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
+        RoundShape shape = {
+                .n_actors = (uint32_t) n,
+                .n_cold = (uint32_t) n_cold,
+                .n_parked = parked(t, n),
+                .actor_nsec = nsec_of(newest_least(&t->a->mean)),
+                .slowest_nsec = nsec_of(newest_least(&t->a->slowest)),
+                .learner_nsec = nsec_of(newest_least(&t->a->learner) * n),
+        };
+        RoundPrice price;
 
-        if (!(bottom > lowest))
-                return lowest;
-        if (!(bottom < highest))
-                return highest;
-        below = floor(bottom);
-        return trade_cost(t, below) <= trade_cost(t, below + 1) ? below : below + 1;
+        price_round(t->view->sheet, t->view->settings, &shape, &price);
+        return price;
+}
+
+/* Of a round: what it adds to the bill, and what its time is worth. */
+static double trade_worth(const Trade *t, double n, double n_cold) {
+        RoundPrice price = trade_price(t, n, n_cold);
+
+        return price.full + t->second * (double) price.nsec / 1e9;
+}
+
+/* Whether a fleet is paid for that does not care how many act: equal rounds of few and of many cost the
+ * same. */
+static bool trade_is_settled(const Trade *t) {
+        RoundShape shape = { .n_actors = (uint32_t) t->lowest,
+                .actor_nsec = 1000000000,
+                .slowest_nsec = 1000000000,
+                .learner_nsec = 1000000000 };
+        RoundPrice few, many;
+
+        price_round(t->view->sheet, t->view->settings, &shape, &few);
+        shape.n_actors = (uint32_t) t->highest;
+        price_round(t->view->sheet, t->view->settings, &shape, &many);
+        return t->highest > t->lowest && few.full > 0 && few.full == many.full;
+}
+
+/* From one number that is tried to the next: each up to sixteen, then one in each eighth more. Prices have
+ * steps, so there is no valley to follow. */
+static uint32_t next_tried(uint32_t n) {
+        return n < 16 ? n + 1 : n + n / 8;
+}
+
+/* What the returns say of it, once that can be believed: from half of the way on, how long the other half
+ * takes if it goes on so. */
+static double rounds_to_target(const Trade *t) {
+        const JobSettings *s = t->view->settings;
+        const Statistics *now = t->view->statistics;
+        double gained = now->return_mean - t->a->return_first, missing = s->stop_return - now->return_mean;
+
+        if (!settings_present(s, SETTING_Job_StopReturn) || !isfinite(now->return_mean))
+                return INFINITY;
+        if (gained < missing)
+                return INFINITY;
+        return t->a->advanced * missing / gained / response_of(t->now, t->law);
+}
+
+/* How many rounds as the newest one training goes on for, as far as can be told: it is as likely to end
+ * before it is twice as old as between that and four times as old, and so on, until StopSteps=. */
+static double rounds_left(const Trade *t) {
+        const SchedulerView *view = t->view;
+        const JobSettings *s = view->settings;
+        double age = (double) view->statistics->n_env_steps, most = (double) s->stop_steps;
+        double rows = (double) view->facts->n_actors * s->envs_per_actor * s->rollout_steps;
+        double sum = 0, n = 0, at = age;
+
+        if (!(rows > 0) || !(age > 0))
+                return 1;
+        while (at < most) {
+                sum += fmin(1.5 * at, most) - age;
+                at *= 2;
+                n++;
+        }
+        return n > 0 ? fmax(fmin(sum / n / rows, rounds_to_target(t)), 1) : 1;
+}
+
+/* What all that is left is worth, `left` rounds of `now` actors, if n do it instead. */
+static double trade_cost(const Trade *t, double n, bool starts) {
+        double rounds = t->left * response_of(t->now, t->law) / response_of(n, t->law);
+        double cost = rounds * trade_worth(t, n, 0), n_cold = n - t->a->n_warm;
+
+        if (starts && n_cold > 0)
+                cost += trade_worth(t, n, n_cold) - trade_worth(t, n, 0);
+        return cost;
+}
+
+static double trade_best(const Trade *t, bool starts) {
+        double best = t->highest, least = trade_cost(t, t->highest, starts);
+
+        for (uint32_t n = (uint32_t) t->lowest; n < t->highest; n = next_tried(n)) {
+                double cost = trade_cost(t, n, starts);
+
+                if (cost < least) {
+                        best = n;
+                        least = cost;
+                }
+        }
+        return best;
+}
+
+/* Up to half of b rounds times actors are the same within ALIKE by the sharp law, and no law is surer than
+ * that: the fastest of the numbers that cost nearly as little as the best one. */
+static double trade_alike(const Trade *t, double best) {
+        double most = ALIKE * trade_cost(t, best, true), half = fmin(t->law.b / 2, t->highest);
+
+        if (!t->law.sharp || !(half > best))
+                return best;
+        for (uint32_t n = (uint32_t) half; n > best; n--)
+                if (trade_cost(t, n, true) <= most)
+                        return n;
+        return best;
+}
+
+static double best_by_worth(const Trade *t, DecisionWhy *why) {
+        double wanted = trade_best(t, false), best = trade_best(t, true), n = trade_alike(t, best);
+        double stays = trade_cost(t, t->now, true);
+
+        why->reason = REASON_STAYS;
+        if (trade_cost(t, n, true) < (1 - WORTH_IT) * stays || (t->law.sharp && n >= FAR * t->now)) {
+                why->reason = n > t->now ? REASON_GROWS : REASON_SHRINKS;
+                return n;
+        }
+        if (best == t->now && wanted > t->now) {
+                why->reason = REASON_STARTS;
+                why->wanted = (uint64_t) wanted;
+        }
+        return t->now;
+}
+
+/* How many rounds of n actors are left: until StopSteps=, or until the mean return, going on as it has,
+ * is at its target. */
+static double rounds_until_end(const Trade *t, double n) {
+        const JobSettings *s = t->view->settings;
+        const Statistics *now = t->view->statistics;
+        double rows = n * s->envs_per_actor * s->rollout_steps,
+               gained = now->return_mean - t->a->return_first;
+        double rounds = fmax((double) s->stop_steps - (double) now->n_env_steps, 0) / rows;
+
+        if (settings_present(s, SETTING_Job_StopReturn) && t->a->has_return && gained > 0)
+                rounds = fmin(rounds, t->a->advanced * (s->stop_return - now->return_mean) / gained /
+                                                      response_of(n, t->law));
+        return fmax(ceil(rounds), 1);
+}
+
+/* The cheapest one that is done by Deadline=; if none is, the fastest one. */
+static double best_by_deadline(const Trade *t, DecisionWhy *why) {
+        double best = t->now, best_money = INFINITY, best_nsec = INFINITY;
+        double left = (double) t->view->settings->deadline_usec * 1e3 - (double) t->a->elapsed_nsec;
+
+        for (uint32_t n = (uint32_t) t->lowest; n <= t->highest; n = next_tried(n)) {
+                double n_cold = fmax(n - t->a->n_warm, 0), rounds = rounds_until_end(t, n);
+                RoundPrice price = trade_price(t, n, 0), first = trade_price(t, n, n_cold);
+                double nsec = (rounds - 1) * (double) price.nsec + (double) first.nsec;
+                double money = nsec <= left ? (rounds - 1) * price.full + first.full : INFINITY;
+
+                if (money < best_money || (!isfinite(best_money) && nsec < best_nsec)) {
+                        best = n;
+                        best_money = money;
+                        best_nsec = nsec;
+                }
+        }
+        why->expected_nsec = saturating_add(t->a->elapsed_nsec, nsec_of(best_nsec));
+        if (!isfinite(best_money))
+                why->reason = REASON_LATE;
+        else if (best == t->now)
+                why->reason = REASON_STAYS;
+        else
+                why->reason = best > t->now ? REASON_GROWS : REASON_SHRINKS;
+        return best;
+}
+
+static uint64_t permille(double ratio) {
+        return ratio >= 0 ? nsec_of(fmin(ratio, RATIO_MOST) * 1000 + 0.5) : 0;
+}
+
+/* The figures of a decision: of the round before, of the change that was last seen, and of the one to
+ * come. */
+static void tell(const Trade *t, double n, DecisionWhy *why) {
+        RoundPrice before = trade_price(t, t->now, 0), after = trade_price(t, n, 0), seen;
+        double change;
+        uint32_t from;
+
+        why->charge = before.dearest;
+        why->share_permille = permille(before.charges[before.dearest] / before.full);
+        if (n != t->now) {
+                why->progress_permille = permille(response_of(n, t->law) / response_of(t->now, t->law));
+                why->money_permille = permille(after.full / before.full);
+        }
+        change = response_change(&t->a->response, t->law.sharp, &from);
+        if (!(change >= 0) || response_rounds(&t->a->response) < SEEN)
+                return;
+        seen = trade_price(t, from, 0);
+        why->seen_before = from;
+        why->seen_progress_permille = permille(change);
+        why->seen_money_permille = permille(before.full / seen.full);
+        if (why->reason == REASON_SHRINKS && from < t->now)
+                why->reason = REASON_TAKES_BACK;
+}
+
+/* The law, as theory and what was measured have it: the sharp one as well as is known. By the law of
+ * noise the first rounds tell little, and more actors are tried while they may pay. */
+static Law trade_law(const Trade *t) {
+        Law law = auto_theory(t->a, t->view->settings);
+        double best, hopeful;
+
+        response_fit(&t->a->response, law, &best, &hopeful);
+        if (law.sharp)
+                law.b = best;
+        else if (response_rounds(&t->a->response) > 0)
+                law.b = hopeful;
+        return law;
+}
+
+static void trade_begin(Trade *t) {
+        const JobSettings *s = t->view->settings;
+
+        t->now = (double) t->view->facts->n_actors;
+        t->law = trade_law(t);
+        t->left = rounds_left(t);
+        if (s->objective == OBJECTIVE_COST_TIME)
+                t->second = s->time_price * price_learner_second(t->view->sheet, s);
+}
+
+/* Whether the newest number is to be seen for longer before another one is tried. */
+static bool trade_looks(const Trade *t) {
+        if (response_rounds(&t->a->response) == 0)
+                return false;
+        if (t->law.sharp)
+                return t->a->n_same < (t->a->response.n_stays > 1 ? SEEN_SHARP : SEEN_FIRST);
+        return t->a->n_same < SEEN;
+}
+
+static double auto_decide(Trade *t, DecisionWhy *why) {
+        bool measured = response_rounds(&t->a->response) > 0;
+        double step = t->law.sharp || measured ? STEP : STEP_BLIND, n;
+        /* By the sharp law up all of the way: each step would be a cold start that all wait for. */
+        double few = fmax(t->lowest, ceil(t->now / step)),
+               many = t->law.sharp ? t->highest : fmin(t->highest, t->now * step);
+
+        if (t->view->settings->objective == OBJECTIVE_DEADLINE) {
+                /* Whether it can be met does not hang on how far one goes at a time. */
+                n = fmin(fmax(best_by_deadline(t, why), few), many);
+        } else {
+                t->lowest = few;
+                t->highest = many;
+                n = best_by_worth(t, why);
+        }
+        tell(t, n, why);
+        return n;
 }
 
 static uint32_t auto_count(const SchedulerView *view, SchedulerState *state) {
-        double lowest = scheduler_lowest(view->settings), highest = scheduler_highest(view->settings);
-        double now, best, saved;
-        Trade trade;
+        DecisionWhy *why = &state->why;
         Auto a;
+        Trade trade = { .view = view, .a = &a };
 
+        trade.lowest = scheduler_lowest(view->settings);
+        trade.highest = scheduler_highest(view->settings);
         memcpy(&a, state->own, sizeof(a));
         if (view->facts)
                 auto_look(&a, view);
         memcpy(state->own, &a, sizeof(a));
-        if (!view->facts || a.b.n == 0)
-                return (uint32_t) lowest;
 
-        trade = trade_make(&a, view->settings);
-        now = (double) view->facts->n_actors;
-        a.spent += trade.c0 + trade.c1 * now;
-        a.n_warm = fmax(a.n_warm, now);
-        memcpy(state->own, &a, sizeof(a));
-        if (!(trade.c0 + trade.c1 > 0)) /* nothing takes time or costs anything */
-                return (uint32_t) now;
-        best = trade_best(&trade, lowest, highest);
-        best = fmin(fmax(best, ceil(now / STEP)), now * STEP);
-        saved = 1 - trade_cost(&trade, best) / trade_cost(&trade, now);
-        /* Training lasts as long again as it has, as far as anybody can tell: so long must a start pay. */
-        if (saved < WORTH_IT ||
-                        (best > a.n_warm &&
-                                        saved * a.spent < trade.c0_cold + (best - a.n_warm) * trade.c1_cold))
-                return (uint32_t) now;
-        return (uint32_t) best;
+        why->reason = REASON_SETTLED;
+        if (trade_is_settled(&trade))
+                return (uint32_t) trade.highest;
+        why->reason = REASON_FIRST;
+        if (!view->facts || a.noise.n == 0)
+                return (uint32_t) trade.lowest;
+
+        trade_begin(&trade);
+        why->reason = REASON_LOOKS;
+        if (!(trade_worth(&trade, trade.now, 0) > 0)) /* nothing takes time or costs anything */
+                return (uint32_t) trade.now;
+        if (trade_looks(&trade))
+                return (uint32_t) trade.now;
+        return (uint32_t) auto_decide(&trade, why);
 }
-
 const Scheduler scheduler_AUTO = { .count = auto_count };

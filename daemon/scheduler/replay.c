@@ -12,7 +12,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "lib/fragment.h"
 #include "lib/rng.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 static uint32_t word_at(const void *data, uint64_t i) {
         uint32_t n;

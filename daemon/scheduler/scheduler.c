@@ -7,8 +7,7 @@
 #include <glib.h>
 #include <math.h>
 #include <string.h>
-#include "lib/rng.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
 
 static_assert(sizeof(SchedulerState) == 1024,
                 "a state is written as it is: no padding, and a new ABI when it changes");
@@ -65,34 +64,6 @@ int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, 
         return 0;
 }
 
-uint32_t scheduler_highest(const JobSettings *settings) {
-        assert(settings);
-
-        return settings_actors_max(settings);
-}
-
-uint32_t scheduler_lowest(const JobSettings *settings) {
-        uint32_t highest = scheduler_highest(settings);
-
-        return settings->n_actors_min < highest ? settings->n_actors_min : highest;
-}
-
-uint32_t scheduler_clip(const JobSettings *settings, double n) {
-        double lowest = scheduler_lowest(settings), highest = scheduler_highest(settings);
-
-        if (!(n > lowest))
-                return (uint32_t) lowest;
-        return (uint32_t) (n < highest ? n : highest);
-}
-
-void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, SchedulerStream stream) {
-        assert(ret);
-        assert(view);
-
-        random_begin(ret, view->settings->seed, RANDOM_SCALING, stream,
-                        (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
-}
-
 int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
         assert(view && view->settings);
         assert(view->round == 0 || (view->statistics && view->facts));
@@ -103,6 +74,7 @@ int scheduler_decide(const SchedulerView *view, SchedulerState *state) {
                 return 0;
 
         state->taken = 0;
+        state->why = (DecisionWhy){};
         state->n_actors = scheduler_clip(view->settings, schedulers[state->policy]->count(view, state));
         state->n_decisions++;
         state->decided_round = view->round + 1;

@@ -8,13 +8,16 @@
  * emulated clock. A row of include/schedulers.h says what else programs need to know of each. */
 #pragma once
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "daemon/bill/price.h"
 #include "include/record.h"
 #include "include/settings.h"
+#include "lib/rng.h"
 
-#define SCHEDULER_ABI 2u
+#define SCHEDULER_ABI 3u
 
 #define SCHEDULER_DATA_MAX (1u << 20) /* bytes that a submission may hand to its scheduler */
 
@@ -35,13 +38,34 @@ typedef struct RoundFacts {
 #undef X
 } RoundFacts;
 
+/* X(name, comment): why a scheduler decided so, in figures; words are the client's. All are 0 under
+ * schedulers that do not say. One list for the scheduler, SQLite, D-Bus and JSON. */
+#define DECISION_WHY(X)                                                                                 \
+        X(reason, "of DECISION_REASONS in include/schedulers.h")                                        \
+        X(charge, "the dearest of a round, in the order of a bill's charges")                           \
+        X(share_permille, "that it has in the price of a round of as many actors as before")            \
+        X(wanted, "actors that would be worth more if their start were, or 0")                          \
+        X(progress_permille, "of a round, expected of the change: 1000 as far as before; 0: no change") \
+        X(money_permille, "of a round, expected of the change")                                         \
+        X(seen_before, "actors before the newest change that was measured, or 0")                       \
+        X(seen_progress_permille, "that it brought")                                                    \
+        X(seen_money_permille, "that it brought")                                                       \
+        X(expected_nsec, "under Objective=deadline: when training ends, on the emulated clock, or 0")
+
+typedef struct DecisionWhy {
+#define X(name, comment) uint64_t name;
+        DECISION_WHY(X)
+#undef X
+} DecisionWhy;
+
 typedef struct SchedulerState {
         uint32_t abi, policy;   /* Scheduler_ */
         uint64_t n_decisions;   /* also the id of the newest one */
         uint64_t decided_round; /* the first round that it was made for */
         uint32_t n_actors;      /* what it said */
         uint32_t taken;         /* as Decision has it; 0: whoever comes */
-        uint8_t own[992];       /* the policy's: copied into a struct of its own and back */
+        DecisionWhy why;
+        uint8_t own[912]; /* the policy's: copied into a struct of its own and back */
 } SchedulerState;
 
 typedef struct SchedulerView { /* what it may see */
@@ -51,6 +75,7 @@ typedef struct SchedulerView { /* what it may see */
         uint64_t round;               /* the newest closed round; 0: none */
         const void *data;             /* what was handed in with the job for its scheduler; NULL: nothing */
         size_t n_data;
+        const PriceSheet *sheet; /* for price_round(), and for those alone that weigh money */
 } SchedulerView;
 
 typedef struct Scheduler {
@@ -76,10 +101,18 @@ void scheduler_init(SchedulerState *state, uint32_t policy);
 int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, size_t n);
 
 /* Lowest and highest count that a job allows. */
-uint32_t scheduler_lowest(const JobSettings *settings);
-uint32_t scheduler_highest(const JobSettings *settings);
+static inline uint32_t scheduler_highest(const JobSettings *settings) {
+        return settings_actors_max(settings);
+}
+static inline uint32_t scheduler_lowest(const JobSettings *settings) {
+        return MIN(settings->n_actors_min, scheduler_highest(settings));
+}
 /* Cuts what an equation says into these limits; what is not a number becomes the lowest. */
-uint32_t scheduler_clip(const JobSettings *settings, double n);
+static inline uint32_t scheduler_clip(const JobSettings *settings, double n) {
+        double lowest = scheduler_lowest(settings), highest = scheduler_highest(settings);
+
+        return (uint32_t) (n > lowest ? MIN(n, highest) : lowest);
+}
 
 /* Streams of the job's seed for those who draw: keyed by the round to be decided, so nothing has to be
  * remembered of them. */
@@ -88,7 +121,11 @@ typedef enum SchedulerStream {
         SCHEDULER_STREAM_NOISE,
         SCHEDULER_STREAM_PERMUTED,
 } SchedulerStream;
-void scheduler_random_begin(ActordRandom *ret, const SchedulerView *view, SchedulerStream stream);
+static inline void scheduler_random_begin(
+                ActordRandom *ret, const SchedulerView *view, SchedulerStream stream) {
+        random_begin(ret, view->settings->seed, RANDOM_SCALING, stream,
+                        (view->round + 1) & RANDOM_ORDINAL_MAX, 0);
+}
 
 /* Decides for the round after view->round, unless that is decided already: 1 if there is a new decision,
  * else 0. */

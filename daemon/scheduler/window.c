@@ -32,7 +32,7 @@ static bool window_bounds(const Window *window, uint32_t size, double *ret_lowes
 }
 
 /* Halves, since the distance of two numbers may be beyond the largest one. */
-double window_lowness(const Window *window, uint32_t size, double value) {
+static double window_lowness(const Window *window, uint32_t size, double value) {
         double lowest, highest;
 
         if (!window_bounds(window, size, &lowest, &highest))

@@ -18,7 +18,6 @@ static_assert(sizeof(Window) <= sizeof(((SchedulerState *) 0)->own), "it must fi
 void window_add(Window *window, uint32_t size, double value);
 
 /* (max - value) / (max - min) of what is in it; 0 while all its values are one. */
-double window_lowness(const Window *window, uint32_t size, double value);
 double window_highness(const Window *window, uint32_t size, double value); /* (value - min) / (max - min) */
 
 /* The paper's formula for the round to be decided, k: I = clip(Imax S), S = (Rmax - R) / (Rmax - Rmin)

@@ -35,7 +35,7 @@ typedef struct Line {
         double slip;
 } Line;
 
-/* What is written to stderr reaches whoever submitted the job. */
+/* What is written to stderr reaches the user who submitted the job. */
 static int refuse(const ActordOption *option, const char *reason) {
         fprintf(stderr, "%s=%s: %s\n", option->key, option->value, reason);
         return -EINVAL;
@@ -184,7 +184,8 @@ static int line_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
-/* Optional: what a person sees of the state, for `actorctl env rollout --gif` and `actorctl eval --gif`. A square is 1 wide here. */
+/* Optional: what a person sees of the state, for `actorctl env rollout --gif` and `actorctl eval --gif`.
+ * A square is 1 wide here. */
 static int line_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Line *line = instance;
         double right = line->n_squares - 1;

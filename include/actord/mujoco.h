@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a step on a model of one's own pays, as a function in C: [Environment] RewardPlugin=FILE.so of an Environment=mujoco:FILE.xml, a
- * shared object beside the model that defines `actord_mujoco_judge`. It is loaded in the sandbox, is called once after each step, adds to
- * what Reward= and Terminate= say, and keeps nothing between calls: that is what lets an invocation be repeated bit for bit. */
+/* What a step on a model of one's own pays, as a function in C: [Environment] RewardPlugin=FILE.so of an
+ * Environment=mujoco:FILE.xml, a shared object beside the model that defines `actord_mujoco_judge`. It is
+ * loaded in the sandbox, is called once after each step, adds to what Reward= and Terminate= say, and
+ * keeps nothing between calls: that is what lets an invocation be repeated bit for bit. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -15,9 +16,11 @@ extern "C" {
 
 #define ACTORD_MUJOCO_ABI 1u
 
-/* One step of FrameSkip= steps of the model. Arrays are as long as the model says, in the order of its parts. */
+/* One step of FrameSkip= steps of the model. Arrays are as long as the model says, in the order of its
+ * parts. */
 typedef struct ActordMujocoStep {
-        uint32_t abi, struct_bytes;             /* ACTORD_MUJOCO_ABI; sizeof of who calls: newer members come last */
+        /* ACTORD_MUJOCO_ABI; sizeof of who calls: newer members come last */
+        uint32_t abi, struct_bytes;
         uint32_t n_positions, n_velocities, n_controls, n_bodies, n_sensors, reserved;
         double seconds;                         /* that the step took */
         const double *positions, *velocities;   /* qpos and qvel, after the step */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as an environment: one step is one round of an inner job under as many actors as the action says, one episode a whole inner run with a
- * seed of its own. It is how MinionsRL's scheduler is trained; state and reward are its paper's, with these differences:
+/* A job as an environment: one step is one round of an inner job under as many actors as the action says,
+ * one episode a whole inner run with a seed of its own. It is how MinionsRL's scheduler is trained; state
+ * and reward are its paper's, with these differences:
  *
  *   the state's numbers are scaled (include/minions.h), and what is left of the budget is the share of StopSteps=: money is the daemon's business;
  *   the reward's last term, the return that is missing at the end, is divided by |J|, so that tasks with large returns do not drown the times;
  *   the run ends with success in the first round whose return reaches J, and without after Rounds= rounds or StopSteps= steps.
  *
- * Times are those of Clock=model. Nothing of a run can be put into a snapshot, hence the environment is sticky: it begins in the
- * invocation in which it ends (Carry=reset). The inner job's settings and its environment are there before any actor is forked, as a
- * physics engine's model is. */
+ * Times are those of Clock=model. Nothing of a run can be put into a snapshot, hence the environment is
+ * sticky: it begins in the invocation in which it ends (Carry=reset). The inner job's settings and its
+ * environment are there before any actor is forked, as a physics engine's model is. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +17,10 @@
 
 #include "actor/actor.h"
 #include "actor/envs/option.h"
-#include "learner/fused.h"
+#include "learner/job/loop.h"
 #include "lib/environments.h"
 #include "lib/minions.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 typedef struct InnerOptions {
         double beta, target, rounds, episodes;
@@ -35,25 +36,18 @@ typedef struct InnerRun { /* the instance */
 static JobSettings inner;
 static const ActordEnv *inner_env;
 
-static const EnvOption inner_options[] = {
-        { "Beta", ENV_OPTION_NUMBER, offsetof(InnerOptions, beta), 0, 1e6 },
-        { "Target", ENV_OPTION_NUMBER, offsetof(InnerOptions, target), -JOB_TARGET_MAX, JOB_TARGET_MAX },
-        { "Rounds", ENV_OPTION_NUMBER, offsetof(InnerOptions, rounds), 1, JOB_ROUNDS_MAX },
-        { "Episodes", ENV_OPTION_NUMBER, offsetof(InnerOptions, episodes), 0, JOB_EPISODES_MAX },
-};
+#define ENV_INSTANCE InnerOptions
+static const EnvOption inner_options[] = { JOB_NUMBER_OPTIONS(ENV_OPTION) };
 
 static int options_parse(const ActordOption *options, uint32_t n_options, InnerOptions *ret) {
         int r;
 
         *ret = (InnerOptions){
-                .beta = JOB_BETA_DEFAULT,
                 .target = minions_target(&inner),
-                .rounds = JOB_ROUNDS_DEFAULT,
                 .episodes = settings_present(&inner, SETTING_Evaluation_Episodes) ? inner.evaluation_episodes
                                                                                   : JOB_EPISODES_DEFAULT,
         };
-        r = env_options_parse(inner_options, sizeof(inner_options) / sizeof(inner_options[0]), options,
-                        n_options, ret);
+        r = env_options_parse(ENV_OPTIONS(inner_options), options, n_options, ret);
         if (r < 0)
                 return r;
         return isfinite(ret->target) ? 0 : -EINVAL;

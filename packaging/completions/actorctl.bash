@@ -75,7 +75,7 @@ _actorctl() {
                 rounds) words='--csv --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
-                bill) words='--fleet --json --no-pager --no-legend' ;;
+                bill) words='--fleet --prices --json --no-pager --no-legend' ;;
                 '' | list) words='--all --state --owner --tag --since --lines --json --no-pager --no-legend' ;;
                 status | show | price | quota) words='--json --no-pager --no-legend' ;;
                 *) words= ;;

@@ -38,7 +38,7 @@ def bridged(venv, name):
 
 venv = sys.argv[1] if len(sys.argv) > 1 else os.path.join(BUILD, "venv")
 if not os.path.exists(venv + "/bin/python"):
-    print(f"{venv} is no virtual environment: make one with gymnasium in it, or run tests/integration/test-bridge.py")
+    print(f"{venv} is not a virtual environment: make one with gymnasium in it, or run tests/integration/test-bridge.py")
     sys.exit(0)
 print(f"{'microseconds of a step':<26} {'plain Python':>14} {'bridge':>14} {'added':>8}   (at most 2.0)")
 for name in sys.argv[2:] or ("CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCarContinuous-v0"):

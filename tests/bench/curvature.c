@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What measuring curvature and noise costs: a round of 64 actors with 512 steps each, of Hopper's dimensions. The share is that of the
- * update alone; of a round, to which the actors' time belongs too, it is less. Times are CPU times of the slowest thread, as metered. */
+/* What measuring curvature and noise costs: a round of 64 actors with 512 steps each, of Hopper's
+ * dimensions. The share is that of the update alone; of a round, to which the actors' time belongs too,
+ * it is less. Times are CPU times of the slowest thread, as metered. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "learner/blas.h"
 #include "tests/unit/learner-fixture.h"
 
 enum {
@@ -90,8 +90,7 @@ static void measure(uint32_t n_threads, uint32_t n_rows, uint32_t n_steps) {
 }
 
 int main(void) {
-        printf("64 actors x 512 steps, 11 observations, 3 actions, 64-64; OpenBLAS has %s kernels\n",
-                        blas_kernel_name());
+        printf("64 actors x 512 steps, 11 observations, 3 actions, 64-64\n");
         measure(1, 0, 0);
         measure(1, 256, 0);
         measure(1, 256, 12);

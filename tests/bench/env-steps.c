@@ -30,7 +30,7 @@ typedef struct Loop {
         uint64_t episode;
 } Loop;
 
-/* Its own CPU time: per core, whoever else is on the machine. */
+/* CPU time of this process, so that other processes do not count. */
 static double seconds_now(void) {
         struct timespec t;
 
@@ -80,7 +80,7 @@ static void draw_actions(Loop *loop) {
                         }
 }
 
-/* Leans against the first angle-like number; meant to be cheap and steady, not good. */
+/* Pushes against the first number that looks like an angle: a cheap and steady policy, not a good one. */
 static void script(const Loop *loop, uint32_t ret_action[ACTION_MAX]) {
         const ActordSpace *space = &loop->spec.action;
         uint32_t last = loop->spec.observation.shape[0] - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one row costs: the forward pass of usual networks, to act alone, with the value, and side by side with others; and the whole of acting,
- * with its draw. */
+/* What one row costs: the forward pass of usual networks, to act alone, with the value, and side by side
+ * with others; and the whole of acting, with its draw. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What seeing costs: frames through the forward pass of an actor, one at a time and as many as it has environments, and rows through a learner's
- * passes, for the networks of papers, beside what one large product of matrices reaches on this core. */
+/* What seeing costs: frames through the forward pass of an actor, one at a time and as many as it has
+ * environments, and rows through a learner's passes, for the networks of papers, beside what one large
+ * product of matrices reaches on this core. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
-#include "learner/blas.h"
+#include "learner/kernel/kernels.h"
 #include "learner/gradient.h"
-#include "learner/kernels.h"
+#include "learner/kernel/kernels.h"
 #include "lib/forward.h"
 #include "tests/unit/learner-fixture.h"
 
@@ -24,14 +25,14 @@ static double least(double a, double b) {
         return a < b ? a : b;
 }
 
-/* Giga-operations a second of a large sgemm. */
+/* Giga-operations a second of a large product. */
 static double peak_measure(void) {
         float *a = g_new0(float, SIDE *SIDE), *b = g_new0(float, SIDE *SIDE), *c = g_new0(float, SIDE *SIDE);
         double best = 1e9, start;
 
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 start = now_msec();
-                blas_forward(a, b, SIDE, SIDE, SIDE, c);
+                kernel_forward(a, NULL, b, SIDE, SIDE, SIDE, c);
                 best = least(best, now_msec() - start);
         }
         g_free(a);
@@ -40,7 +41,8 @@ static double peak_measure(void) {
         return 2e-6 * SIDE * SIDE * SIDE / best;
 }
 
-/* Multiplications and additions of one row: forwards; backwards there are as many for the weights, and for what a layer reads. */
+/* Multiplications and additions of one row: forwards; backwards there are as many for the weights, and
+ * for what a layer reads. */
 static void operations_count(const Network *network, double *ret_forward, double *ret_backward) {
         *ret_forward = *ret_backward = 0;
         for (uint32_t i = 0; i < network->n_layers; i++) {
@@ -139,8 +141,7 @@ static void measure(const char *name, const char *network, const uint32_t shape[
 int main(void) {
         double peak = peak_measure();
 
-        printf("OpenBLAS has %s kernels, and a product of %d x %d reaches %.0f GFLOPS\n", blas_kernel_name(),
-                        SIDE, SIDE, peak);
+        printf("a product of %d x %d reaches %.0f GFLOPS\n", SIDE, SIDE, peak);
         measure("Catch", "Convolutions=16x3/1+1 16x3/2\nHiddenLayers=64", (uint32_t[3]){ 1, 10, 5 }, peak);
         measure("Nature, 4 x 84 x 84", "Convolutions=32x8/4 64x4/2 64x3/1\nHiddenLayers=512",
                         (uint32_t[3]){ 4, 84, 84 }, peak);

@@ -3,6 +3,4 @@
 #
 # What policies that see cost: an actor's forward pass of one frame, and a learner's update.
 build=${B:-build}
-export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-SkylakeX}"
-grep -q avx512 /proc/cpuinfo || unset OPENBLAS_CORETYPE
 "$build/bench/images" || exit 1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor takes from the wish for it to its first steps: cold (forked, sandboxed, four steps), warm (thawed) and hot (waiting).
- * And what a round costs beside its work. Medians over a job's own records. */
+/* How long an actor takes from the wish for it to its first steps: cold (forked, sandboxed, four steps),
+ * warm (thawed) and hot (waiting). And what a round costs beside its work. Medians over a job's own
+ * records. */
 #include "tests/unit/invoker-fixture.h"
 
 enum { N_ROUNDS = 201 };
@@ -41,7 +42,7 @@ static void measure(const char *what, uint32_t level, const char *environment, c
         job_init(&job, level, text);
         job_make_cgroup(&job);
         if (!job_start(&job)) {
-                printf("%s: not to be had here\n", what);
+                printf("%s: not available here\n", what);
                 job_done(&job);
                 return;
         }

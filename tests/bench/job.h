@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job of the command line in this process, for the programs of build/bench: without sandbox, meters or daemon. */
+/* A job of the command line in this process, for the programs of build/bench: without sandbox, meters or
+ * daemon. */
 #pragma once
 
 #include <glib.h>
 #include <string.h>
 
 #include "actor/actor.h"
-#include "learner/fused.h"
-#include "lib/settings.h"
+#include "learner/job/loop.h"
+#include "lib/settings/settings.h"
 #include "lib/sibling.h"
 
-/* From the job file argv[1], and Section.Key=VALUE of argv[first] and after it, which are cut at the equals sign. Ends the process otherwise. */
+/* From the job file argv[1], and Section.Key=VALUE of argv[first] and after it, which are cut at the
+ * equals sign. Ends the process otherwise. */
 static inline void bench_settings(int argc, char *argv[], int first, JobSettings *ret) {
         g_autofree SettingOverride *overrides = g_new0(SettingOverride, argc);
         g_autofree char *text = NULL, *message = NULL;

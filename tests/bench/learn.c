@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "learner/blas.h"
 #include "tests/unit/learner-fixture.h"
 
 enum { ROUNDS = 30 };
@@ -54,7 +53,6 @@ int main(void) {
 
         cartpole.horizon_steps = 500;
         hopper.horizon_steps = 1000;
-        printf("OpenBLAS has %s kernels\n", blas_kernel_name());
         for (uint32_t n = 1; n <= 2; n++) {
                 measure("CartPole",
                                 "[Actor]\nEnvsPerActor=8\nRolloutSteps=32\n[Learner]\nEpochs=20\nMinibatchSize=256\n",

@@ -3,8 +3,6 @@
 #
 # One update of the learner; then whole jobs in one process, without sandbox, meters or wake-ups: what acting and learning alone take.
 build=${B:-build}
-export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-SkylakeX}"
-grep -q avx512 /proc/cpuinfo || unset OPENBLAS_CORETYPE
 "$build/bench/learn" || exit 1
 for seed in 1 2 3; do
         for threads in 1 2; do

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one decision costs, for each scheduling policy: it stands between two rounds. Each has what it needs: permuted a list of as many rounds as a job may hand in, in the middle
- * of which it stands, minions a network of 32 counts. */
+/* What one decision costs, for each scheduling policy: it stands between two rounds. Each has what it
+ * needs: permuted a list of as many rounds as a job may hand in, in the middle of which it stands,
+ * minions a network of 32 counts. */
 #include <glib.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,13 +11,16 @@
 
 #include "daemon/scheduler/scheduler.h"
 #include "include/minions.h"
-#include "lib/settings-print.h"
+#include "lib/settings/print.h"
+#include "tests/unit/sheet-fixture.h"
 
 enum {
         ROUNDS = 2000,
         LIST_LONG = 100000, /* rounds of a long job */
         MOST = 32,
 };
+
+static PriceSheet *sheet;
 
 static double now_usec(void) {
         struct timespec t;
@@ -46,7 +50,7 @@ static void measure(const char *name, const JobSettings *settings, const void *d
                         .actor_mean_nsec = 2000000,
                         .actor_slowest_nsec = 2000000 + i % 11,
                         .round_nsec = 3000000 };
-                SchedulerView view = { settings, &statistics, &facts, first + i, data, n_data };
+                SchedulerView view = { settings, &statistics, &facts, first + i, data, n_data, sheet };
                 double start;
 
                 statistics.noise_scale = statistics.curvature_ratio = statistics.curvature_loss =
@@ -86,7 +90,10 @@ int main(void) {
                 .learner_memory_max_bytes = 1 << 30 };
         size_t n_network;
         g_autofree void *network = minions_make(&n_network);
+        g_autoptr(PriceSheet) own = sheet_new(
+                        SHEET("[Execution]\nGranularityMSec=1\nGBSecond=0.0000166667\nRequest=0.0000002\n"));
 
+        sheet = own;
         for (uint32_t i = 0; i < LIST_LONG; i++)
                 list[i] = 1 + i % MOST;
         settings.schedule = (setting_counts){ .n = 2, .runs = { { 4, 20 }, { 8, 20 } } };

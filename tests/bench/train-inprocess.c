@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A whole job in one process, without sandbox, meters or wake-ups: what acting and learning alone take, and whether they learn.
- * Evaluation.Episodes= are played under the last policy; with EveryRounds= also after every so many rounds, and the best mean is said.
+/* A whole job in one process, without sandbox, meters or wake-ups: what acting and learning alone take,
+ * and whether they learn. Evaluation.Episodes= are played under the last policy; with EveryRounds= also
+ * after every so many rounds, and the best mean is said.
  *
- *     train-inprocess FILE [Section.Key=VALUE]... */
+ *     train-inprocess FILE [Section.Key=VALUE]...
+ */
 #include <glib.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a boosted round is worth: at chosen rounds of a job the process forks into twins, of which one gets more actors for one round, and
- * both go on with the usual number. Since a job is a function of its settings the twins differ in nothing else. One line of
- * CSV for each pair: what could have foretold the gain, and the mean return of the same evaluation episodes 1, 5 and 10 rounds later.
+/* What a boosted round is worth: at chosen rounds of a job the process forks into twins, of which one
+ * gets more actors for one round, and both go on with the usual number. Since a job is a function of its
+ * settings the twins differ in nothing else. One line of CSV for each pair: what could have foretold the
+ * gain, and the mean return of the same evaluation episodes 1, 5 and 10 rounds later.
  *
- *     twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]... */
+ *     twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]...
+ */
 #include <glib.h>
 #include <inttypes.h>
 #include <math.h>

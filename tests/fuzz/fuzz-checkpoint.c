@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a checkpoint: refused, or read; and what is read lies within the file. The rows are those of the seeds. */
+/* Any bytes as a checkpoint: refused, or read; and what is read lies within the file. The rows are those
+ * of the seeds. What `show` and `eval` make of one is tried, too: the job's text out of the metadata, and
+ * the policy. */
 #include <errno.h>
 #include <glib.h>
+#include <math.h>
+#include <nettle/sha2.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/checkpoint.h"
+#include "actorctl/checkpoint.h"
+#include "actorctl/recording/policy.h"
+#include "lib/settings/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,6 +55,37 @@ static void try_file(int fd, size_t size) {
         (void) safetensors_close(file);
 }
 
+/* The network is that of the file's own settings, for an environment with four numbers and two choices. */
+static void try_policy(const Checkpoint *checkpoint, const JobSettings *settings) {
+        const ActordEnvSpec spec = {
+                .name = "CartPole-v1",
+                .observation = { ACTORD_BOX, ACTORD_F32, 1, 0, { 4 }, -INFINITY, INFINITY },
+                .action = { ACTORD_DISCRETE, ACTORD_I32, 0, 2 },
+                .n_agents = 1,
+        };
+        g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
+        g_autofree char *message = NULL;
+
+        if (policy_read(checkpoint, "FILE", settings, &spec, numbers, &message) < 0)
+                g_assert(message && strstr(message, "FILE"));
+        else
+                g_assert_cmpuint(numbers->len, >, 8);
+}
+
+static void try_job(const Checkpoint *checkpoint) {
+        g_autofree char *text = NULL, *message = NULL, *wrong = NULL;
+        JobSettings settings;
+
+        if (checkpoint_job_text(checkpoint, "FILE", &text, &message) < 0) {
+                g_assert(message && strstr(message, "FILE"));
+                return;
+        }
+        if (settings_parse(text, "FILE", NULL, 0, NULL, &settings, &wrong) < 0)
+                g_assert(wrong && g_utf8_validate(wrong, -1, NULL));
+        else
+                try_policy(checkpoint, &settings);
+}
+
 static void try_checkpoint(int fd) {
         char reason[SAFETENSORS_REASON_MAX] = "";
         Checkpoint checkpoint;
@@ -59,7 +96,21 @@ static void try_checkpoint(int fd) {
         }
         g_assert_cmpuint(checkpoint.format, >, 0);
         try_rows(checkpoint.file);
+        try_job(&checkpoint);
         checkpoint_close(&checkpoint);
+}
+
+/* No search finds a digest, so that it is put right for what lies behind it. */
+static void set_digest(int fd, const uint8_t *data, size_t size) {
+        uint8_t digest[SHA256_DIGEST_SIZE];
+        struct sha256_ctx sha;
+
+        if (size < sizeof(digest))
+                return;
+        sha256_init(&sha);
+        sha256_update(&sha, size - sizeof(digest), data);
+        sha256_digest(&sha, sizeof(digest), digest);
+        g_assert_true(pwrite(fd, digest, sizeof(digest), (off_t) (size - sizeof(digest))) == sizeof(digest));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -68,6 +119,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         g_assert_cmpint(fd, >=, 0);
         g_assert_true(write(fd, data, size) == (ssize_t) size);
         try_file(fd, size);
+        try_checkpoint(fd);
+        set_digest(fd, data, size);
         try_checkpoint(fd);
         (void) close(fd);
         return 0;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "actorctl/json.h"
+#include "actorctl/view/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

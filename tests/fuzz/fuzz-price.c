@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/price.h"
-#include "lib/settings.h"
+#include "daemon/bill/price.h"
+#include "lib/settings/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

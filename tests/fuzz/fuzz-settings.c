@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a job file: refused with a sentence that names the file, or accepted; and what was accepted, printed as a file of every
- * key, is accepted again and is the same. The same bytes are tried as overrides, one a line. */
+/* Any bytes as a job file: refused with a sentence that names the file, or accepted; and what was
+ * accepted, printed as a file of every key, is accepted again and is the same. The same bytes are tried
+ * as overrides, one a line. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/settings-print.h"
-#include "lib/settings.h"
+#include "lib/settings/print.h"
+#include "lib/settings/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

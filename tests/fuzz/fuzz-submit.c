@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any message as a SubmitJob: refused with a sentence, or read within its limits; and settings beside the file come back from the ledger's
- * lines as they were. The bytes are a recipe of a message, one part a line, and after an empty line the job's text:
- *   o KEY=VALUE  a setting    f KEY  a file    s, t, b, d KEY=VALUE  an option of that type    m  text in a memfd    e  stderr is of use */
+/* Any message as a SubmitJob: refused with a sentence, or read within its limits; and settings beside the
+ * file come back from the ledger's lines as they were. The bytes are a recipe of a message, one part a
+ * line, and after an empty line the job's text:
+ *   o KEY=VALUE  a setting    f KEY  a file    s, t, b, d KEY=VALUE  an option of that type    m  text in a memfd    e  stderr is of use
+ */
 #include <glib.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ typedef struct Recipe {
         bool memfd, may_stderr;
 } Recipe;
 
-/* A bus that nobody listens to: messages are made for it and never sent. */
+/* A bus without a reader: messages are made for it and never sent. */
 static sd_bus *bus_new(void) {
         sd_bus *bus = NULL;
         int pair[2];

@@ -10,6 +10,9 @@ LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "240000"), ("Checkpoint.Interv
 # tests/valgrind.sh puts the daemon under another program, which ends with a status of its own if it found anything.
 WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
 ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
+OPEN_BUS = """<busconfig><type>session</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth><policy context="default"><allow user="*"/>
+<allow own="*"/><allow send_type="method_call"/><allow send_requested_reply="true"/><allow receive_type="method_call"/>
+<allow receive_requested_reply="true"/><allow send_type="signal"/><allow receive_type="signal"/></policy><limit name="max_message_unix_fds">200</limit></busconfig>"""
 
 
 class BusError(Exception):
@@ -80,8 +83,7 @@ class Bus:
 
     def __exit__(self, *error):
         if error[0]:
-            for line in open(self.dir + "/log").read().splitlines()[-20:]:
-                print("# " + line, flush=True)
+            bear_witness(open(self.dir + "/log", errors="replace").read().splitlines())
         if self.daemon.poll() is not None and self.processes("actord-invoker"):
             self.start()
         if self.daemon.poll() is None:
@@ -107,8 +109,11 @@ class Bus:
             wait_for("the daemon has its name", lambda: self.has_name(), 60 if WRAP else 20)
 
     def stop(self, how=signal.SIGTERM):
+        """The bus may learn of the end later than we do: until then start() would take the dead daemon's name for the new one's."""
         self.daemon.send_signal(how)
-        return self.daemon.wait(timeout=20 * PATIENCE)
+        status = self.daemon.wait(timeout=20 * PATIENCE)
+        wait_for("the bus knows that the daemon is gone", lambda: not self.has_name())
+        return status
 
     def busctl(self, *words):
         p = subprocess.run(["busctl", "--user", "--json=short", *map(str, words)], env=self.env, capture_output=True, text=True, timeout=30 * PATIENCE)
@@ -173,6 +178,21 @@ class Bus:
             ours |= more
             grew = bool(more)
         return sorted(p for p in ours if names[p] in comms)
+
+
+class OpenBus(Bus):
+    """A bus that any user may call on."""
+
+    def __init__(self, config=""):
+        super().__init__(config)
+        self.broker.kill()
+        self.broker.wait()
+        open(self.dir + "/bus.conf", "w").write(OPEN_BUS % self.dir)
+        os.chmod(self.dir, 0o711)
+        if os.path.exists(self.dir + "/bus"):
+            os.unlink(self.dir + "/bus")
+        self.broker = subprocess.Popen(["dbus-daemon", "--nofork", "--nopidfile", "--nosyslog", f"--config-file={self.dir}/bus.conf"],
+                                       stderr=subprocess.DEVNULL)
 
 
 def refused(bus, *args, **kinds):

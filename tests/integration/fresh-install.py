@@ -55,7 +55,7 @@ def stop_daemon():
     sh("systemctl stop actord.service; systemctl reset-failed actord.service", check=False)
 
 
-@story("the system is a fresh one")
+@story("actord was never installed on this system")
 def is_fresh():
     for path in ("/usr/bin/actorctl", "/usr/lib/systemd/system/actord.service", "/usr/share/dbus-1/system.d/org.actord1.conf"):
         assert not os.path.exists(path), path

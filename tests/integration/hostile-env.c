@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment that misbehaves on demand ([Environment] How=…): what a job must survive. Compiled by the tests with the installed header alone. */
+/* An environment that misbehaves on demand ([Environment] How=…): what a job must survive. Compiled by
+ * the tests with the installed header alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +29,23 @@ static const char *option_how(const ActordOption *options, uint32_t n) {
         return "";
 }
 
+/* The records that a trial's invoker would write if all were well (include/trial.h), wherever it may. */
+static void forge_points(void) {
+        for (int fd = 3; fd < 64; fd++)
+                for (uint32_t i = 0; i < 10; i++) {
+                        const uint32_t record[] = { 3 /* POINT */, 16, i, 0 /* KEPT */, 0, 0 };
+
+                        (void) !write(fd, record, sizeof(record));
+                }
+}
+
 static int hostile_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
         const char *how = option_how(options, n_options);
 
         if (strcmp(how, "load") == 0)
                 return -EINVAL;
+        if (strcmp(how, "points") == 0)
+                forge_points();
         if (strcmp(how, "stall") == 0)
                 for (volatile int forever = 1; forever;)
                         ;
@@ -135,7 +148,7 @@ static int misbehave(const Hostile *h, float *o) {
         if (strcmp(h->how, "static") == 0)
                 o[1] = (float) (n_steps_ever++ % 7);
         if (strcmp(h->how, "rows") == 0)
-                (void) !write(6, "not a row of a rollout, whatever its reader may hope for", 56);
+                (void) !write(7, "not a row of a rollout, whatever its reader may hope for", 56);
         if (strcmp(h->how, "leak") == 0)
                 kept = strdup(h->how);
         if (strcmp(h->how, "error") == 0)

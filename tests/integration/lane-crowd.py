@@ -132,7 +132,10 @@ def make_room(kill):
         calm = submit(daemon.root, HOPPER, SOME)
         equal(daemon.ended(calm), "finished", "results")
         one, other = Wire(ADDRESS, daemon.uids[0]), Wire(ADDRESS, daemon.uids[1])
-        long, young = submit(one, JOB_TEXT, ENDLESS), submit(one, HOPPER, SOME)
+        long = submit(one, JOB_TEXT, ENDLESS)
+        # How old a job is counts from its first word: two that start at once may be either way round.
+        wait_for("the older one runs", lambda: daemon.state(long) == "running" and prop(long, "Round") > 0)
+        young = submit(one, HOPPER, SOME)
         wait_for("both run", lambda: daemon.state(young) == "running" and prop(young, "Round") > 2)
         guest = submit(other, JOB_TEXT, [("Job.StopReturn", ""), ("Job.StopSteps", "60000")])
         if kill:
@@ -168,6 +171,28 @@ def preemption():
 @story("the same when the daemon is killed in the middle of it")
 def preemption_killed():
     make_room(True)
+
+
+@story("a user who has spent what he may today waits until tomorrow, and another user's job runs on")
+def money():
+    # Two users who have spent nothing in the stories before.
+    with Daemon("MaxJobs=4\n[User crowd3]\nMaxMoneyPerDayPerUser=0.0001USD\n") as daemon:
+        limited, free = Wire(ADDRESS, daemon.uids[3]), Wire(ADDRESS, daemon.uids[4])
+        calm = submit(free, JOB_TEXT, ENDLESS)
+        first = submit(limited, JOB_TEXT, ENDLESS)
+        wait_for("the limit", lambda: daemon.state(first) == "queued" and prop(first, "Preempted") == 1, 60)
+        second = submit(limited, JOB_TEXT, ENDLESS)
+        for job in first, second:
+            wait_for("words", lambda: prop(job, "Waiting"))
+            assert "MaxMoneyPerDayPerUser= is 0.0001 USD" in prop(job, "Waiting"), prop(job, "Waiting")
+        rounds = prop(calm, "Round")
+        wait_for("the other one runs on", lambda: prop(calm, "Round") > rounds + 2)
+        equal([daemon.state(job) for job in (first, second, calm)], ["queued", "queued", "running"], "states")
+        spent, limit = next(row[2:] for row in call(daemon.root, "GetQuota", "u", daemon.uids[3])[0] if list(row[:2]) == ["money", "nUSD"])
+        assert spent >= limit == 100000, (spent, limit)
+        equal([row[3] for row in call(daemon.root, "GetQuota", "u", daemon.uids[4])[0] if row[0] == "money"], [0], "the other one's limit")
+        for wire in (limited, free):
+            wire.close()
 
 
 tell()

@@ -115,6 +115,8 @@ def taken_over():
         "no manager": dict(manager=MANAGER_NONE),
         "a job of run mode": dict(exit_with_daemon=1),
         "a purpose": dict(purpose=77),
+        "a trial": dict(purpose=TRIAL),
+        "a trial without a manager": dict(purpose=TRIAL, manager=MANAGER_NONE),
         "settings that change": dict(fds={0: os.memfd_create("x", os.MFD_ALLOW_SEALING)}),
         "state that is none": dict(fds={2: null}),
         "a short record": dict(data=good[:-8]),

@@ -65,7 +65,7 @@ def starts():
     assert not re.search(r"Uid:\s+0\s", status), status
 
 
-@story("a job of root: full sandbox, a delegated scope, leaves for each, a uid that is nobody else's")
+@story("a job of root: full sandbox, a delegated scope, leaves for each, a uid of its own")
 def root_job():
     job = submit(example("hopper"), "--set", "Scaling.Actors=2")
     wait_for("actors", lambda: len(pids("actord-actor")) == 2, 20)
@@ -281,6 +281,23 @@ def verbs():
     assert os.path.getsize("/tmp/policy.safetensors") > 1000
     r = sh("actorctl", "status", "999999", check=False)
     assert r.returncode == 1 and "999999" in r.stderr, r.stderr
+
+
+@story("at each level of the sandbox a job keeps to AllowedCPUs=, and its actors' peak memory is known")
+def levels():
+    for level in "full", "userns", "process":
+        job = submit(example("cartpole"), "--set", "Actor.Sandbox=" + level, "--set", "Actor.AllowedCPUs=0", "--set", "Scaling.Actors=2", "--set",
+                     "Job.StopReturn=", "--set", "Job.StopSteps=100000000")
+        actors = wait_for("two actors", lambda: len(a := pids("actord-actor")) == 2 and a, 20)
+        wait_for("a round", lambda: prop(job, "Round") > 2, 20)
+        for pid in actors:
+            assert re.search(r"^Cpus_allowed_list:\t0$", open(f"/proc/{pid}/status").read(), re.M), level
+        equal(prop(job, "SandboxLevel"), level, "levels")
+        sh("actorctl", "--system", "stop", str(job))
+        ended(job)
+        ledger = sqlite3.connect("file:/var/lib/actord/ledger.sqlite?mode=ro", uri=True)
+        peaks = [row[0] for row in ledger.execute("SELECT memory_peak_bytes FROM records WHERE job = ? AND memory_peak_bytes > 0", (job,))]
+        assert len(peaks) > 4 and min(peaks) > 1 << 20, (level, peaks[:5])
 
 
 @story("the daemon exits when idle and the bus starts it again")

@@ -75,7 +75,65 @@ def stop(job):
     call_as(OWNER, "actorctl", "--system", "stop", job, check=False)
 
 
-@story("what is another's is refused, with the name of whom to ask")
+def all_rows(user, job):
+    """What every method of the table answers this user who is not the owner, refusals included."""
+    text = open(os.path.join(ROOT, "daemon/audience.h")).read()
+    arguments = {"GetRounds": "tu 0 100", "GetSeries": "tu 0 100", "GetDecisions": "tu 0 100", "GetFaults": "u 100", "GetFleets": "s aws-lambda-x86", "GetBillUnder": "s aws-lambda-x86"}
+    out = ""
+    for method in sorted(set(re.findall(r"X\((\w+), (?:OWN|PART|ALL)\)", text)) - {"Stop"}):
+        r = call_as(user, "busctl", "--system", "call", "org.actord1", f"/org/actord1/job/{job}", "org.actord1.Job", method,
+                    *arguments.get(method, "").split(), check=False)
+        assert "expecting" not in r.stderr, r.stderr
+        out += f"{method}: {r.stdout}{r.stderr}"
+    return out
+
+
+def trained_elsewhere(path):
+    """A trained scheduler whose own story names files."""
+    model = bytearray(open(os.path.join(ROOT, "packaging/schedulers/cartpole.minions"), "rb").read())
+    for at, size, words in ((32, 128, f"/opt/{SECRET}/inner.conf"), (160, 64, f"mujoco:/opt/{SECRET}/b.xml")):
+        model[at:at + size] = words.encode().ljust(size, b"\0")
+    open(path, "wb").write(model)
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").write(text)
+    return path
+
+
+@story("jobs that fail in every way tell another user no path, no option's value and no text of their owner's")
+def failures():
+    folder = "/opt/" + SECRET
+    plugin = write(folder + "/broken.so", f"no library, but {SECRET}\n")
+    model = write(folder + "/broken.xml", f"<mujoco><worldbody><geom type='{SECRET}'/></worldbody></mujoco>")
+    shutil.copy(os.path.join(ROOT, "examples/balance.xml"), folder + "/whole.xml")
+    trained = folder + "/cartpole.minions"
+    trained_elsewhere(trained)
+    cartpole = os.path.join(EXAMPLES, "cartpole.conf")
+    mujoco = ("--set", "Environment.Terminate=z cart < 0", "--set")
+    for what, *words in (("plugin", "--set", "Job.Environment=" + plugin),
+                         ("model", "--set", "Job.Environment=mujoco:" + model, *mujoco, "Environment.Reward=alive 1"),
+                         ("term", "--set", f"Job.Environment=mujoco:{folder}/whole.xml", *mujoco, f"Environment.Reward=1 velocity {SECRET}"),
+                         ("python", "--set", "Job.Environment=gym:CartPole-v1", "--set", f"Environment.{SECRET.replace('-', '')}={SECRET}"),
+                         ("trained", "--set", "Scaling.Policy=minions:" + trained, "--set", "Scaling.MaxActors=8", "--set", "Billing.Clock=model"),
+                         ("command", "--set", "Scaling.Policy=fixed", "--set", "Actor.Sandbox=full", "--set", f"Job.Tag=a", "--from", plugin)):
+        r = call_as(OWNER, "actorctl", "--system", "submit", cartpole, *words, check=False)
+        if r.returncode != 0:
+            print(f"# {what}: refused: {r.stderr.strip()[:160]}", flush=True)
+            continue
+        job = re.search(r"\d+", r.stdout).group()
+        wait_for(f"the end of the job ({what})", lambda: "ended" in call_as(OTHER, "busctl", "--system", "get-property", "org.actord1",
+                 f"/org/actord1/job/{job}", "org.actord1.Job", "State").stdout or what == "trained" and stop(job), 60)
+        seen = everything(OTHER, job) + all_rows(OTHER, job)
+        print(f"# {what}: " + re.search(r'"Fault" s "(.*?)"', everything(OTHER, job))[1], flush=True)
+        for secret in SECRET, SECRET.replace("-", ""):
+            at = seen.find(secret)
+            assert at < 0, (what, seen[max(0, at - 300):at + 100])
+    equal(len(all_rows(OTHER, job).split("GetSchedulerBill: ")[1].split()) > 5, True, "a bill of the scheduler")
+
+
+@story("a job of another user is refused, with the name of the user to ask")
 def refused():
     r = call_as(OWNER, "actorctl", "--system", "submit", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=", "--set",
                 "Job.StopSteps=100000000")

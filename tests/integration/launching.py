@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plays the daemon for tests of the spawner: sends a launch record and looks, through a stand-in for the invoker, at what a job is started with."""
-import array, atexit, ctypes, fcntl, os, select, shutil, signal, socket, struct, subprocess, tempfile
+import array, atexit, contextlib, ctypes, fcntl, os, select, shutil, signal, socket, struct, subprocess, tempfile
 
 from story import ROOT, Skip, tell
 
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, os.environ.get("B", "build")))
-TRAIN, SETTLE = 0, 3
+TRAIN, TRIAL, SETTLE, REMOVE = 0, 3, 4, 5
 MANAGER_SYSTEM, MANAGER_USER, MANAGER_NONE = range(3)
 AUTO, FULL, USERNS, PROCESS, NONE = range(5)
 LEVELS = ["none", "process", "userns", "full"]
 UID_FIRST = 0x40100000
 SEALS = 0x0002 | 0x0004 | 0x0008
-LAUNCH = struct.Struct("<IIQQIIIIIIIIQQIIII")
+LAUNCH = struct.Struct("<IIQQIIIIIIIIQQIIIIQ")
 MOUNT = struct.Struct("<120sII")
-ANSWER = struct.Struct("<IIiIIiQII128s256s256s")
+ANSWER = struct.Struct("<IIiIIiQIIQ128s256s256s")
 STEPS = ["none", "message", "namespaces", "identity", "scope", "delegation", "mounts", "exec"]
 ROOTLY = os.geteuid() == 0
 NOBODY = 65534
+UNKNOWN = 2**64 - 1
 
 
 def beside():
@@ -31,6 +32,13 @@ def beside():
     return beside.path
 
 
+def is_given(path, group):
+    """To a job: its group may there what the owner may, or it is the owner."""
+    found = os.stat(path)
+    as_owner = (found.st_mode & 0o700) >> 3
+    return found.st_gid == group and (found.st_mode & as_owner == as_owner or found.st_uid == group)
+
+
 def sealed(text=b"settings"):
     fd = os.memfd_create("settings", os.MFD_ALLOW_SEALING)
     os.write(fd, text)
@@ -40,7 +48,7 @@ def sealed(text=b"settings"):
 
 class Launched:
     def __init__(self, answer, pid_fd, process, words, place):
-        abi, step, error, self.level, self.metering, self.pid, self.cpu_nsec, owner, _, unit, group, message = ANSWER.unpack(answer)
+        abi, step, error, self.level, self.metering, self.pid, self.cpu_nsec, owner, _, life, unit, group, message = ANSWER.unpack(answer)
         self.place = place
         self.step, self.error, self.pid_fd, self.process = STEPS[step], error, pid_fd, process
         self.unit, self.group, self.message = (x.split(b"\0")[0].decode() for x in (unit, group, message))
@@ -51,7 +59,8 @@ class Launched:
 
     def __exit__(self, *_):
         if self.pid_fd is not None:
-            signal.pidfd_send_signal(self.pid_fd, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pid_fd, signal.SIGKILL)
             select.select([self.pid_fd], [], [], 5)
             os.close(self.pid_fd)
         self.process.wait(60)
@@ -59,16 +68,16 @@ class Launched:
             os.waitpid(self.pid, 0) if self.pid else None
         except ChildProcessError:
             pass
-        if self.pid:
-            settle(**self.place)
+        if self.pid or self.step == "exec":                      # it failed late: there may be a cgroup already
+            settle(**self.place, purpose=REMOVE)
 
 
 def record(sandbox=AUTO, uid_first=None, n_uids=None, mounts=(), **fields):
-    f = dict(abi=2, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
+    f = dict(abi=4, bytes=LAUNCH.size + 32 * MOUNT.size, job=7, life=1, purpose=TRAIN, manager=MANAGER_NONE,
              uid_first=uid_first if uid_first is not None else (UID_FIRST if ROOTLY else os.getuid()),
              n_uids=n_uids if n_uids is not None else (65536 if ROOTLY else 1), sandbox=sandbox, scope_each=0,
              exit_with_daemon=1, has_checkpoint=0, resume_round=0, n_episodes=0,
-             n_mounts=len(mounts), journal=0, owner=os.getpid(), submitter=os.getuid())
+             n_mounts=len(mounts), journal=0, owner=os.getpid(), submitter=os.getuid(), alone=0)
     f.update(fields)
     places = [MOUNT.pack(at.encode(), read_only, 0) for at, _, read_only in mounts]
     return LAUNCH.pack(*f.values()) + b"".join(places) + bytes(MOUNT.size * (32 - len(places)))
@@ -82,11 +91,11 @@ def start_spawner(theirs, user=None, wrap=()):
     return process
 
 
-def settle(user=None, wrap=(), **fields):
-    """What the daemon asks for when a life is over: (error, what was counted)."""
+def settle(user=None, wrap=(), purpose=SETTLE, **fields):
+    """What the daemon asks for when a life is over: (error, what was counted); with REMOVE when the job is."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = start_spawner(theirs, user, wrap)
-    ours.send(record(**{**fields, "purpose": SETTLE, "scope_each": 0, "mounts": (), **({"uid_first": user, "n_uids": 1} if user else {})}))
+    ours.send(record(**{**fields, "purpose": purpose, "scope_each": 0, "mounts": (), **({"uid_first": user, "n_uids": 1} if user else {})}))
     ours.settimeout(30)
     answer = ANSWER.unpack(ours.recv(ANSWER.size))
     ours.close()
@@ -142,6 +151,8 @@ def status(launched, key):
 
 def check_common(l):
     assert l.error == 0, l.message
+    # What was counted before, for the difference that a life used: a number where there is a counter, and unknown elsewhere.
+    assert (l.cpu_nsec == UNKNOWN) == (not l.metering), (l.cpu_nsec, l.metering)
     w = l.words
     assert w["argv"] == ["1 actord-invoker"]
     assert w["settings"] == ["yes"]

@@ -2,7 +2,7 @@
 """The vocabulary of the integration tests: run a job, kill an actor, look at the books. Prints TAP.
 
 A test file is a list of functions under @story("what a user relies on"); tell() runs them. Only the standard library, and the built tree."""
-import json, os, random, re, signal, sqlite3, subprocess, sys, tempfile, threading, time, traceback
+import ctypes, json, os, random, re, signal, sqlite3, subprocess, sys, tempfile, threading, time, traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
@@ -10,6 +10,8 @@ CTL = os.path.join(BUILD, "actorctl")
 EXAMPLES = os.path.join(ROOT, "examples")
 
 _stories = []
+_witnesses = []
+WITNESS_LINES = 60
 
 
 # A deadline ends a test that hangs. What a quick machine needs is written at each; a slow or busy one is given so many times as long.
@@ -27,6 +29,23 @@ def story(name):
     return add
 
 
+def bear_witness(lines):
+    """What a fixture saw of a story that fails, such as its daemon's log: the newest lines are told behind the reason, since where
+    output is cut the reason must not be what is missing."""
+    _witnesses.extend(lines[-WITNESS_LINES:])
+
+
+def _tell_failure(i, name, error):
+    """The reason first, and where a fixture's end failed after it, that as well."""
+    reasons, trace = [], traceback.format_exc().splitlines()
+    while error:
+        reasons[:0] = "".join(traceback.format_exception_only(error)).splitlines()[:WITNESS_LINES]
+        error = error.__cause__ or error.__context__
+    print(f"not ok {i} - {name}", flush=True)
+    for line in (*reasons, *trace, *_witnesses[-WITNESS_LINES:]):
+        print("# " + line, flush=True)
+
+
 def tell():
     only = sys.argv[1:]
     chosen = [s for s in _stories if not only or any(o in s[1].__name__ for o in only)]
@@ -34,6 +53,7 @@ def tell():
     failed = 0
     for i, (name, f) in enumerate(chosen, 1):
         start = time.monotonic()
+        _witnesses.clear()
         try:
             f()
             print(f"ok {i} - {name} ({time.monotonic() - start:.1f} s)", flush=True)
@@ -41,9 +61,7 @@ def tell():
             print(f"ok {i} - {name} # SKIP {e}", flush=True)
         except Exception as e:
             failed += 1
-            print(f"not ok {i} - {name}", flush=True)
-            for line in traceback.format_exc().splitlines():
-                print("# " + line, flush=True)
+            _tell_failure(i, name, e)
     sys.exit(1 if failed else 0)
 
 
@@ -162,6 +180,16 @@ def descendants(pid, comm=None):
     return [p for p in found - {pid} if comm is None or all_[p][1] == comm]
 
 
+def adopt_orphans():
+    """From now on, whoever of our runs loses its parent is our child: so others' processes on this host are never taken for ours."""
+    ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def left_over():
+    """{pid: comm} of the product's processes that descend from this test."""
+    return {pid: comm for pid, (_, comm) in processes().items() if comm.startswith("actord") and pid in descendants(os.getpid())}
+
+
 def wait_for(what, condition, seconds=20):
     end = time.monotonic() + seconds * PATIENCE
     while time.monotonic() < end:
@@ -173,9 +201,11 @@ def wait_for(what, condition, seconds=20):
 
 
 class Killer:
-    """Kills random processes of a name while a run goes on, or those that choose() names of their sorted ids; .killed holds them."""
+    """Kills random processes of a name while a run goes on, or those that choose() names of their sorted ids; .killed holds them.
 
-    def __init__(self, comm, low=0.03, high=0.15, most=10 ** 9, seed=1, choose=None):
+    Of one invocation a job takes a hundred kills, and on a slow host none would come to its end between two."""
+
+    def __init__(self, comm, low=0.03, high=0.15, most=30, seed=1, choose=None):
         self.comm, self.low, self.high, self.most, self.killed = comm, low, high, most, []
         self.random = random.Random(seed)
         self.choose = choose or self.random.choice

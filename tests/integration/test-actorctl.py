@@ -27,7 +27,7 @@ def helps():
 @story("wrong usage ends with 2, on standard error, with the word that was meant")
 def usage():
     cartpole = os.path.join(EXAMPLES, "cartpole.conf")
-    for words, want in [(["frobnicate"], "frobnicate"), (["stats"], "actorctl status"), (["lst"], "actorctl list"),
+    for words, want in [(["frobnicate"], "frobnicate"), (["bogus"], "unknown verb bogus; `actorctl --help` lists them"), (["stats"], "actorctl status"), (["lst"], "actorctl list"),
                         (["run"], "run FILE"), (["run", "a", "b"], "run FILE"), (["run", "--sed", "3", "x.conf"], "--seed"),
                         (["run", "--follow", "x.conf"], "--follow"), (["list", "--json=xml"], "short"), (["run", "x", "--set", "nonsense"], "nonsense"),
                         (["eval", "x", "--episodes=0"], "episodes"), (["export", "1", "--format=onnx"], "safetensors"),
@@ -44,7 +44,7 @@ def usage():
         equal(len(r.err.splitlines()), 1, f"lines for {words}: {r.err}")
 
 
-@story("what is no regular file is refused at once, but for what another program pipes in")
+@story("a path that is not a regular file is refused at once, except for a pipe from another program")
 def no_files():
     fifo, text = os.path.join(STATE, "fifo"), open(os.path.join(EXAMPLES, "cartpole.conf")).read()
     os.mkfifo(fifo)
@@ -53,7 +53,7 @@ def no_files():
     experiment = os.path.join(STATE, "fifo.exp")
     with open(experiment, "w") as f:
         f.write(f"[Experiment]\nJob={fifo}\nSeeds=1\n[Arm x]\n")
-    for name, why in (fifo, "no regular file"), ("/dev/zero", "no regular file"), (STATE, "Is a directory"):
+    for name, why in (fifo, "not a regular file"), ("/dev/zero", "not a regular file"), (STATE, "Is a directory"):
         for words in (["run", name], ["verify", name], ["submit", name], ["experiment", name], ["eval", name],
                       ["run", cartpole, "--from=" + name], ["env", "rollout", "CartPole-v1", "--actions=" + name]):
             r = ctl(*words, timeout=20)
@@ -63,12 +63,12 @@ def no_files():
     deep = os.path.join(STATE, "deep.json")
     with open(deep, "w") as f:
         f.write("[" * 1000000)
-    for name, why in (fifo, "no regular file"), ("/dev/zero", "no regular file"), (deep, "nested"):
+    for name, why in (fifo, "not a regular file"), ("/dev/zero", "not a regular file"), (deep, "nested"):
         for policy in "replay", "permuted":
             r = ctl("run", cartpole, "--set", "Scaling.MaxActors=4", "--set", f"Scaling.Policy={policy}:{name}", timeout=20)
             assert r.status == 2 and name in r.err and why in r.err and not r.out, (policy, name, r.status, r.err)
     r = ctl("experiment", experiment, "--dry-run", timeout=20)
-    assert r.status == 2 and "Job=" in r.err and "no regular file" in r.err, r.err
+    assert r.status == 2 and "Job=" in r.err and "not a regular file" in r.err, r.err
     p = subprocess.run([CTL, "run", "/dev/stdin", *short], input=text, capture_output=True, text=True, env=environment(), timeout=60 * PATIENCE)
     equal(p.returncode, 0, p.stderr)
     with subprocess.Popen([CTL, "run", "/dev/stdin"], stdin=subprocess.PIPE, env=environment()) as p:
@@ -162,7 +162,7 @@ def runs_kept():
         os.makedirs(os.path.join(runs, str(n)), exist_ok=True)
     r = run("cartpole", "Job.StopSteps=512", "Job.StopReturn=")
     equal(os.path.basename(r.state_directory), "1030", "the next number")
-    equal(len(os.listdir(runs)), 20, "runs that are kept")
+    equal(sum(1000 <= int(n) < 1030 for n in os.listdir(runs)), 20, "runs without a checkpoint that are kept")
 
 
 class Terminal:
@@ -223,7 +223,7 @@ def slow():
     assert rates and all(0 < x < 100 for x in rates), rates
 
 
-@story("what an environment writes changes no title, clears no screen and ends before it fills it, and the job goes on")
+@story("an environment's output changes no title, clears no screen and is limited, and the job goes on")
 def hostile_words():
     conf, t = hostile("talk", 2000)
     text = t.seen.decode()
@@ -270,7 +270,7 @@ def control_c():
     assert time.monotonic() - start < 12 * PATIENCE, time.monotonic() - start
 
 
-@story("a run goes on from a checkpoint as if it had not ended; what cannot be gone on with is said")
+@story("a run goes on from a checkpoint as if it had not ended; a checkpoint that does not fit is refused in words")
 def goes_on():
     def words(n_steps, *more):
         sets = ("Job.StopReturn=", f"Job.StopSteps={n_steps}", "Learner.LearningRateSchedule=constant", "Learner.ClipSchedule=constant", *more)
@@ -286,7 +286,7 @@ def goes_on():
 
     for start, sentence, more in ((checkpoint, "has taken 16384 steps, and the job ends after 256; go further with", ["Job.StopSteps=256"]),
                                   (checkpoint, "EnvsPerActor= was 8 and is 16", ["Actor.EnvsPerActor=16"]),
-                                  (os.path.join(EXAMPLES, "cartpole.conf"), "no safetensors file", []), (os.path.join(STATE, "none"), "cannot be opened", [])):
+                                  (os.path.join(EXAMPLES, "cartpole.conf"), "not a safetensors file", []), (os.path.join(STATE, "none"), "cannot be opened", [])):
         r = ctl(*words(32768, *more), f"--from={start}")
         assert r.status in (1, 2) and sentence in r.err, (start, r.status, r.err[-600:])
 
@@ -331,7 +331,7 @@ def closed_output():
     assert p.wait(60) in (0, 1), p.returncode
 
 
-@story("eval says how long it played, and refuses what is no checkpoint")
+@story("eval says how long it played, and refuses a file that is not a checkpoint")
 def evaluate():
     path = os.path.join(STATE, "nonsense.safetensors")
     for data in (b"", b"short", b"\xff" * 64, struct.pack("<Q", 2) + b"{}", struct.pack("<Q", 4) + b"null"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Rounds that overlap: whoever is ready is learned from. By the model's costs even that is the same in each run, whatever happens to the processes;
+"""Rounds that overlap: the learner takes the actor that is ready. By the model's costs even that is the same in each run, whatever happens to the processes;
 by metered ones it is written down, and can be repeated."""
 import shutil
 from bus import *
@@ -53,7 +53,7 @@ def repeated():
     assert abs(sum(l["amount"] for l in want.cost["lines"]) - want.cost["full"]) < 1e-9, want.json
 
 
-@story("one actor waits for nobody and nobody for it: the policy, and by the model the times, of a round that waits for all")
+@story("a single actor under async gives the policy, and by the model the times, of rounds that wait for all actors")
 def alone():
     for clock in "model", "metered":
         sets = ("Scaling.Actors=1", "Job.StopReturn=", f"Billing.Clock={clock}", *SHORT)
@@ -82,7 +82,7 @@ def killed_actors():
     equal((r.policy_sha256, r.env_steps, r.emulated_s), (want.policy_sha256, want.env_steps, want.emulated_s), "policies and times")
 
 
-@story("a learner or an invoker that is killed, or a daemon, starts the next life with whoever acted when the checkpoint was written")
+@story("a learner or an invoker that is killed, or a daemon, starts the next life with the actors that acted when the checkpoint was written")
 def lives():
     want = calm(*MODEL, *LONG)
     for comm in "actord-learner", "actord-invoker":
@@ -180,7 +180,7 @@ def ends():
     assert abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
 
 
-@story("what cannot be kept is refused, with the reason and what would work")
+@story("settings that async cannot keep are refused, with the reason and what would work")
 def refused_():
     impala, ppo = (os.path.join(EXAMPLES, f"{name}.conf") for name in ("cartpole-impala", "cartpole"))
     for conf, sets, want in ((ppo, (), ("newest policy", "impala", "a2c")), (impala, ("Distribution.Learners=2",), ("multi-learner",)),
@@ -189,7 +189,7 @@ def refused_():
         r = ctl("verify", conf, *(w for s in ("Distribution.Policy=async", *sets) for w in ("--set", s)))
         assert r.status == 2 and all(w in r.err for w in want) and len(r.err.splitlines()) == 1, r.err
     r = ctl("graph", impala, "--policy", "async")
-    assert r.status == 0 and "whoever is ready" in r.out, r.out
+    assert r.status == 0 and "the actors that are ready" in r.out, r.out
     for word in "async", "central", "auto":
         r = ctl("graph", impala, "--policy", word)
         assert r.status == 0 and max(map(len, r.out.splitlines())) <= 80, r.out

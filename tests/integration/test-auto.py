@@ -72,7 +72,7 @@ def schedulers():
     assert "scheduler" in r.distribution_reason, r.distribution_reason
 
 
-@story("whoever is killed while the job is measured or moves, the policy is the same")
+@story("any process may be killed while the job is measured or moves: the policy is the same")
 def killed():
     sets = (*JOB_SETS, LEARNER_BOUND, "Checkpoint.IntervalSec=0.1", "Actor.RolloutSteps=256", "Job.StopSteps=400000")
     want = run("cartpole", *sets, COARSE, seed=7).policy_sha256

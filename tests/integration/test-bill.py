@@ -134,4 +134,83 @@ def fleets():
         assert "32 actors" in r.err and "40" in r.err, r.err
 
 
+def money(b):
+    return b["currency"], b["paper"], b["full"], [(line["kind"], line["unit"], line["quantity"], line["amount"]) for line in b["lines"]]
+
+
+@story("a bill by another price sheet is the bill of the same job that was submitted under it, and takes the same emulated time")
+def other_prices():
+    with Bus("MaxJobs=2\nMaxJobsPerUser=10\n") as bus:
+        # Parked actors, evaluations and short rounds, which each sheet rounds up in its own way
+        sets = [*SETS, *MODEL, ("Scaling.Policy", "schedule"), ("Scaling.Schedule", "4*3 1*2 3"), ("Scaling.MaxActors", "4"), ("Job.StopSteps", "6000"),
+                ("Evaluation.Episodes", "3"), ("Evaluation.EveryRounds", "4")]
+        sheets = "aws-lambda-x86", "azure-aci", "ec2-nitro", "slurm-tres"
+        jobs = {s: bus.submit(overrides=[*sets, ("Billing.PriceSheet", s)]) for s in sheets}
+        bills = {}
+        for s, job in jobs.items():
+            equal(bus.ended(job), "finished", "result")
+            bills[s] = bill(bus, job)
+        assert len({b["full"] for b in bills.values()}) == len(sheets), bills
+        for own, job in jobs.items():
+            for s in sheets:
+                other = bill(bus, job, "--prices", s)
+                equal(money(other), money(bills[s]), f"the bill of {own}'s job by {s}")
+                equal((other["price_sheet"], other["emulated_s"]), (s, bills[s]["emulated_s"]), "sheet and time")
+                equal(other["own"]["full"], bills[own]["full"], "its own total")
+                assert other["learner_second"] > 0 < other["actor_second"] and "estimates" not in other, other
+        out = bus.ctl("bill", jobs["azure-aci"], "--prices=slurm-tres").out
+        assert "prices: slurm-tres" in out and "as billed: " in out and "prices: azure-aci" in out, out
+        for words, word in (["--prices=gold"], "price list"), (["--prices=slurm-tres", "--fleet=ec2-nitro"], "leave one out"):
+            r = bus.ctl("bill", jobs["azure-aci"], *words, ok=False)
+            assert r.status > 0 and word in r.err and len(r.err.splitlines()) == 1, r.err
+        budget = bus.submit(overrides=[*sets, ("Job.Budget", "1 USD")])
+        equal(bus.ended(budget), "finished", "result")
+        equal(money(bill(bus, budget, "--prices=slurm-tres")), money(bills["slurm-tres"]), "a job with a budget in another currency")
+        server = bus.submit(overrides=[*sets, ("Billing.PriceSheet", "ec2-nitro"), ("Billing.Convention", "server")])
+        equal(bus.ended(server), "finished", "result")
+        equal([line["kind"] for line in bill(bus, server, "--prices=ec2-minionsrl")["lines"]], ["fleet", "fleet"], "as servers, which need no start-up there")
+        r = bus.ctl("bill", server, "--prices=azure-aci", ok=False)
+        assert r.status == 1 and "names no servers" in r.err, r.err
+
+
+@story("a bill by another sheet that would lack records which the ledger does not take is refused in words; one of a job that has ended is made")
+def other_prices_blocked():
+    with Bus("MaxJobs=2\n") as bus:
+        ended, running = bus.submit(overrides=[*SETS, ("Job.StopSteps", "2000")]), bus.submit(overrides=ENDLESS)
+        equal(bus.ended(ended), "finished", "result")
+        wait_for("rounds", lambda: bus.get(running, "Round") > 2)
+        path = bus.dir + "/state/actord/ledger.sqlite"
+        os.rename(path, path + ".away")
+        try:
+            wait_for("the daemon says so", lambda: "cannot be written" in open(bus.dir + "/log").read())
+            r = bus.ctl("bill", running, "--prices=azure-aci", ok=False)
+            assert r.status == 1 and f"newest records of job {running} cannot be written" in r.err, r.err
+            assert bill(bus, ended, "--prices=azure-aci")["full"] > 0
+        finally:
+            os.rename(path + ".away", path)
+        wait_for("the ledger can be written again", lambda: "can be written again" in open(bus.dir + "/log").read())
+        assert bill(bus, running, "--prices=azure-aci")["full"] > 0
+
+
+@story("the waste of a killed life is in a bill by another sheet as in the job's own, also after the daemon was killed")
+def other_prices_killed():
+    with Bus() as bus:
+        job = bus.submit(overrides=[*SETS, ("Job.StopSteps", "400000"), ("Checkpoint.IntervalSec", "0.2")])
+        newest = lambda: bus.ledger().execute("SELECT max(round) FROM checkpoints WHERE job = ?", (job,)).fetchone()[0]
+        wait_for("rounds beyond a checkpoint", lambda: newest() and bus.get(job, "Round") > newest() + 3)
+        running = bill(bus, job, "--prices=azure-aci")
+        assert running["full"] > 0, running
+        os.kill(bus.processes("actord-learner")[0], signal.SIGKILL)
+        wait_for("the next life", lambda: bus.get(job, "Life") == 2)
+        bus.ctl("stop", job)
+        bus.ended(job)
+        own = bill(bus, job)
+        assert any(line["kind"] == "retries" for line in own["lines"]), own
+        for how in None, signal.SIGKILL:
+            if how:
+                bus.stop(how)
+                bus.start()
+            equal(money(bill(bus, job, "--prices", own["price_sheet"])), money(own), "its own sheet, anew")
+
+
 tell()

@@ -275,7 +275,7 @@ def snapshots():
     assert "snapshots:    none" in shown.out and "episodes cannot be saved: it cannot be pickled" in shown.err, (shown.out, shown.err)
 
 
-@story("a job gives the same policy, however its actors die, whoever shares a container, and whatever the sandbox")
+@story("a job gives the same policy, however its actors die, however they share containers, and in every sandbox")
 def pure():
     for name in ("gym:CartPole-v1", "gym:actord_awkward:Counter-v0"):
         calm = run(job(name, 9216))
@@ -334,6 +334,8 @@ def ctypes_calls_back():
                 raise
             continue  # this host has no user namespaces, and the story of levels says so
         assert "sorted by a callback" in r.err, (level, r.err)
+    r = ctl("env", "rollout", "gym:actord_awkward:Calling-v0", "--steps=3", "--set", "Actor.Python=" + venv())
+    assert r.status == 0 and "sorted by a callback" in r.err, (r.status, r.err)
 
 
 @story("an exception is told with its traceback, bounded and printable, and fails the job with its reason")
@@ -360,7 +362,7 @@ def slow():
     assert r.status == 2 and "`Counter` doesn't exist" in r.err and r.seconds > 11, (r.status, r.err, r.seconds)
 
 
-@story("what is missing is named: a package and where it was looked for, Gymnasium itself, a virtual environment")
+@story("anything that is missing is named: a package and where it was looked for, Gymnasium itself, a virtual environment")
 def missing():
     text = refused("gym:actord_awkward:Needy-v0")
     assert "no package package_that_is_not" in text and venv() in text, text
@@ -383,7 +385,7 @@ def missing():
     assert f"Python={empty}: this virtual environment has no package numpy" in text, text
     assert "it has no pyvenv.cfg" in refused("gym:CartPole-v1", python=STATE)
     for place in "/", "/etc", "/proc":
-        assert f"Python={place}: this directory is one of the" in refused("gym:CartPole-v1", python=place)
+        assert f"Python={place}: this directory belongs to the" in refused("gym:CartPole-v1", python=place)
     assert f"cannot be opened: {STATE}/none: No such file" in refused("gym:CartPole-v1", python=STATE + "/none")
     os.rename(glob.glob(empty + "/lib/python3*")[0], empty + "/lib/python3.1")
     text = refused("gym:CartPole-v1", python=empty)
@@ -409,7 +411,7 @@ def first_pixel(path):
     return tuple(zlib.decompress(packed)[1:4])
 
 
-@story("what an environment renders is recorded, pixel for pixel, and its episodes are those that nobody watches")
+@story("what an environment renders is recorded, pixel for pixel, and its episodes are those of a job without recording")
 def recorded():
     words = ["env", "rollout", "gym:actord_awkward:Painted-v0", "--set", "Actor.Python=" + venv(), "--seed", "3", "--steps", "8"]
     plain = ctl(*words)
@@ -423,7 +425,7 @@ def recorded():
     assert r.status != 0 and not os.path.exists(os.path.join(STATE, "none.gif")), r.err
 
 
-@story("pygame's clock starts no thread, so that whoever has one runs, watched or not")
+@story("pygame's clock starts no thread, so that an environment with one runs, recorded or not")
 def clocks():
     package = glob.glob(venv() + "/lib/python3*/site-packages")[0] + "/pygame"
     os.makedirs(package)
@@ -439,7 +441,7 @@ def clocks():
     assert "a copy that was saved does not step (AssertionError);" in r.err, r.err
 
 
-@story("what a script tries beyond its sandbox is refused, and the script hears of it")
+@story("a call that the sandbox forbids fails in the script with an error")
 def hostile():
     for level in ("auto", "process"):
         r = run(job("gym:actord_awkward:Hostile-v0", 768), "Actor.Sandbox=" + level)

@@ -83,4 +83,36 @@ def pretending():
         assert r.state == "failed" and f"status {status}" in r.fault and "sandbox" not in r.fault, (how, r.fault, r.err)
 
 
+def connect_as(user, path):
+    """What connect() says to another user, in a process of theirs."""
+    code = (f"import os, socket; os.setgroups([]); os.setresgid(*[{user}] * 3); os.setresuid(*[{user}] * 3)\n"
+            f"socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect({path!r})")
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+
+
+@story("a run's daemon has one caller: no socket of it, and none of its job, is there for another user")
+def one_caller():
+    seen = {}
+
+    def during(p):
+        daemon = wait_for("its daemon", lambda: descendants(p.pid, "actord"), 30)[0]
+        wait_for("an actor", lambda: descendants(p.pid, "actord-actor"), 30)
+        words = open(f"/proc/{daemon}/cmdline").read().split("\0")
+        state = next(w for w in words if w.startswith("--state=")).partition("=")[2]
+        seen["mode"] = os.stat(state).st_mode & 0o777
+        seen["sockets"] = [os.path.join(d, f) for d, _, files in os.walk(state) for f in files if f.endswith(".sock")]
+        inodes = [m[1] for fd in os.listdir(f"/proc/{daemon}/fd") if (m := re.match(r"socket:\[(\d+)\]", os.readlink(f"/proc/{daemon}/fd/{fd}")))]
+        rows = [line.split() for line in open("/proc/net/unix").read().splitlines()[1:]]
+        seen["listens"] = [row for row in rows if row[6] in inodes and int(row[3], 16) & 0x10000]
+        seen["left open"] = [fd for fd in os.listdir(f"/proc/{daemon}/fd") if os.readlink(f"/proc/{daemon}/fd/{fd}") == EXAMPLES]
+        seen["stranger"] = [connect_as(64321, path) for path in seen["sockets"]] if os.geteuid() == 0 else []
+        p.send_signal(signal.SIGINT)
+
+    run("cartpole", "Job.StopReturn=", "Job.StopSteps=100000000", during=during, ok=False,
+        before=("bash", "-c", f'exec 19<"{EXAMPLES}"; exec "$0" "$@"'))
+    equal((seen["mode"], seen["listens"]), (0o700, []), "mode of its directory, sockets that it listens on")
+    equal(seen["left open"], [], "descriptors that its caller had left open")
+    assert seen["sockets"] and all("PermissionError" in said for said in seen["stranger"]), seen
+
+
 tell()

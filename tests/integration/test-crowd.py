@@ -111,15 +111,15 @@ def patience():
     with Crowd("MaxJobs=1\n") as bus, bus.connect() as wire:
         fd = some_file(500 << 20)
         hold(bus, wire, fd)
-        # Room for four calls: a sixteenth of the descriptors.
+        # Room for eight calls: each may bring eight descriptors, and half of all are for calls.
         old = resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, (64, old[1]))
-        waiting = [wire.submit(JOB_TEXT, ENDLESS) for _ in range(3)]
-        wire.call("org.actord1", "/org/actord1", MANAGER, "ListJobs")  # a connection's calls keep their order: those three wait now
+        resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, (128, old[1]))
+        waiting = [wire.submit(JOB_TEXT, ENDLESS) for _ in range(7)]
+        wire.call("org.actord1", "/org/actord1", MANAGER, "ListJobs")  # a connection's calls keep their order: those wait now
         with bus.connect() as other:
             try:
                 other.answer(other.submit(JOB_TEXT, ENDLESS))
-                raise AssertionError("a fifth call had room")
+                raise AssertionError("a ninth call had room")
             except Refused as e:
                 equal(e.name, "org.actord1.Error.Busy", e.text)
         path = os.path.join(STATE, "job.conf")
@@ -135,7 +135,34 @@ def patience():
         assert client.returncode == 0 and out.strip().isdigit() and not err, (client.returncode, out, err)
         ids = [wire.answer(c)[0] for c in waiting]
         equal(ids, sorted(ids), "numbers")
+        resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, old)
         os.close(fd)
+
+
+@story("a call brings eight descriptors at most, however many its caller sends; a handle behind them names none")
+def descriptors():
+    with Crowd("MaxJobs=1\n") as bus, bus.connect() as wire:
+        fd, many = some_file(500 << 20), [os.open("/dev/null", os.O_RDONLY) for _ in range(16)]
+        hold(bus, wire, fd)
+        n_open = lambda: len(os.listdir(f"/proc/{bus.daemon.pid}/fd"))
+        before = n_open()
+        submit = lambda wire, files: wire.send("org.actord1", "/org/actord1", MANAGER, "SubmitJob", "ssa(ss)a{sh}a{sv}", JOB_TEXT, "test.conf",
+                                               ENDLESS, files, [], fds=many)
+        waiting = [submit(wire, []) for _ in range(20)]
+        wire.call("org.actord1", "/org/actord1", MANAGER, "ListJobs")  # those wait now
+        assert n_open() - before <= 8 * 20, (before, n_open())
+        with bus.connect() as other:
+            try:
+                other.answer(submit(other, [("environment", 8)]))
+                raise AssertionError("a ninth descriptor was there")
+            except Refused:
+                pass
+        for pid in bus.copying():
+            os.kill(pid, signal.SIGCONT)
+        for call in waiting:
+            assert wire.answer(call)[0] > 0
+        for f in [fd, *many]:
+            os.close(f)
 
 
 tell()

@@ -7,7 +7,7 @@ from distributing import *
 SERVED = ("single-learner-fine", "environments", "central x 2")
 
 
-@story("who acts changes nothing: the learner, for whoever asks or for all in step, or the actors themselves")
+@story("the policy is the same whether the learner acts, on request or for all in step, or the actors themselves")
 def acting():
     for job in JOBS:
         for distribution in SERVED:
@@ -15,7 +15,7 @@ def acting():
             equal((r.policy_sha256, r.env_steps), (coarse(job).policy_sha256, coarse(job).env_steps), f"{job} under {distribution} and coarse")
 
 
-@story("nor do the containers that actors share, or the threads of a learner that acts")
+@story("the policy is the same however actors share containers, and with any number of threads of a learner that acts")
 def processes_and_threads():
     for sets in ("Actor.Processes=1", "Actor.Processes=3", "Learner.Threads=3"):
         equal(policy("cartpole", "single-learner-fine", sets).policy_sha256, coarse("cartpole").policy_sha256, f"policies with {sets}")
@@ -136,7 +136,7 @@ def algorithms():
             equal(run(job, *sets, *(f"Distribution.{s}" for s in distribution), seed=7).policy_sha256, want, f"policies of {job} under {distribution}")
 
 
-@story("a number of actors that changes gives the same policy, whoever acts")
+@story("a number of actors that changes gives the same policy, whether the learner acts or the actors")
 def elastic():
     sets = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=5", "Billing.Clock=model")
     want = policy("cartpole", "single-learner-coarse", *sets).policy_sha256

@@ -14,7 +14,7 @@ def path(job):
 def everything(bus, job):
     """All properties, and what the methods answer that only read."""
     properties = {k: v["data"] for k, v in bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB)[0].items()}
-    asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetEstimates"], ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100],
+    asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetBillUnder", "s", "azure-aci"], ["GetEstimates"], ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100],
              ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetFaults", "u", 10], ["GetSchedulerBill"])
     answers = [bus.call(path(job), JOB, *words) for words in asked]
     return {**properties, **{method[0]: answer for method, answer in zip(asked, answers)}}
@@ -80,6 +80,8 @@ def tags():
         equal([r["job"] for r in json.loads(bus.ctl("list", "--tag=thesis/ch-4", "--json").out)], [jobs[0], jobs[2]], "jobs with the tag")
         totals = json.loads(bus.ctl("totals", "--json").out)
         equal(sorted((r["tag"], r["jobs"]) for r in totals), [("", 1), ("thesis/ch-4", 2)], "totals by tag")
+        name = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip() or str(os.geteuid())
+        equal({(r["user"], r["uid"]) for r in totals}, {(name, os.geteuid())}, "whose totals")
 
 
 @story("records of an ended job go by KeepRecordsSec=: its bill, properties and totals stay the same, and what needs the records says so")
@@ -100,7 +102,7 @@ def trimmed():
         wait_for("the rows go", lambda: rows(job) == 0)
         wait_for("those of the other come", lambda: rows(running) > 10)
         equal(asked(), before, "properties, bill and totals")
-        for words in ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100], ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetFaults", "u", 10]:
+        for words in ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100], ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetBillUnder", "s", "azure-aci"], ["GetFaults", "u", 10]:
             try:
                 assert False, bus.call(path(job), JOB, *words)
             except BusError as e:
@@ -111,6 +113,125 @@ def trimmed():
         assert refused.status != 0 and "were removed on" in refused.err, refused
         assert db.execute("SELECT count(*) FROM checkpoints WHERE job = ?", (job,)).fetchone()[0] > 0
         equal(db.execute("SELECT state, trimmed_usec > 0, trimmable FROM jobs WHERE id = ?", (job,)).fetchone(), ("ended", 1, 0), "its row")
+
+
+def make_older(bus):
+    """The ledger as an update finds it in which an actord wrote that kept no summaries."""
+    db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
+    db.execute("UPDATE jobs SET summary = NULL, environment = NULL, description = NULL, currency = NULL, rounds = 0, env_steps = 0, return_mean = NULL, "
+               "cost_full = 0")
+    db.execute("DELETE FROM totals")
+    db.commit()
+    return db
+
+
+@story("lists, totals and bills are true of jobs that an older actord ended, once the daemon has had time; a row that says nothing any more keeps its records")
+def older():
+    with Bus("KeepRecordsSec=infinity\nLedgerMax=0\n") as bus:
+        # More records than the daemon reads at a time.
+        jobs = [bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "6000"), ("Actor.RolloutSteps", "4"), ("Learner.MinibatchSize", "32"),
+                                      ("Learner.Epochs", "1")])]
+        jobs += [bus.submit(overrides=SHORT) for _ in range(2)]
+        for job in jobs:
+            equal(bus.ended(job, 120), "finished", "result")
+        assert n_rows(bus, jobs[0]) > 512, n_rows(bus, jobs[0])
+        told = lambda: [page(bus, 0, 0)[0], bus.ctl("totals", "--json").out, [bus.call(path(job), JOB, "GetBill") for job in jobs],
+                        [bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB) for job in jobs]]
+        before = told()
+        bus.stop()
+        db = make_older(bus)
+        db.execute("INSERT INTO jobs (life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, text, file_name, overrides, sheet, "
+                   "files) VALUES (1, 5, 0, 0, 1, 2, 3, 'ended', 'finished', 'nonsense', 'a.conf', '', '', '')")
+        db.commit()
+        db.close()
+        bus.start()
+        lacking = lambda: bus.ledger().execute("SELECT count(*) FROM jobs WHERE summary IS NULL AND trimmable").fetchone()[0]
+        wait_for("all have a summary", lambda: lacking() == 0, 60)
+        rows = page(bus, 0, 0)[0]
+        equal((rows[0][0], rows[0][4]), (jobs[-1] + 1, ""), "the row that says nothing")
+        after = told()
+        equal([rows[1:], *after[1:]], before, "what is told")
+        # Once and for all: no later daemon counts them again.
+        bus.stop()
+        bus.start()
+        equal(told()[1:], before[1:], "after another start")
+
+
+@story("a ledger of schema 3 is taken over: its jobs are listed, and their records stay")
+def schema_3():
+    with Bus() as bus:
+        bus.stop()
+        ledger = f"{bus.dir}/state/actord/ledger.sqlite"
+        for suffix in "", "-wal", "-shm":
+            if os.path.exists(ledger + suffix):
+                os.unlink(ledger + suffix)
+        db = sqlite3.connect(ledger)
+        db.executescript(open(os.path.join(ROOT, "tests", "data", "ledger-3.sql")).read())
+        assert db.execute("PRAGMA user_version").fetchone()[0] == 3
+        sheet = open(os.path.join(ROOT, "packaging", "price", "aws-lambda-x86.sheet")).read()
+        db.execute("UPDATE jobs SET text = ?, sheet = ?, uid = ?", (JOB_TEXT, sheet, os.getuid()))
+        db.commit()
+        n_records, rounds, steps = (db.execute(sql).fetchone()[0] for sql in ("SELECT count(*) FROM records", "SELECT count(*) FROM rounds",
+                                                                              "SELECT max(n_env_steps) FROM statistics"))
+        db.close()
+        bus.start()
+        wait_for("its job has a summary", lambda: bus.ledger().execute("SELECT summary FROM jobs").fetchone()[0], 60)
+        row = page(bus, 0, 0)[0][0]
+        equal((row[0], row[2], row[4], row[10], row[11]), (1, "ended", "CartPole-v1", rounds, steps), "its row")
+        equal([t["jobs"] for t in json.loads(bus.ctl("totals", "--json").out)], [1], "jobs in the totals")
+        assert n_records > 0 and rounds > 0
+
+
+def used(bus):
+    """What LedgerMax= limits: pages of the ledger that are in use."""
+    ask = lambda what: bus.ledger().execute(f"PRAGMA {what}").fetchone()[0]
+    return (ask("page_count") - ask("freelist_count")) * ask("page_size")
+
+
+def n_rows(bus, job):
+    return sum(bus.ledger().execute(f"SELECT count(*) FROM {t} WHERE job = ?", (job,)).fetchone()[0] for t in ("records", "statistics", "decisions"))
+
+
+@story("beyond LedgerMax= the records of the jobs that ended first go, also while the daemon runs; totals, bills and the younger jobs' records stay")
+def oversized():
+    with Bus("KeepRecordsSec=infinity\nLedgerMax=0\n") as bus:
+        # Some sixty rounds, of which each was decided.
+        small = [("Job.StopReturn", ""), ("Job.StopSteps", "6000"), ("Actor.RolloutSteps", "8"), ("Learner.MinibatchSize", "64"), ("Learner.Epochs", "1"),
+                 ("Scaling.Actors", ""), ("Scaling.MaxActors", "2"), ("Scaling.Policy", "random")]
+        jobs = []
+        for _ in range(3):
+            jobs.append(bus.submit(overrides=small))
+            equal(bus.ended(jobs[-1], 120), "finished", "result")
+        kept = lambda: [bus.ctl("totals", "--json").out] + [bus.call(path(job), JOB, "GetBill") for job in jobs]
+        before, rows, size = kept(), {job: n_rows(bus, job) for job in jobs}, used(bus)
+        bus.stop()
+        # Room for all but a half of the first job's.
+        limit = size - size // 12
+        open(bus.dir + "/config/actord/actord.conf", "a").write(f"LedgerMax={limit}\n")
+        bus.start()
+        wait_for("the oldest job's records go", lambda: n_rows(bus, jobs[0]) == 0, 60)
+        assert used(bus) <= limit, (used(bus), limit)
+        equal([n_rows(bus, job) for job in jobs[1:]], [rows[job] for job in jobs[1:]], "records of the younger ones")
+        equal(kept(), before, "totals and bills")
+        refused = [("rounds", jobs[0]), ("decisions", jobs[0])]
+        for words in refused:
+            r = bus.ctl(*words, ok=False)
+            assert r.status != 0 and f"The records of job {jobs[0]} were removed on 20" in r.err and "its bill and totals remain" in r.err, (words, r)
+        job_file = os.path.join(EXAMPLES, "cartpole.conf")
+        replay = lambda job: bus.ctl("submit", job_file, *[f"--set={key}={value}" for key, value in small[:-1]], f"--set=Scaling.Policy=replay:{job}", ok=False)
+        r = replay(jobs[0])
+        assert r.status != 0 and f"The records of job {jobs[0]} were removed on 20" in r.err, r
+        assert len(bus.ctl("rounds", jobs[1], "--json").json) > 20
+
+        # The next jobs fill it again, and the second one makes room.
+        while n_rows(bus, jobs[1]):
+            jobs.append(bus.submit(overrides=small))
+            equal(bus.ended(jobs[-1], 120), "finished", "result")
+            wait_for("there is room", lambda: used(bus) <= limit, 60)
+            assert len(jobs) < 8, (used(bus), limit)
+        assert n_rows(bus, jobs[-1]) > 0
+        totals = json.loads(bus.ctl("totals", "--json").out)
+        equal([row["jobs"] for row in totals], [len(jobs)], "jobs in the totals")
 
 
 @story("an ended job that KeepJobs= has forgotten is not listed, and its path still answers")

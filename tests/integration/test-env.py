@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Environments without a job: what an author is told about a plugin, and rollouts that others can be held against."""
-import json, os, re, subprocess
-from story import HOSTILE, ROOT, STATE, ctl, equal, shared_library, story, tell
+import json, os, re, select, subprocess, time
+from story import CTL, HOSTILE, PATIENCE, ROOT, STATE, ctl, environment, equal, shared_library, story, tell
 
 
 def lines(r):
@@ -60,7 +60,7 @@ def misbehaviour():
         assert not any("it loads" in p for p in broken), (how, broken)
 
 
-@story("what never returns is ended after its time, and nothing is tried after it")
+@story("a call that never returns is ended after its time, and nothing is tried after it")
 def hang():
     broken, status = points(shared_library(HOSTILE), "--set", "How=hang", "--set", "Actor.TimeoutSec=1")
     assert status == 1 and any("did not answer" in f for f in broken.values()), broken
@@ -87,7 +87,7 @@ def unusable():
         assert "not ok 1" in r.out and "not ok 2" in r.out, r.out
     equal(ctl("env", "show", os.path.join(STATE, "absent.so")).status, 2, "a file that is not there")
     r = ctl("env", "check", os.path.join(ROOT, "examples", "env-template", "line.c"))
-    assert r.status == 2 and "line.c: the plugin is no shared library" in r.err and not r.out, (r.status, r.out, r.err)
+    assert r.status == 2 and "line.c: the plugin is not a shared library" in r.err and not r.out, (r.status, r.out, r.err)
 
 
 @story("a rollout that is given its own first state and its own actions back repeats itself, digit for digit")
@@ -157,7 +157,7 @@ def wrong_input():
     r = ctl("env", "rollout", "CartPole-v1", "--actions", file("1\n7\n"))
     assert r.status == 2 and "action 1" in r.err and len(r.out.splitlines()) == 2, (r.out, r.err)
     r = ctl("env", "rollout", shared_library(HOSTILE), "--state", file("[1]"))
-    assert r.status == 2 and "no physical state" in r.err, r.err
+    assert r.status == 2 and "does not show its physical state" in r.err, r.err
 
 
 EXAMPLE = os.path.join(ROOT, "examples", "cartpole.conf")
@@ -171,7 +171,7 @@ def dies():
     assert "signal 11" in r.err, r.err
 
 
-@story("what an environment writes arrives as letters, its first and last lines and ours; a file gets all of it")
+@story("an environment's output arrives sanitised, its first and last lines and ours; a file gets all of it")
 def talks():
     r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=talk")
     lines = r.err.splitlines()
@@ -187,11 +187,21 @@ def talks():
     equal((r.status, len(r.out.splitlines()) > 20), (0, True), "a closed descriptor")
 
 
-@story("records that a plugin forges are nonsense to their reader, and no harm")
+@story("records that a plugin forges are refused, and do no harm")
 def forges():
     r = ctl("env", "rollout", shared_library(HOSTILE), "--set", "How=rows", timeout=20)
     assert r.status == 1 and "answered nonsense" in r.err, (r.status, r.err)
     equal(json.loads(r.out.splitlines()[-1])["step"], 18, "the last row before")
+
+
+@story("a plugin that writes the rows of a check itself is judged by what it does")
+def forges_points():
+    plugin = shared_library(HOSTILE)
+    honest = ctl("env", "check", plugin, "--set", "How=static", "--json")
+    forged = ctl("env", "check", plugin, "--set", "How=points", "--json", timeout=60)
+    equal((honest.status, forged.status), (1, 1), honest.err + forged.err)
+    equal(len(forged.points), len(honest.points), "points")
+    assert not forged.ok, forged.out
 
 
 @story("bench compares a sandboxed loop with a bare one, and never runs a plugin bare")
@@ -200,6 +210,19 @@ def bench():
     assert r.inside_steps_per_s > 1 and r.outside_steps_per_s > 1 and r.share_lost < 1, r.json
     r = ctl("env", "bench", shared_library(HOSTILE), "--steps", "20000", "--json")
     assert r.inside_steps_per_s > 1 and r.outside_steps_per_s is None and r.share_lost is None, r.json
+
+
+@story("a trial ends with the one who asked for it, whatever it was about to do")
+def left_alone():
+    # Hours of steps without a row. The relay holds standard error until no invoker and no actor writes any more.
+    p = subprocess.Popen([CTL, "env", "bench", "CartPole-v1", "--steps=1099511627776"], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+    time.sleep(2)
+    assert p.poll() is None, p.stderr.read()
+    p.kill()
+    p.wait()
+    assert select.select([p.stderr], [], [], 10 * PATIENCE)[0], "it goes on"
+    equal(p.stderr.read(), b"", "its words")
 
 
 @story("list and show say what each environment is, within 80 columns")

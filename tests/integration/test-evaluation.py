@@ -48,7 +48,7 @@ def same_policy():
 
 @story("evaluating actors that are killed play again, and the means are the same")
 def killed():
-    sets = ("Job.StopSteps=8192", "Evaluation.Episodes=200", "Evaluation.Actors=3")
+    sets = ("Job.StopSteps=8192", "Evaluation.Episodes=800", "Evaluation.Actors=3")
     calm, killer = train(*sets), Killer("actord-actor", low=0.02, high=0.1)
     r = train(*sets, during=killer)
     assert len(killer.killed) >= 3, killer.killed

@@ -225,6 +225,38 @@ def trained():
           [(training["full"], training["paper"]) if x["arm"] == "learned" else (0, 0) for x in rows(path, "cells.csv")])
 
 
+@story("cells are billed by each sheet of Prices= as well, a sheet that is not there stops all before the first cell, and other sheets are another cell")
+def rebilled():
+    text = TEXT.replace("1-2", "1").replace("[Set]\n", "[Set]\nBilling.Clock=model\n")
+    sheets = "aws-lambda-x86", "azure-aci", "slurm-tres"
+    path = write(text.replace("Baseline", "Prices=" + " ".join(sheets) + "\nBaseline"))
+    equal(ctl("experiment", path).status, 0)
+    cell = cells(path)["two.1"][1]
+    equal(sorted(cell["bills"]), sorted(sheets))
+    equal((cell["bills"]["aws-lambda-x86"]["full"], cell["bills"]["aws-lambda-x86"]["lines"]), (cell["result"]["cost"]["full"], cell["result"]["cost"]["lines"]))
+    other = write(text.replace("[Set]\n", "[Set]\nBilling.PriceSheet=slurm-tres\n"))
+    equal(ctl("experiment", other).status, 0)
+    own = cells(other)["two.1"][1]
+    assert "bills" not in own, own
+    for member in "currency", "full", "paper", "lines":
+        equal(cell["bills"]["slurm-tres"][member], own["result"]["cost"][member], member)
+    equal(cell["result"]["policy_sha256"], own["result"]["policy_sha256"], "policies")
+    table = {x["arm"]: x for x in rows(path, "cells.csv")}
+    for sheet in sheets:
+        equal(float(table["two"]["full_" + sheet]), cell["bills"][sheet]["full"], sheet)
+
+    before = cells(path)["two.1"][0]
+    with open(path) as f:
+        text = f.read()
+    for value, status, again in (" ".join(sheets), 0, False), ("gold", 2, False), ("slurm-tres", 0, True):
+        with open(path, "w") as f:
+            f.write(text.replace(" ".join(sheets), value))
+        r = ctl("experiment", path)
+        equal(r.status, status, r.err)
+        assert status == 0 or r.err.startswith(f"{path}:6: [Experiment] Prices=gold: there is no price sheet gold"), r.err
+        equal(cells(path)["two.1"][0] != before, again, value)
+
+
 @story("a path in an experiment counts from that file, and what is wrong with it is said at its line")
 def placed():
     path = write(TEXT + "\n[Arm learned]\nScaling.MaxActors=8\nScaling.Policy=minions:./mine.minions\n")
@@ -259,7 +291,7 @@ def killed():
     equal(len(cells(path)), 4)
 
 
-@story("two of the same at once are refused, and so is what is no experiment")
+@story("two runs of one experiment at once are refused, and so is a file that is not an experiment")
 def refused():
     path = write(TEXT)
 
@@ -273,6 +305,10 @@ def refused():
     equal(ctl("experiment", "no-such.exp").status, 2)
     wrong = ctl("experiment", write(TEXT.replace("Learner.Threads", "Learner.Treads")))
     equal((wrong.status, wrong.out), (2, ""))
+    for text, line, said in ("A plain text\n\n# and more\n", 1, "neither a section nor KEY=VALUE"), ("Seeds=1\n", 1, "before the first section"), \
+            ("[Experiment]\nSeeds=1\n\n[Arm x\n", 4, "not a section"), ("[Experiment]\nJ ob[=1\n[Arm x]\n", 2, "invalid key name: J ob["):
+        r = ctl("experiment", write(text), "--dry-run")
+        assert r.status == 2 and f"fleets.exp:{line}: {said}" in r.err, r.err
     assert "fleets.exp:12: [Set] Learner.Treads=1: unknown key; did you mean Threads?" in wrong.err, wrong.err
 
 

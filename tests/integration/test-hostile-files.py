@@ -4,6 +4,7 @@
 import ctypes, threading
 from bus import *
 from hostile_fs import HostileFs
+from wire import Refused, Wire
 
 PYTHON = [("Job.Environment", "gym:CartPole-v1"), ("Actor.Python", "/opt/venv")]
 PLUGIN = [("Job.Environment", "./mine.so")]
@@ -62,7 +63,7 @@ def answers(bus):
     equal(bus.ended(job), "finished", bus.get(job, "Fault"))
 
 
-@story("a file and a directory whose file system does not answer hold up nobody but their sender")
+@story("a file and a directory whose file system does not answer delay only their sender")
 def silent():
     with Bus() as bus, HostileFs() as fs:
         caller = Caller(bus)
@@ -88,6 +89,31 @@ def unasked():
             wait_for("the close of a descriptor", lambda: fs.waiting() > 0, 20)
             answers(bus)
             fs.answer()
+
+
+@story("who has as many descriptors that hang as one may is refused in words, and is served again when they hang no more")
+def overmuch():
+    with Bus() as bus, HostileFs() as fs, Wire(bus.env["DBUS_SESSION_BUS_ADDRESS"]) as wire:
+        fs.hold()
+        for _ in range(20):
+            for call in [wire.send("org.actord1", "/org/actord1", MANAGER, "ListJobs", fds=[fs.file]) for _ in range(30)]:
+                wire.answer(call)  # it is not asked for, but has to be closed
+        wait_for("many hang", lambda: fs.waiting() >= 500, 60)
+        with open("/dev/null") as null:
+            try:
+                wire.answer(wire.submit(JOB_TEXT, PLUGIN, [("environment", null.fileno())]))
+                raise AssertionError("the submission was taken")
+            except Refused as e:
+                assert "too many descriptors that you sent lie on file systems that do not answer" in e.text, e.text
+            answers(bus)
+            fs.answer()
+
+            def is_served():
+                try:
+                    wire.answer(wire.submit(JOB_TEXT, PLUGIN, [("environment", null.fileno())]))
+                except Refused as e:
+                    return "regular file" in e.text
+            wait_for("descriptors are looked at again", is_served)
 
 
 @story("a daemon that is killed while a file system does not answer leaves nothing behind that keeps the next one from starting")

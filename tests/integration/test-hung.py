@@ -52,9 +52,35 @@ def learner():
         begun(bus, job)
         os.kill(bus.processes("actord-learner")[0], signal.SIGSTOP)
         wait_for("the next life", lambda: bus.get(job, "Life") == 2, 30)
-        assert "the learner did not answer within its TimeoutSec= (3 s)" in bus.get(job, "Fault"), bus.get(job, "Fault")
+        assert "the learner did not answer within [Learner] TimeoutSec= (3 s)" in bus.get(job, "Fault"), bus.get(job, "Fault")
         equal(bus.ended(job, 120), "finished", "results")
         equal(bus.get(job, "PolicySHA256"), want, "policies")
+
+
+# Where the learner acts, for actors that have less time than it: what the fault may say. A fused one that was learning has the learner's time.
+LATE = r"did not answer within \[Learner\] TimeoutSec= \(15 s\)"
+ACTS = {"single-learner-fine": LATE, "environments": LATE, "central": LATE,
+        "fused": LATE + r"|took longer to act than \[Actor\] TimeoutSec= gives its actors"}
+
+
+@story("a learner that hangs while it acts for actors: it is named, not the actors that wait for it, and the job goes on in its next life")
+def acts():
+    # Rounds are nearly all acting: one epoch of large minibatches.
+    sets = ENDLESS + [("Job.Environment", "Hopper-v4"), ("Actor.RolloutSteps", "64"), ("Actor.TimeoutSec", "9"), ("Scaling.Actors", "2"),
+                      ("Learner.TimeoutSec", "15"), ("Learner.Epochs", "1"), ("Learner.MinibatchSize", "1024"), ("Checkpoint.IntervalSec", "0.3")]
+    with Bus(config="MaxJobs=4\n") as bus:
+        jobs = {d: bus.submit(overrides=sets + [("Distribution.Policy", d)] + ([("Distribution.Learners", "2")] if d == "central" else []))
+                for d in ACTS}
+        for job in jobs.values():
+            begun(bus, job)
+        for pid in bus.processes("actord-learner"):
+            os.kill(pid, signal.SIGSTOP)
+        for distribution, job in jobs.items():
+            wait_for(f"the next life under {distribution}", lambda: bus.get(job, "Life") == 2, 40)
+            assert re.search(f"the learner ({ACTS[distribution]})", bus.get(job, "Fault")), (distribution, bus.get(job, "Fault"))
+            equal(bus.get(job, "InvocationsRetried"), 0, f"actors that were blamed under {distribution}")
+            before = bus.get(job, "Round")
+            wait_for("more rounds", lambda: bus.get(job, "Round") > before + 1, 30)
 
 
 @story("a daemon that was stopped for longer than an invoker may be silent kills nothing")
@@ -80,6 +106,21 @@ def absent():
             wait_for("more rounds", lambda: bus.get(job, "Round") > before, 30)
         equal(bus.get(job, "Life"), 1, "lives")
         equal(bus.get(job, "InvocationsRetried"), 0, "retries")
+
+
+@story("an invoker whose daemon does not come back ends after OrphanTimeoutSec=; the next daemon has the job go on in its next life, to the same policy")
+def orphan():
+    with Bus(config="OrphanTimeoutSec=3\n") as bus:
+        want = calm(bus)
+        job = bus.submit(overrides=JOB_SETS)
+        begun(bus, job)
+        bus.stop(signal.SIGKILL)
+        assert bus.processes("actord-invoker"), "it did not wait for its daemon"
+        wait_for("its invoker ends", lambda: not bus.processes("actord-invoker"), 30)
+        assert "OrphanTimeoutSec=" in open(bus.dir + "/log").read(), "it ended without a word"
+        bus.start()
+        equal(bus.ended(job, 120), "finished", "results")
+        equal((bus.get(job, "Life"), bus.get(job, "PolicySHA256")), (2, want), "lives and policies")
 
 
 @story("an invoker that waits for a slow environment answers, and is left alone")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A job as the environment of another: it runs inside a sandboxed actor, is as pure as any other, and is refused with a sentence."""
-import os
+import os, sqlite3
 from story import *
 
 INNER = """[Job]
@@ -58,13 +58,11 @@ def pure():
         equal(run(conf, long, f"Actor.Sandbox={level}").policy_sha256, calm.policy_sha256, f"the policy under Sandbox={level}")
 
 
-@story("what the client submits is whole: the inner job stands in the text, and its file is needed no more")
+@story("a submission is complete: the inner job stands in the text, and its file is not needed any more")
 def whole():
     conf = outer()
     one = run(conf)
-    import sqlite3, glob
-    ledger = max(glob.glob(os.path.join(STATE, "**", "*.db"), recursive=True) +
-                 glob.glob(os.path.join(STATE, "**", "*.sqlite*"), recursive=True), key=os.path.getmtime)
+    ledger = os.path.join(one.state_directory, "ledger.sqlite")
     text = sqlite3.connect(ledger).execute("SELECT text FROM jobs ORDER BY id DESC LIMIT 1").fetchone()[0]
     assert "[Inner.Job]" in text and "[Inner.Learner]" in text, text
     os.unlink(os.path.join(STATE, "inner.conf"))

@@ -60,7 +60,7 @@ def checked():
         equal((r.status, json.loads(r.out)["ok"]), (0, True), f"{level}: {r.out} {r.err}")
 
 
-@story("what is wrong with a model or a term is one sentence")
+@story("a mistake in a model or a term is reported in one sentence")
 def wrong():
     cases = [(write("bad.xml", "<mujoco><worldbody><bod/></worldbody></mujoco>"), "Reward=alive 1", "unrecognized element"),
              (write("cut.xml", "<mujoco"), "Reward=alive 1", "MuJoCo 2"),
@@ -68,20 +68,21 @@ def wrong():
              (write("still.xml", "<mujoco/>"), "Reward=alive 1", "no actuators"),
              (write("back.xml", BACKWARDS), "Reward=alive 1", "timestep is -1; it must be above 0"),
              (hopper(), "Reward=alive 1, velocity rootq 1", "term 2 (velocity): the model has no joint rootq"),
-             (hopper(), "Reward=alive 1, velocty rootx 1", 'term 2 ("velocty rootx 1"): velocty is no quantity'),
-             (hopper(), "FrameSkip=2", "does not say what a step pays"),
+             (hopper(), "Reward=alive 1, velocty rootx 1", 'term 2 ("velocty rootx 1"): unknown quantity velocty'),
+             (hopper(), "FrameSkip=2", "a model has no reward of its own"),
              (hopper(), "Reward=alive 1", "FrameSkip=1.5", "FrameSkip=1.5: it must be a whole number from 1 to 10000"),
              (hopper(), "RewardPlugin=absent.so", "does not load"),
              ("mujoco:" + os.path.join(MODELS, "absent.xml"), "Reward=alive 1", "cannot be read: No such file"),
-             ("mujoco:/etc/passwd", "Reward=alive 1", "it lies in /etc: this directory is one of the system's, and all that lies in it"),
-             ("mujoco:/proc/version", "Reward=alive 1", "it lies in /proc: this directory is one of the kernel's"),
+             ("mujoco:" + os.path.join(MODELS, "absent.xml"), "FrameSkip=2", "absent.xml: the model cannot be read: No such file"),
+             ("mujoco:/etc/passwd", "Reward=alive 1", "it lies in /etc: this directory belongs to the system, and actors could read everything in it"),
+             ("mujoco:/proc/version", "Reward=alive 1", "it lies in /proc: this directory belongs to the kernel"),
              ("mujoco:", "Reward=alive 1", "write mujoco:FILE.xml"), ("mujoco:x/..", "Reward=alive 1", "write mujoco:FILE.xml")]
     for name, *options, want in cases:
         r = ctl("env", "show", name, *(w for option in options for w in ("--set", option)))
         assert r.status == 2 and want in r.err, (name, options, r.status, r.err)
 
 
-@story("a reward plugin that misbehaves harms nobody else")
+@story("a reward plugin that misbehaves harms only its own job")
 def hostile():
     for body, want in [("*r = 0.0 / 0.0; *t = 0; return 0;", "not finite"),
                        ("*r = 0; *t = 0; return -5;", "error 5"),
@@ -122,7 +123,7 @@ def changed():
     assert "not the spec that it gave when the job began" in r.err, r.err[-600:]
 
 
-@story("a queued job on a model survives its daemon when somebody keeps the directory meanwhile, and says so where nobody does")
+@story("a queued job on a model survives its daemon if the directory is kept open meanwhile, and says so if it is not")
 def restarted():
     from bus import ENDLESS, Bus, signal, wait_for
     few = ["--set", "Job.StopSteps=4096", "--set", "Actor.RolloutSteps=128", "--set", "Learner.Epochs=2"]

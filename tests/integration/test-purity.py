@@ -45,7 +45,7 @@ def measurements():
     equal(policy("Learner.Curvature=both", "Learner.NoiseScale=yes", "Learner.Threads=2").policy_sha256, undisturbed(), "policies")
 
 
-@story("every level of the sandbox that is to be had gives the same policy")
+@story("every sandbox level that this machine offers gives the same policy")
 def levels():
     for level in ("none", "process", "userns", "full"):
         if ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"), "--set", f"Actor.Sandbox={level}").status != 0:

@@ -29,7 +29,7 @@ def nothing_but(before):
     equal(set(os.listdir(STATE)) - {"actord"}, before - {"actord"}, "files left")
 
 
-@story("what is recorded is what an evaluation plays: equal returns to the last digit, modes or samples, scaled observations or raw ones")
+@story("a recording shows what an evaluation plays: equal returns to the last digit, modes or samples, scaled observations or raw ones")
 def same_episodes():
     for example, sets in ("cartpole", ["Learner.NormalizeObservations=yes"]), ("pendulum", []), ("cartpole-dqn", []), ("catch", []):
         checkpoint = trained(example, *sets)
@@ -96,7 +96,7 @@ def hostile():
             nothing_but(before)
 
 
-@story("what cannot be recorded is refused in a sentence before anything is played")
+@story("a job that cannot be recorded is refused in a sentence before anything is played")
 def refusals():
     checkpoint = trained("cartpole")
     before = set(os.listdir(STATE))
@@ -106,7 +106,7 @@ def refusals():
     for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "give one"), (["--video", at("x.avi")], "must end in .mp4"),
                         (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "is there already"),
                         (["--gif", at("none/x.gif")], "No such file"), (["--gif", at("x.gif"), "--episodes=101"], "at most 100"),
-                        (["--gif", ""], "no name"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),
+                        (["--gif", ""], "must not be empty"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),
                         (["--gif", at("x.gif"), "--set", "Learner.HiddenLayers=8"], "does not hold")]:
         r = ctl("eval", checkpoint, *words)
         assert r.status != 0 and want in r.err and not r.out, (words, r.status, r.out, r.err)
@@ -116,7 +116,7 @@ def refusals():
     nothing_but(before | {"there", "broken.safetensors"})
 
 
-@story("what is no ordinary file stays what it is, and a disk that is full is told and leaves nothing")
+@story("only ordinary files are replaced; a full disk is reported and leaves no file")
 def places():
     checkpoint = trained("cartpole")
     os.mkfifo(at("pipe.gif"))
@@ -128,15 +128,19 @@ def places():
             continue
         kind = os.lstat(at(name)).st_mode
         r = ctl("eval", checkpoint, option, at(name))
-        assert r.status == 2 and "is no ordinary file" in r.err, (name, r.status, r.err)
+        assert r.status == 2 and "is not an ordinary file" in r.err, (name, r.status, r.err)
         equal(os.lstat(at(name)).st_mode, kind, name)
     # A limit that is told as an error stands for a disk without room.
-    small = ["/bin/sh", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "sh"]
+    def small(blocks):
+        return ["/bin/sh", "-c", f'trap "" XFSZ; ulimit -f {blocks}; exec "$@"', "sh"]
+
     for option, name in ("--gif", "full.gif"), ("--video", "full.mp4"):
         if option == "--video" and not shutil.which("ffmpeg"):
             continue
-        r = ctl("env", "rollout", "LunarLander-v3", "--steps=400", option, at(name), before=small)
+        r = ctl("env", "rollout", "LunarLander-v3", "--steps=400", option, at(name), before=small(256))
         assert r.status == 1 and "full" in r.err and "cannot be written" in r.err, (name, r.status, r.err)
+    r = ctl("env", "show", "CartPole-v1", before=small(64))
+    assert r.status == 2 and "raise the limit of a file's size" in r.err, (r.status, r.err)
     nothing_but(before)
 
 

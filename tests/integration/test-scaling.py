@@ -3,6 +3,7 @@
 """The number of actors: what is decided is written down, follows from what was seen, and can be repeated."""
 import csv
 import glob
+import resource
 import shutil
 
 from bus import *
@@ -105,6 +106,31 @@ def damaged():
         assert "all of its checkpoints are missing or damaged; the job begins anew" in open(bus.dir + "/log").read()
         equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
         equal(*([(d["round"], d["actors"], d["return_round"]) for d in decisions(bus, job)] for job in (second, first)), "decisions")
+
+
+@story("a life that cannot begin since the daemon has no descriptor left begins when it has one, and the policy is the same")
+def starved():
+    with Bus() as bus:
+        sets = [*ELASTIC, ("Job.StopSteps", "60000"), ("Checkpoint.IntervalSec", "1000000")]
+        first = bus.submit(overrides=sets)
+        equal(bus.ended(first), "finished", "result")
+        second = bus.submit(overrides=sets)
+        # Each life without a checkpoint is followed by a longer pause.
+        for life in 1, 2, 3, 4:
+            wait_for("rounds", lambda: bus.get(second, "Life") == life and bus.state(second) == "running" and bus.get(second, "Round") > 1)
+            os.kill(bus.processes("actord-invoker")[0], signal.SIGKILL)
+        wait_for("the life is over", lambda: f"Job {second} goes on in life 5" in open(bus.dir + "/log").read())
+        before = resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        wait_for("it cannot begin, or has begun", lambda: "could not be had" in bus.get(second, "Fault") or bus.get(second, "Life") == 5)
+        fault, state, life = bus.get(second, "Fault"), bus.state(second), bus.get(second, "Life")
+        resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
+        if life == 5:
+            raise Skip("the next life began before the limit was set")
+        equal((state, life), ("starting", 4), "state and life")
+        assert "its checkpoint could not be had: Too many open files" in fault and fault.endswith("; this is tried again"), fault
+        equal((bus.ended(second), bus.get(second, "Life")), ("finished", 5), "result and life")
+        equal(bus.get(second, "PolicySHA256"), bus.get(first, "PolicySHA256"), "policies")
+        check_ledger(bus, second)
 
 
 @story("a job whose newest checkpoint has one wrong bit goes on from the one before it, and is the same")

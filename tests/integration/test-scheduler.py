@@ -51,7 +51,7 @@ def training():
     equal(ctl("scheduler", "export", "small", file).status, 0, "export")
     os.mkfifo(file + ".pipe")
     r = ctl("scheduler", "export", "small", file + ".pipe")
-    assert r.status == 2 and "no ordinary file" in r.err and not os.path.isfile(file + ".pipe"), r.err
+    assert r.status == 2 and "not an ordinary file" in r.err and not os.path.isfile(file + ".pipe"), r.err
     equal(open(file, "rb").read(), open(os.path.join(OWN, "small.minions"), "rb").read(), "files")
     equal(ctl("scheduler", "show", file, "--json").json["training"], t, "training of the copy")
 
@@ -175,11 +175,11 @@ def fine_tuned():
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
 
 
-@story("a scheduler that is cut short, or of somebody else, is refused with a sentence")
+@story("a scheduler's file that is cut short, or not a scheduler's, is refused with a sentence")
 def refused():
     whole = open(os.path.join(OWN, "small.minions"), "rb").read()
     for name, data, word in [("short", whole[:-4], "cut short"), ("long", whole + b"1234", "added"), ("empty", b"", "too short"),
-                             ("other", b"x" * len(whole), "no trained scheduler")]:
+                             ("other", b"x" * len(whole), "not a trained scheduler")]:
         path = os.path.join(OWN, name + ".minions")
         with open(path, "wb") as f:
             f.write(data)
@@ -195,7 +195,7 @@ def refused():
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
 
 
-@story("what a training cannot be is said of the user's file, and before it begins where nothing could be kept")
+@story("a training that is not possible is refused at the line of the user's file, and before it begins if its result could not be kept")
 def hopeless():
     foreign = os.path.join(STATE, "foreign.conf")
     with open(foreign, "w") as f:

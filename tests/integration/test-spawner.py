@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The spawner without a manager: levels, user ids, descriptors, mounts, a cgroup of its own, and records that nobody should believe."""
-import os, shutil, socket, subprocess, sys
+import errno, os, shutil, socket, struct, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launching import *
-from story import Skip, story
+from story import Skip, equal, story
 
 
 @story("root: the strongest level is full, with a range of user ids and nothing of the host")
@@ -87,18 +87,72 @@ def container():
 @story("a cgroup of its own where there is no manager: delegated, used, removed after the job")
 def own_cgroup():
     need_root()
-    with launch() as l:
+    beside()
+    before = os.umask(0o077)                                 # a user's own: the job may write there all the same
+    try:
+        launched = launch()
+    finally:
+        os.umask(before)
+    with launched as l:
+        assert l.error == 0, l.message
         if not l.metering:
             raise Skip("no cgroup2 hierarchy is writable here")
         assert l.metering == 1 and "/actord-" in l.group
         assert l.words["leaf"] == ["yes"], l.words["leaf"]
         mounts = [x.split()[4] for x in open("/proc/self/mountinfo") if " - cgroup2 " in x]
         path = mounts[0] + l.group
-        assert os.stat(path + "/cgroup.procs").st_uid == UID_FIRST
-        assert os.stat(path + "/memory.max").st_uid == 0 if os.path.exists(path + "/memory.max") else True
+        for name in "", "/cgroup.procs", "/cgroup.subtree_control", "/cgroup.threads":
+            assert is_given(path + name, UID_FIRST), name
+        for name in "/cgroup.freeze", "/memory.max", "/cpu.max":
+            assert not os.path.exists(path + name) or os.stat(path + name).st_gid == 0, name
         # The stand-in sits in its leaf now.
         assert str(l.pid) in open(path + "/leaf/cgroup.procs").read().split()
     assert not os.path.exists(path) and not os.path.exists(os.path.dirname(path)), "the cgroup outlived its job"
+
+
+@story("the count of a life's own cgroup can be read again and again, also after its spawner has gone, until it is removed")
+def settled_again():
+    need_root()
+    place = dict(exit_with_daemon=0, job=7010)
+    with launch(**place) as l:
+        if not l.metering:
+            raise Skip("no cgroup2 hierarchy is writable here")
+        l.process.kill()                                     # it would remove the life's own
+        signal.pidfd_send_signal(l.pid_fd, signal.SIGKILL)
+        select.select([l.pid_fd], [], [], 5)
+        first, second = settle(**place), settle(**place)
+        assert first[0] == 0 and first[1] > 0 and first == second, (first, second)
+        assert settle(**place, purpose=REMOVE)[0] == 0
+        assert settle(**place)[0] == -errno.ENOENT
+        assert settle(**place, purpose=REMOVE)[0] == 0, "removing it again is an error"
+
+
+@story("a life that fails to launch, its daemon there or gone, takes nothing of what the job's earlier lives counted")
+def failed_later():
+    need_root()
+    place = dict(exit_with_daemon=0, job=7011)
+    with launch(**place, life=1) as l:
+        if not l.metering:
+            raise Skip("no cgroup2 hierarchy is writable here")
+        signal.pidfd_send_signal(l.pid_fd, signal.SIGKILL)
+        select.select([l.pid_fd], [], [], 5)
+        error, first = settle(**place)
+        assert error == 0 and first > 0, (error, first)
+        os.rename(beside() + "/actord-invoker", beside() + "/away")
+        try:
+            with open(beside() + "/actord-invoker", "w") as f:
+                f.write("no program")
+            os.chmod(beside() + "/actord-invoker", 0o755)
+            failed = launch(**place, life=2)
+            assert failed.step == "exec" and "cannot be started" in failed.message, failed.message
+            failed.process.wait(10)
+        finally:
+            os.rename(beside() + "/away", beside() + "/actord-invoker")
+        error, second = settle(**place)
+        assert error == 0 and second >= first, f"{first} ns, and after a launch that failed {second} ns, error {error}"
+
+
+LEFT = "user.actord.left"
 
 
 @story("cgroups that stayed behind after a kill -9 are removed by the next job, and no others")
@@ -112,20 +166,34 @@ def left_behind():
     process = subprocess.Popen(["sleep", "60"])
     dead = subprocess.Popen(["true"])
     dead.wait()
-    empty, populated, young, other = [f"{parent}/{name}" for name in (
-        f"actord-{dead.pid}-7001", f"actord-{dead.pid}-7002", f"actord-{os.getpid()}-7003", f"actord-{dead.pid}-7004x")]
+    empty, populated, young, other, open_books = [f"{parent}/{name}" for name in (
+        f"actord-{dead.pid}-7001", f"actord-{dead.pid}-7002", f"actord-{os.getpid()}-7003", f"actord-{dead.pid}-7004x",
+        f"actord-job-{dead.pid}-7005")]  # the last is of a daemon that may come back to read it, for a day
     try:
-        for path in (empty, empty + "/leaf", populated, young, other):
+        for path in (empty, empty + "/leaf", populated, young, other, open_books):
             os.mkdir(path)
         open(populated + "/cgroup.procs", "w").write(str(process.pid))
         with launch() as l:
             check_common(l)
         assert not os.path.exists(empty), "an abandoned cgroup was left"
-        assert all(map(os.path.exists, (populated, young, other))), "a cgroup of somebody else was removed"
+        assert all(map(os.path.exists, (populated, young, other, open_books))), "a cgroup of somebody else was removed"
+        try:
+            os.setxattr(other, "user.actord.try", b"")
+        except OSError:
+            print("# this kernel keeps no attribute of a cgroup: one of a daemon that never comes back stays", flush=True)
+            return
+        seen = os.getxattr(open_books, LEFT)
+        with launch() as l:
+            check_common(l)
+        equal(os.getxattr(open_books, LEFT), seen, "the first look counts")
+        os.setxattr(open_books, LEFT, struct.pack("Q", int(time.time()) - 25 * 3600))
+        with launch() as l:
+            check_common(l)
+        assert not os.path.exists(open_books), "a cgroup was left whose daemon had a day to come back"
     finally:
         process.kill()
         process.wait()
-        for path in (empty + "/leaf", empty, populated, young, other):
+        for path in (empty + "/leaf", empty, populated, young, other, open_books):
             if os.path.exists(path):
                 os.rmdir(path)
 
@@ -178,6 +246,7 @@ def hostile():
     null = os.open("/dev/null", os.O_RDWR)
     unsealed = os.memfd_create("x", os.MFD_ALLOW_SEALING)
     plain = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    _, pipe = os.pipe()
     cases = {
         "short": dict(data=good[:-1]),
         "empty": dict(data=good[:8]),
@@ -210,6 +279,10 @@ def hostile():
         "state": dict(fds={2: null}),
         "socket": dict(fds={3: plain.fileno()}),
         "checkpoint": dict(has_checkpoint=1),
+        "a trial of a manager": dict(purpose=TRIAL, manager=MANAGER_SYSTEM),
+        "a trial with what a job has": dict(purpose=TRIAL),
+        "a trial whose rows have no pipe": dict(purpose=TRIAL, fds={2: unsealed, 4: sealed()}),
+        "a trial whose request can change": dict(purpose=TRIAL, fds={2: unsealed, 3: pipe, 4: unsealed}),
     }
     for name, arguments in cases.items():
         with launch(**arguments) as l:
@@ -232,6 +305,21 @@ def missing_program():
         os.rename(beside() + "/away", beside() + "/actord-invoker")
 
 
+@story("a launch that hangs ends after its deadline: here it asks a bus that never answers")
+def deadline():
+    with tempfile.TemporaryDirectory() as runtime, socket.socket(socket.AF_UNIX) as bus:
+        os.chmod(runtime, 0o755)
+        bus.bind(runtime + "/bus")
+        bus.listen()
+        began = time.monotonic()
+        try:
+            launch(manager=MANAGER_USER, wrap=("env", f"XDG_RUNTIME_DIR={runtime}", f"DBUS_SESSION_BUS_ADDRESS=unix:path={runtime}/bus"))
+        except (struct.error, ConnectionError):
+            pass                                             # no answer, as the daemon hears it
+        took = time.monotonic() - began
+        assert took < 60, f"{took:.0f} s"
+
+
 @story("a daemon that went away before the answer leaves no job running")
 def gone():
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -247,6 +335,22 @@ def by_hand():
     assert subprocess.run([program], capture_output=True).returncode == 2
     assert subprocess.run([program, "--fd=0"], capture_output=True).returncode == 2
     assert b"actord" in subprocess.run([program, "--help"], capture_output=True).stdout
+
+
+@story("a file's name that drives a terminal reaches the journal by question marks")
+def journal_line():
+    need_root()
+    said = tempfile.NamedTemporaryFile("r")
+    fd = os.memfd_create("no file of any directory")
+    with launch(mounts=[("/plugin/x\u202e\u009b31m.so", "/dev/null", 1)], fds={5: fd},
+                wrap=("bash", "-c", f'JOURNAL_STREAM=1 exec "$0" "$@" 2>{said.name}')) as l:
+        if l.level == PROCESS:
+            raise Skip("nothing is mounted at level process")
+        equal(l.step, "mounts", l.message)
+        assert "\u202e" in l.message, l.message
+    text = open(said.name, "rb").read()
+    assert b"<3>job 7: /plugin/x" in text and b"?31m.so of the job cannot become a mount" in text, text
+    assert all(byte == 10 or 32 <= byte < 127 for byte in text), text
 
 
 play()

@@ -81,7 +81,7 @@ def settings():
     assert "does not take this key" in run(job("tidal", "FloodWeight=3"), ok=False).err
 
 
-@story("a job gives the same policy, however its actors die, whoever shares a container, and whatever the sandbox")
+@story("a job gives the same policy, however its actors die, however they share containers, and in every sandbox")
 def pure():
     for task in ("theta", "tidal"):
         calm = run(job(task))

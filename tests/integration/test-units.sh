@@ -17,7 +17,11 @@ exposure() { # exposure UNIT: in tenths
 }
 
 at_most() { # at_most DESCRIPTION SEEN LIMIT
-    check "$1 ($2 of $3 tenths)" test "${2:-1000}" -le "$3"
+    [ "$2" ] || {
+        skip "$1" "systemd-analyze cannot look at it here: $(systemd-analyze security --offline=yes --no-pager "$units/actord.service" 2>&1 | tail -n 1)"
+        return
+    }
+    check "$1 ($2 of $3 tenths)" test "$2" -le "$3"
 }
 
 # Programs and users of an installation that is not there cannot be looked at: only what is said about the units counts.
@@ -42,7 +46,7 @@ if command -v systemd-analyze >/dev/null; then
     check "the units are sound" verify "$units"/actord.service "$units"/actord-spawn.service "$units"/actord-spawn.socket \
         "$units"/actord.slice
     at_most "the daemon's exposure" "$(exposure actord.service)" 5
-    at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 33
+    at_most "the spawner's exposure" "$(exposure actord-spawn.service)" 30
     # Each of these is inherited by the jobs and breaks them.
     for word in RestrictNamespaces ProtectControlGroups PrivateUsers SystemCallFilter=@system-service ProtectKernelTunables; do
         refuse "the spawner's unit has no $word" grep -q "^$word" "$units/actord-spawn.service"

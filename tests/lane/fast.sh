@@ -12,6 +12,8 @@
 # they are missing inside; what needs them is for tests/vm.
 #
 # LANE_DEADLINE=SECONDS (300)   the whole lane is killed after this
+# TEST_DEADLINE=SECONDS (120)   each test
+# TRUST_LONG=, TRUST_SEED=      for the tests of tests/trust
 # B=DIRECTORY (build)           the build to install
 set -euo pipefail
 
@@ -50,8 +52,12 @@ END
 }
 
 write_main() {
+    local name
     {
         echo "export B=$(printf %q "$build") LANE_FRESH=$fresh"
+        for name in TEST_DEADLINE TRUST_LONG TRUST_SEED; do
+            [ ! "${!name:-}" ] || echo "export $name=$(printf %q "${!name}")"
+        done
         echo "cd /src && exec tests/lane/inside.sh$(printf ' %q' "$@")"
     } >"$t/io/main"
 }

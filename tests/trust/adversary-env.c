@@ -3,36 +3,17 @@
  * what came of it. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "actord/env.h"
+#include "../plain-env.h"
 
 enum { WORDS_MAX = 7, BUFFER_BYTES = 4096, WORKED = ENOTRECOVERABLE };
 
 typedef struct Adversary {
         char call[256];
 } Adversary;
-
-static int adversary_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
-        (void) options;
-        (void) n_options;
-        *ret = (ActordEnvSpec){
-                .name = "adversary",
-                .observation = { ACTORD_BOX, ACTORD_F32, 1, 0, { 1 }, -1, 1 },
-                .action = { ACTORD_DISCRETE, ACTORD_I32, 0, 2 },
-                .horizon_steps = 50,
-                .n_agents = 1,
-                .reward_low = -1,
-                .reward_high = 1,
-                .solved_return = NAN,
-                .instance_bytes = sizeof(Adversary),
-                .snapshot_bytes = sizeof(Adversary),
-        };
-        return 0;
-}
 
 static int adversary_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Adversary *a = instance;
@@ -80,29 +61,4 @@ static int adversary_step(void *instance, const void *action, ActordRandom *rand
         return *a->call ? make_call(a->call) : 0;
 }
 
-static int adversary_snapshot(const void *instance, void *ret_snapshot) {
-        memcpy(ret_snapshot, instance, sizeof(Adversary));
-        return 0;
-}
-
-static int adversary_restore(void *instance, const void *snapshot) {
-        memcpy(instance, snapshot, sizeof(Adversary));
-        return 0;
-}
-
-static void adversary_close(void *instance) {
-        (void) instance;
-}
-
-extern const ActordEnv actord_env;
-const ActordEnv actord_env = {
-        ACTORD_ENV_ABI,
-        sizeof(ActordEnv),
-        adversary_spec,
-        adversary_init,
-        adversary_reset,
-        adversary_step,
-        adversary_snapshot,
-        adversary_restore,
-        adversary_close,
-};
+PLAIN_ENV(adversary, Adversary);

@@ -3,7 +3,7 @@
 
 A row is a name, a system call with its arguments, and the answer at levels full, userns and process: a signal, an errno, or "worked" for
 what is harmless and allowed. One answer holds for all three levels. Adding an attempt is adding a line."""
-import errno, subprocess
+import collections, errno, subprocess
 
 from trust import *
 
@@ -21,8 +21,8 @@ list the ledger's directory | openat {AT} @/var {READ} | {GONE}
 list the temporary files | openat {AT} @/tmp {READ} | {GONE}
 read kernel settings | openat {AT} @/sys/kernel {READ} | {GONE}
 read its own process through proc | openat {AT} @/proc/self/mem {READ} | {GONE}
-read the invoker's memory through proc | openat {AT} @/proc/1/mem {READ} | {GONE}
-read the command line of process 1 | openat {AT} @/proc/1/cmdline {READ} | {GONE}
+read the invoker's memory through proc | openat {AT} @/proc/1/mem {READ} | {GONE} ENOENT
+read the command line of process 1 | openat {AT} @/proc/1/cmdline {READ} | {GONE} ENOENT
 open a memory device | openat {AT} @/dev/mem {READ} | ENOENT ENOENT ENOENT EACCES EPERM
 open the bus | openat {AT} @/run {READ} | {GONE}
 climb out of its root | openat {AT} @../../../../etc/passwd {READ} | {GONE}
@@ -197,12 +197,16 @@ def outcome(result, fault):
     return f"{result}: {fault}"
 
 
-def plan(rng):
-    """[(row, level)]: all of them in the long form, each at one level in the short one."""
+# The doors that share the rows of the short form.
+RUN, USER, TRIAL = range(3)
+
+
+def plan(rng, levels=LEVELS, door=None):
+    """[(row, level)] of the levels that there are: all of them in the long form; in the short one each row at one level and through one door."""
     if LONG_FORM:
-        return [(row, level) for level in LEVELS for row in ROWS]
-    order = rng.sample(LEVELS, 3)
-    return [(row, order[i % 3]) for i, row in enumerate(ROWS)]
+        return [(row, level) for level in levels for row in ROWS]
+    order = rng.sample(levels, len(levels))
+    return [(row, order[i % len(order)]) for i, row in enumerate(ROWS) if door is None or i // 3 % 3 == door]
 
 
 def conf(directory):
@@ -216,26 +220,33 @@ def conf(directory):
     return path
 
 
-def attack(submit, end, levels, rng, batch=40):
-    """Makes the attempts through one front door: submit(settings) is a job, end(job) its (result, fault, level). Returns the counts."""
-    number, todo, wrong, made, absent = numbers(), [p for p in plan(rng) if p[1] in levels], [], 0, 0
+# Of the doors that share the rows of the short form each has a third of them.
+ATTEMPTS_LEAST = len(ROWS) // 4
+
+
+def attack(name, submit, end, attempts, batch=40):
+    """Makes the attempts through one front door: submit(settings) is a job, end(job) its (result, fault, level)."""
+    number, todo, wrong, made, absent = numbers(), list(attempts), [], collections.Counter(), 0
+    least = max(len(todo) * 9 // 10, ATTEMPTS_LEAST)
     while todo:
         now, todo = todo[:batch], todo[batch:]
         jobs = []
         for row, level in now:
-            name, *arguments = row[1].split(" ")
-            if number[name] is None:
+            call, *arguments = row[1].split(" ")
+            if number[call] is None:
                 absent += 1
                 continue
-            words = " ".join([str(number[name]), *arguments])
+            words = " ".join([str(number[call]), *arguments])
             jobs.append((row, level, submit([f"Environment.Call={words}", f"Actor.Sandbox={level}"])))
         for row, level, job in jobs:
             result, fault, got = end(job)
             equal(got, level, f"level of the job that was to {row[0]}")
             seen = outcome(result, fault)
-            made += 1
+            made[level] += 1
             if seen not in answers(row, level):
                 wrong.append(f"{row[0]} ({row[1]}) at {level}: {seen} instead of {' or '.join(sorted(answers(row, level)))}")
-    print(f"# {made} attempts at {', '.join(levels)}, {len(wrong)} with another answer" + (f", {absent} that this kernel's headers have not" if absent else ""), flush=True)
+    counts = ", ".join(f"{n} at {level}" for level, n in made.items())
+    print(f"# {name}: {made.total()} attempts ({counts}), {len(wrong)} with another answer"
+          + (f", {absent} that this kernel's headers have not" if absent else ""), flush=True)
     assert not wrong, "\n".join(wrong)
-    assert made >= 100 * len(levels) // (1 if LONG_FORM else 3), made
+    assert made.total() >= least, made

@@ -36,7 +36,7 @@ def system():
     def end(job):
         wait_for(f"the end of job {job}", lambda: prop(job, "State") == "ended", 60)
         return prop(job, "Result"), prop(job, "Fault"), prop(job, "SandboxLevel")
-    attack(submit, end, LEVELS, dice("adversary", "system"))
+    attack("system mode", submit, end, plan(dice("adversary", "system")))
 
 
 begin()

@@ -29,6 +29,7 @@ JOB_ROWS = [
     ("GetSettings", "", OK, OK),
     ("GetText", "", OK, REFUSED),
     ("GetBill", "", OK, OK),
+    ("GetBillUnder", "s azure-aci", OK, OK),
     ("GetEstimates", "", OK, OK),
     ("GetFleets", "s ec2-minionsrl", OK, OK),
     ("GetSchedulerBill", "", OK, OK),

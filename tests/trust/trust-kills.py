@@ -8,7 +8,7 @@ import collections, time
 
 from trust import *
 import bus as buses
-from bus import JOB, MANAGER, Bus, BusError
+from bus import JOB, MANAGER, Bus, BusError, check_ledger
 
 AT_ONCE = 3
 KILLS = 76 if LONG_FORM else 10  # for each row; the long form comes to more than 500
@@ -77,10 +77,11 @@ class Storm:
         return {name: self.bus.get(job, name) for name in ("Result", "PolicySHA256", "Round", "EnvSteps", "Episodes")}
 
 
-def check_books(bus, job):
-    """What is on the bill against the cgroups of all lives; None where nothing can be metered."""
+def check_books(bus, job, metered=True):
+    """What is on the bill against the cgroups of all lives, each of which is known where one can be made; None where nothing can be metered."""
     used = bus.get(job, "CPUScopeNSec")
     if not used:
+        assert not metered, f"job {job} in {bus.get(job, 'Life')} lives: what its cgroup counted is not known of each"
         return None
     billed = sum(bus.get(job, name) for name in PARTS)
     assert abs(billed - used) <= 0.01 * used, f"job {job} in {bus.get(job, 'Life')} lives: {billed / 1e9:.3f} s are on the bill, {used / 1e9:.3f} s were used"
@@ -94,7 +95,7 @@ def storm(name, example, sets):
         s = Storm(bus, rng, text, {**COMMON, **sets, "Distribution.Policy": name})
         calm = s.submit()
         equal(bus.ended(calm), "finished", f"result ({bus.get(calm, 'Fault')})")
-        want, done, books = s.facts(calm), [], [check_books(bus, calm)]
+        want, done, books = s.facts(calm), [], [check_books(bus, calm, False)]
         end = time.monotonic() + 300 * PATIENCE
         while kills < KILLS:
             jobs = [s.submit() for _ in range(AT_ONCE)]
@@ -106,7 +107,8 @@ def storm(name, example, sets):
             for job in jobs:
                 equal(bus.ended(job, 120), "finished", f"result of job {job} in life {bus.get(job, 'Life')} ({bus.get(job, 'Fault')})")
                 equal(s.facts(job), want, f"job {job} after {bus.get(job, 'Life')} lives and one that was left alone")
-                books.append(check_books(bus, job))
+                books.append(check_books(bus, job, books[0] is not None))
+                check_ledger(bus, job)
             done += jobs
         metered = [b for b in books if b is not None]
         print(f"# {name}: {len(done)} jobs, {kills} kills ({', '.join(f'{n} {w}' for w, n in sorted(s.killed.items()))}), 0 other policies; "

@@ -4,10 +4,10 @@
 nothing is lost: when the want is over the job ends with the policy, the rounds and the ledger of one that wanted nothing.
 
 As root it runs in a mount namespace of its own, with a small disk for the daemon's state; what needs that is skipped elsewhere."""
-import dataclasses, shutil, sqlite3, subprocess, typing
+import dataclasses, resource, shutil, sqlite3, subprocess, typing
 
 from trust import *
-from bus import MANAGER, Bus
+from bus import Bus, BusError
 
 SETS = [("Job.StopReturn", ""), ("Job.StopSteps", "120000"), ("Checkpoint.IntervalSec", "0.2"), ("Checkpoint.Keep", "4"), ("Job.Seed", "7")]
 DISK = "6m"
@@ -26,11 +26,12 @@ class Want:
     """A daemon with a small disk, and a job on it that is to want something."""
 
     def __init__(self, bus, job):
-        self.bus, self.job, self.state, self.stopped = bus, job, bus.dir + "/state", []
+        self.bus, self.job, self.state, self.stopped, self.limited = bus, job, bus.dir + "/state", [], []
 
     def said(self):
         """What the user is told: the daemon's journal, and what the job says that it waits for."""
-        return open(self.bus.dir + "/log").read() + self.bus.get(self.job, "Waiting")
+        waiting = "" if self.bus.daemon.poll() is not None else self.bus.get(self.job, "Waiting")
+        return open(self.bus.dir + "/log").read() + waiting
 
     def on_small_disk(self):
         if not os.environ.get("TRUST_MOUNTS"):
@@ -62,10 +63,15 @@ class Want:
             if name.startswith("filler-"):
                 os.unlink(f"{self.state}/{name}")
 
-    def stop(self, comm):
+    def process(self, comm):
         pids = [self.bus.daemon.pid] if comm == "actord" else self.bus.processes(comm)
-        os.kill(pids[-1], signal.SIGSTOP)
-        self.stopped.append(pids[-1])
+        if not pids:
+            raise Skip(f"no {comm} stays here")  # a spawner without namespaces
+        return pids[-1]
+
+    def stop(self, comm):
+        self.stopped.append(self.process(comm))
+        os.kill(self.stopped[-1], signal.SIGSTOP)
 
     def go_on(self):
         for pid in self.stopped:
@@ -73,6 +79,65 @@ class Want:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
                 pass
+
+    def limit(self, comm, which, used):
+        """What the process has now is all that it gets; `used` counts that."""
+        pid = self.process(comm)
+        try:
+            soft, hard = resource.prlimit(pid, which)
+            most = used(pid)
+            resource.prlimit(pid, which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        except PermissionError:
+            raise Skip(f"this user may not limit {comm}")
+        self.limited.append((pid, which, (soft, hard)))
+
+    def unlimit(self):
+        for pid, which, before in self.limited:
+            try:
+                resource.prlimit(pid, which, before)
+            except ProcessLookupError:
+                pass
+        if self.bus.daemon.poll() is not None:  # as its service manager does
+            self.bus.start()
+
+    def limit_memory(self):
+        """It may end of that, or refuse calls."""
+        self.limit("actord", resource.RLIMIT_AS, lambda pid: int(open(f"/proc/{pid}/statm").read().split()[0]) * resource.getpagesize())
+        for _ in range(20):
+            try:
+                self.bus.jobs()
+            except BusError:
+                pass
+
+    def limit_descriptors(self):
+        self.limit("actord", resource.RLIMIT_NOFILE, lambda pid: 1 + max(map(int, os.listdir(f"/proc/{pid}/fd"))))
+        try:
+            self.bus.submit()
+        except BusError as e:
+            assert re.search(r"RLIMIT_NOFILE|open files", e.text), e.text
+
+    def ledger_away(self):
+        os.rename(f"{self.state}/actord/ledger.sqlite", f"{self.state}/actord/away")
+
+    def ledger_back(self):
+        os.rename(f"{self.state}/actord/away", f"{self.state}/actord/ledger.sqlite")
+
+    def damage_ledger(self):
+        """In the middle of its first tables, while nobody has it open."""
+        self.end_life()
+        with sqlite3.connect(f"{self.state}/actord/ledger.sqlite") as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
+        shutil.copy(f"{self.state}/actord/ledger.sqlite", f"{self.bus.dir}/whole")
+        with open(f"{self.state}/actord/ledger.sqlite", "r+b") as f:
+            f.seek(4096)
+            f.write(b"\xff" * 8192)
+        self.bus.start(wait=False)
+        wait_for("the daemon refuses it", lambda: self.bus.daemon.poll() is not None)
+
+    def restore_ledger(self):
+        shutil.copy(f"{self.bus.dir}/whole", f"{self.state}/actord/ledger.sqlite")
+        self.bus.start()
 
     def end_life(self):
         """The daemon and the invoker at once, so that what lies in the files is all there is."""
@@ -102,14 +167,25 @@ class Row:
     sentence: str          # in the daemon's journal or the job's property Waiting; "": none, nobody has to notice
     end: typing.Callable = lambda w: None
     sets: tuple = ()
+    config: str = ""
 
 
 ROWS = [
     Row("a full disk", Want.fill_disk, r"cannot be written", Want.free_disk),
     Row("a full disk when the job ends", Want.fill_disk, r"(wait|waits) for space in ", Want.free_disk),
     Row("no inodes", Want.fill_inodes, r"could not write checkpoint-\d+\.safetensors .*: No space left", Want.free_inodes),
+    Row("a daemon whose files may not grow", lambda w: w.limit("actord", resource.RLIMIT_FSIZE, lambda pid: 4096), r"cannot be written .*RLIMIT_FSIZE", Want.unlimit),
+    Row("a learner whose files may not grow", lambda w: w.limit("actord-learner", resource.RLIMIT_FSIZE, lambda pid: 4096),
+        r"could not write checkpoint-\d+\.safetensors .*: File too large", Want.unlimit),
+    Row("a daemon without a free descriptor", Want.limit_descriptors, "", Want.unlimit),
+    Row("a daemon without memory", Want.limit_memory, "", Want.unlimit),
     Row("an actor that stops", lambda w: w.stop("actord-actor"), r"did not answer within its TimeoutSec=", Want.go_on, (("Actor.TimeoutSec", "2"),)),
+    Row("a learner that stops", lambda w: w.stop("actord-learner"), r"the learner did not answer within \[Learner\] TimeoutSec=", Want.go_on, (("Learner.TimeoutSec", "2"),)),
+    Row("an invoker that stops", lambda w: w.stop("actord-invoker"), r"did not answer for \d+ s", Want.go_on, config="InvokerTimeoutSec=2\n"),
+    Row("a spawner that stops for a while", lambda w: w.stop("actord-spawn"), "", Want.go_on),
     Row("a daemon that stops for a while", lambda w: w.stop("actord"), "", Want.go_on),
+    Row("a ledger that is moved away", Want.ledger_away, r"was removed or replaced while it was in use", Want.ledger_back),
+    Row("a ledger with wrong bytes", Want.damage_ledger, r"is damaged, no ledger, or one of a newer actord", Want.restore_ledger),
     Row("a newest checkpoint with one wrong bit", Want.damage_checkpoint, r"is damaged: .*; the one before it is tried"),
 ]
 
@@ -132,7 +208,7 @@ def undisturbed(bus, seen=[]):
 
 
 def starve(row):
-    bus = Bus()
+    bus = Bus(row.config)
     os.makedirs(bus.dir + "/state")
     if os.environ.get("TRUST_MOUNTS"):
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},nr_inodes=600", "small", bus.dir + "/state"], check=True)
@@ -176,7 +252,7 @@ def limits():
 def add(row):
     def f():
         starve(row)
-    f.__name__ = row.what
+    f.__name__ = row.what.replace(" ", "-")
     story(f"{row.what}: " + ("the sentence is there, and nothing is lost" if row.sentence else "nothing is lost"))(f)
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The vocabulary of the actor's tests: a job in plain memory with its segments, policy and containers; and a toy environment in which
- * ends happen at known steps, rewards tell where an episode stands, and steps fail on demand. */
+/* The vocabulary of the actor's tests: a job in plain memory with its segments, policy and containers;
+ * and a toy environment in which ends happen at known steps, rewards tell where an episode stands, and
+ * steps fail on demand. */
 #pragma once
 
 #include <errno.h>
@@ -12,12 +13,13 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* The toy: an episode ends after `length` steps, drawn at its reset; it shows (episode's mark, steps) and is paid their sum. It breaks
- * where it is told to. */
+/* The toy: an episode ends after `length` steps, drawn at its reset; it shows (episode's mark, steps) and
+ * is paid their sum. It breaks where it is told to. */
 typedef struct Toy {
         double mark;
         uint32_t steps, length;
-        uint32_t dirt; /* not in the snapshot: would show in observations if anything but the slot were used */
+        /* not in the snapshot: would show in observations if anything but the slot were used */
+        uint32_t dirt;
 } Toy;
 
 typedef struct ToyPlan {

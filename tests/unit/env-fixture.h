@@ -21,7 +21,8 @@ enum { GUARD_BYTES = 64, GUARD = 0xa5 };
 typedef struct Env {
         const ActordEnv *abi;
         ActordEnvSpec spec;
-        uint8_t *instance, *observation, *snapshot; /* each followed by GUARD_BYTES that nobody may write */
+        /* each followed by GUARD_BYTES that must not be written */
+        uint8_t *instance, *observation, *snapshot;
         size_t observation_bytes;
         ActordStep step;
         uint64_t episode;
@@ -168,8 +169,8 @@ static inline void env_free(Env *env) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Env, env_free)
 
-/* Whether an option says what holds without it, beside `others`: then it leaves an instance as it is, but for pointers, of which two
- * that live at one time are never equal. */
+/* Whether an option says what holds without it, beside `others`: then it leaves an instance as it is, but
+ * for pointers, of which two that live at one time are never equal. */
 static inline bool env_is_default(const ActordEnv *abi, const ActordOption *option,
                 const ActordOption *others, uint32_t n_others) {
         g_autofree ActordOption *all = g_new0(ActordOption, n_others + 1);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The network once more, in double precision and in the plainest words: what finite differences of losses are taken of. */
+/* The network a second time, in double precision and in plain loops, for finite differences of losses. */
 #pragma once
 
 #include "tests/unit/learner-fixture.h"
 
-/* Which number of its input is the k-th that a convolution multiplies for a square; -1: a zero around the image. */
+/* Which number of its input is the k-th that a convolution multiplies for a square; -1: a zero around the
+ * image. */
 static inline int64_t reference_place(const Convolution *c, uint32_t square, uint32_t k) {
         int64_t y = square / c->out_width * c->stride + k / c->kernel % c->kernel - (int64_t) c->padding;
         int64_t x = square % c->out_width * c->stride + k % c->kernel - (int64_t) c->padding;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job without a daemon: plays the spawner and the daemon around the real invoker, learner and actors, for tests and benches. */
+/* A job without a daemon: plays the spawner and the daemon around the real invoker, learner and actors,
+ * for tests and benches. */
 #pragma once
 
 #include <errno.h>
@@ -28,9 +29,9 @@
 #include "include/sandbox.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
 #include "lib/sibling.h"
-#include "lib/words.h"
+#include "lib/string-tables.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup/unified"
 
@@ -72,7 +73,7 @@ static G_GNUC_UNUSED bool programs_are_built(void) {
 static char *hostile;
 
 static G_GNUC_UNUSED void compile_hostile(void) {
-        /* Beside the programs: a test that was killed leaves nothing where nobody clears up. */
+        /* In the build folder, so that a killed test leaves no file elsewhere. */
         char *out = g_strdup_printf("%s/tests/hostile-env-%d.so", programs, (int) getpid());
         const char *argv[] = { "cc", "-shared", "-fPIC", "-O1", "-Iinclude", "-o", out,
                 "tests/integration/hostile-env.c", "-lm", NULL };
@@ -114,12 +115,6 @@ static G_GNUC_UNUSED void job_init(Job *job, uint32_t level, const char *text) {
                 .decision = { .id = 1, .n_actors = job->settings.n_actors },
         };
         g_strlcpy(job->invoked.directory, programs, sizeof(job->invoked.directory));
-}
-
-static G_GNUC_UNUSED void bring_hostile(Job *job) {
-        job->plugin = hostile;
-        job->invoked.launch.n_mounts = 1;
-        job->invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
 }
 
 /* A cgroup as the spawner would hand it over, where root can make one. */
@@ -178,20 +173,27 @@ static G_GNUC_UNUSED void write_map(pid_t pid, const char *name, const char *tex
         close(fd);
 }
 
-static G_GNUC_UNUSED _Noreturn void become_invoker(const Job *job, int *fds, size_t n, int go, int program) {
+/* Root's, before it has other ids: the tree may lie in a home that is closed to these. */
+static G_GNUC_UNUSED int open_plugin(const Job *job, bool namespaces) {
+        if (!job->plugin)
+                return -EBADF;
+        return namespaces ? open_tree(AT_FDCWD, job->plugin, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
+                          : open(job->plugin, O_RDONLY | O_CLOEXEC);
+}
+
+static G_GNUC_UNUSED _Noreturn void become_invoker(
+                const Job *job, int *fds, size_t n, int go, int program, int plugin) {
         /* The leak checker of a sanitizer's build reads /proc, which is out of reach in namespaces. */
         char *argv[] = { (char *) "actord-invoker", NULL },
              *leaks[] = { (char *) "ASAN_OPTIONS=detect_leaks=0", NULL }, *none[] = { NULL }, byte;
-        int plugin = -1;
 
         if (read(go, &byte, 1) != 1)
                 _exit(1);
         if (job->invoked.level >= SANDBOX_LEVEL_USERNS && (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
                 _exit(1);
         if (job->plugin) {
-                plugin = job->invoked.level >= SANDBOX_LEVEL_USERNS
-                                         ? open_tree(AT_FDCWD, job->plugin, OPEN_TREE_CLONE)
-                                         : open(job->plugin, O_RDONLY);
+                if (plugin < 0)
+                        plugin = open_plugin(job, job->invoked.level >= SANDBOX_LEVEL_USERNS);
                 if (plugin < 0 || (plugin = fcntl(plugin, F_DUPFD, 100)) < 0)
                         _exit(1);
         }
@@ -222,7 +224,7 @@ static G_GNUC_UNUSED bool job_start(Job *job) {
                             learner = open_program("actord-learner", O_PATH),
                             null = open("/dev/null", O_RDWR | O_CLOEXEC),
                             state = open(job->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), log = -EBADF,
-                            cgroup = -EBADF;
+                            cgroup = -EBADF, plugin = getuid() == 0 ? open_plugin(job, namespaces) : -EBADF;
         g_autofree char *log_path = g_build_filename(job->directory, "log", NULL);
         int go[2], fds[8];
 
@@ -245,7 +247,7 @@ static G_GNUC_UNUSED bool job_start(Job *job) {
         if (job->pid < 0)
                 return false;
         if (job->pid == 0)
-                become_invoker(job, fds, G_N_ELEMENTS(fds), go[0], program);
+                become_invoker(job, fds, G_N_ELEMENTS(fds), go[0], program, plugin);
 
         if (namespaces) {
                 g_autofree char *map = g_strdup_printf("0 %d %d", getuid() == 0 ? UID_FIRST : (int) getuid(),
@@ -295,7 +297,7 @@ static G_GNUC_UNUSED Hello job_connect(Job *job) {
         if (!job->spool) {
                 uint64_t bytes = sizeof(SpoolHead) + SPOOL_RECORDS * sizeof(Record);
 
-                /* Nobody but the invoker may write there. */
+                /* Only the invoker may write there. */
                 g_assert_cmpint(fd_map(job->spool_fd, bytes, true, &map), ==, -EPERM);
                 g_assert_cmpint(fd_map(job->spool_fd, bytes, false, &map), ==, 0);
                 job->spool = map;
@@ -477,11 +479,60 @@ static G_GNUC_UNUSED const Record *find(const Job *job, uint32_t kind) {
         g_error("no record of kind %s", record_kind_to_string(kind));
 }
 
-static G_GNUC_UNUSED bool skip_level(Job *job, uint32_t level) {
-        if (level < SANDBOX_LEVEL_USERNS || job->pid > 0)
-                return false;
+/* False, and the test is skipped: this machine does not give the job's level. */
+static G_GNUC_UNUSED bool job_start_or_skip(Job *job) {
+        if (job_start(job))
+                return true;
+        g_assert_cmpuint(job->invoked.level, >=, SANDBOX_LEVEL_USERNS);
         g_test_skip("this machine gives no user namespaces here");
+        job_done(job);
+        return false;
+}
+
+/* With the plugin of the job's ./hostile.so. False, and the test is skipped: there is no compiler. */
+static G_GNUC_UNUSED bool job_init_hostile(Job *job, uint32_t level, const char *text) {
+        if (!hostile) {
+                g_test_skip("no compiler for the hostile environment");
+                return false;
+        }
+        job_init(job, level, text);
+        job->plugin = hostile;
+        job->invoked.launch.n_mounts = 1;
+        job->invoked.launch.mounts[0] = (LaunchMount){ .at = PLUGIN_DIRECTORY "hostile.so", .read_only = 1 };
         return true;
+}
+
+static G_GNUC_UNUSED gpointer level_process(void) {
+        return GUINT_TO_POINTER(SANDBOX_LEVEL_PROCESS);
+}
+
+/* The strongest that this user may have. */
+static G_GNUC_UNUSED gpointer level_full(void) {
+        return GUINT_TO_POINTER(getuid() == 0 ? SANDBOX_LEVEL_FULL : SANDBOX_LEVEL_USERNS);
+}
+
+/* Before and after the tests of a program that starts jobs. False: it says why there is nothing to test. */
+static G_GNUC_UNUSED bool job_tests_init(int *argc, char ***argv) {
+#ifdef __SANITIZE_THREAD__
+        /* Its thread of its own makes each fork one of several threads, which no sandbox of ours has. */
+        printf("1..0 # SKIP processes that fork without exec are not for ThreadSanitizer\n");
+        return false;
+#endif
+        g_test_init(argc, argv, NULL);
+        if (!programs_are_built()) {
+                g_print("1..0 # SKIP actord-invoker and actord-learner are not built\n");
+                return false;
+        }
+        compile_hostile();
+        return true;
+}
+
+static G_GNUC_UNUSED int job_tests_run(void) {
+        int r = g_test_run();
+
+        if (hostile)
+                (void) g_unlink(hostile);
+        return r;
 }
 
 static G_GNUC_UNUSED void job_round(Job *job, uint64_t round, uint32_t n_actors) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A learner in the test's own process, with segments and policy in plain memory: what the invoker would map. The spec comes from the
- * test, or from an environment of ours. */
+/* A learner in the test's own process, with segments and policy in plain memory: what the invoker would
+ * map. The spec comes from the test, or from an environment of ours. */
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "learner/learner.h"
-#include "lib/settings.h"
+#include "lib/settings/settings.h"
 #include "lib/slot.h"
 
 typedef struct Bed {
@@ -152,7 +152,8 @@ static inline void bed_observe(const Bed *bed, GRand *rand, void *ret_observatio
                         ((float *) ret_observation)[k] = (float) g_rand_double_range(rand, -2, 2);
 }
 
-/* Fills a segment with a rollout that is in order: numbers of a small generator, episodes that end now and then. */
+/* Fills a segment with a rollout that is in order: numbers of a small generator, episodes that end now
+ * and then. */
 static inline void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[actor];

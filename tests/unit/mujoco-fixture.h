@@ -7,7 +7,14 @@
 #include "actor/envs/mujoco/engine.h"
 #include "tests/unit/env-fixture.h"
 
-enum { POSITIONS_MAX = 24, BODIES_MAX = 14, CONTROLS_MAX = 17, OBSERVED_MAX = 376, N_STEPS = 6 };
+enum {
+        POSITIONS_MAX = 24,
+        BODIES_MAX = 14,
+        CONTROLS_MAX = 17,
+        OBSERVED_MAX = 376,
+        N_STEPS = 6,
+        ROOM_STEPS = 8000
+};
 
 typedef struct Step {
         double action[CONTROLS_MAX], reward, observation[OBSERVED_MAX];
@@ -139,10 +146,15 @@ typedef struct RandomPlay {
         double mean, deviation, length;
 } RandomPlay;
 
-static inline void check_random_play(const RandomPlay *c) {
-        g_autoptr(Env) env = env_new(c->name);
+static inline void test_random_play(gconstpointer data) {
+        const RandomPlay *c = data;
+        g_autoptr(Env) env = NULL;
         double mean, length;
 
+        if (!have_module())
+                return;
+
+        env = env_new(c->name);
         play(env, c->n, &mean, &length);
         g_test_message("%s: return %.3f, length %.2f", c->name, mean, length);
         g_assert_cmpfloat(fabs(mean - c->mean), <, 5 * c->deviation / sqrt(c->n));
@@ -150,16 +162,21 @@ static inline void check_random_play(const RandomPlay *c) {
 }
 
 /* Lying on the floor and thrashing about is where contacts are most: the room for them must do. */
-static inline void check_room(const char *name, int n_steps) {
+static inline void test_room(gconstpointer data) {
         const ActordOption option = env_option("TerminateWhenUnhealthy", "no");
-        g_autoptr(Env) env =
-                        env_new_with(name, &option, environment_takes(environment_find(name), option.key));
-        const MujocoInstance *m = instance_of(env);
+        const char *name = ((const Reference *) data)->name;
+        g_autoptr(Env) env = NULL;
+        const MujocoInstance *m;
         ActordRandom actions;
 
+        if (!have_module())
+                return;
+
+        env = env_new_with(name, &option, environment_takes(environment_find(name), option.key));
+        m = instance_of(env);
         random_begin(&actions, 4, RANDOM_ACTION, 0, 0, 0);
         env_reset(env, 4);
-        for (int k = 0; k < n_steps; k++) {
+        for (int k = 0; k < ROOM_STEPS; k++) {
                 uint32_t action[32];
 
                 action_draw(&env->spec, &actions, action);
@@ -169,4 +186,20 @@ static inline void check_room(const char *name, int n_steps) {
                         m->data->maxuse_con, m->model->nconmax, m->data->maxuse_efc, m->model->njmax,
                         m->data->maxuse_stack, m->model->nstack);
         g_assert_cmpint(m->data->maxuse_stack, <, m->model->nstack / 2);
+}
+
+static inline void add_reference(const char *program, const Reference *reference) {
+        g_autofree char *model = g_strdup_printf("/%s/%s/model", program, reference->name);
+        g_autofree char *steps = g_strdup_printf("/%s/%s/first-steps", program, reference->name);
+        g_autofree char *room = g_strdup_printf("/%s/%s/room-for-contacts", program, reference->name);
+
+        g_test_add_data_func(model, reference, test_model);
+        g_test_add_data_func(steps, reference, test_first_steps);
+        g_test_add_data_func(room, reference, test_room);
+}
+
+static inline void add_random_play(const char *program, const RandomPlay *plays) {
+        g_autofree char *path = g_strdup_printf("/%s/%s/random-play", program, plays->name);
+
+        g_test_add_data_func(path, plays, test_random_play);
 }

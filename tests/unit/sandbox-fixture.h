@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A child that has entered a sandbox, in what a spawner and an invoker would have made for it, and then does one thing. */
+/* A child that has entered a sandbox, in what a spawner and an invoker would have made for it, and then
+ * does one thing. */
 #pragma once
 
 #include <errno.h>
@@ -55,7 +56,8 @@ static inline int write_text(const char *path, const char *text) {
         return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* What the spawner does before it starts an invoker. As root a range of users is mapped, else only the own one. */
+/* What the spawner does before it starts an invoker. As root a range of users is mapped, else only the
+ * own one. */
 static inline int enter_namespaces(uint32_t *ret_n_uids) {
         uid_t uid = getuid();
         char map[64];
@@ -74,7 +76,7 @@ static inline int enter_namespaces(uint32_t *ret_n_uids) {
                 return write_text("/proc/self/gid_map", map);
         }
 
-        /* A range can only be mapped by somebody outside. */
+        /* Only a process outside can map a range. */
         if (pipe2(to_child, O_CLOEXEC) < 0)
                 return -errno;
         helper = fork();
@@ -158,7 +160,8 @@ static inline _Noreturn void play_invoker(const Case *c) {
         if (waitpid(pid, &status, 0) != pid)
                 _exit(CANNOT_PREPARE);
         if (WIFSIGNALED(status)) {
-                /* Passed on as it is, but without a second core dump; SIGKILL cannot be told from an accident otherwise. */
+                /* Passed on as it is, but without a second core dump; SIGKILL cannot be told from an
+                 * accident otherwise. */
                 (void) signal(WTERMSIG(status), SIG_DFL);
                 (void) raise(WTERMSIG(status));
         }

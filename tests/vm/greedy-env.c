@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment that takes memory ([Environment] Take=, MiB) or time (Spin=, microseconds a step) on demand. */
-#include <math.h>
+/* An environment that takes memory ([Environment] Take=, MiB) or time (Spin=, microseconds a step) on
+ * demand. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include "actord/env.h"
+#include "../plain-env.h"
 
 typedef struct Greedy {
         uint32_t take_mib, spin_usec, steps;
@@ -15,22 +15,6 @@ static uint32_t option_number(const ActordOption *options, uint32_t n, const cha
         for (uint32_t i = 0; i < n; i++)
                 if (strcmp(options[i].key, key) == 0)
                         return (uint32_t) strtoul(options[i].value, NULL, 10);
-        return 0;
-}
-
-static int greedy_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
-        *ret = (ActordEnvSpec){
-                .name = "greedy",
-                .observation = { ACTORD_BOX, ACTORD_F32, 1, 0, { 1 }, -10, 10 },
-                .action = { ACTORD_DISCRETE, ACTORD_I32, 0, 2 },
-                .horizon_steps = 50,
-                .n_agents = 1,
-                .reward_low = -1,
-                .reward_high = 1,
-                .solved_return = NAN,
-                .instance_bytes = sizeof(Greedy),
-                .snapshot_bytes = sizeof(Greedy),
-        };
         return 0;
 }
 
@@ -69,28 +53,4 @@ static int greedy_step(void *instance, const void *action, ActordRandom *random,
         return 0;
 }
 
-static int greedy_snapshot(const void *instance, void *ret_snapshot) {
-        memcpy(ret_snapshot, instance, sizeof(Greedy));
-        return 0;
-}
-
-static int greedy_restore(void *instance, const void *snapshot) {
-        memcpy(instance, snapshot, sizeof(Greedy));
-        return 0;
-}
-
-static void greedy_close(void *instance) {
-}
-
-extern const ActordEnv actord_env;
-const ActordEnv actord_env = {
-        ACTORD_ENV_ABI,
-        sizeof(ActordEnv),
-        greedy_spec,
-        greedy_init,
-        greedy_reset,
-        greedy_step,
-        greedy_snapshot,
-        greedy_restore,
-        greedy_close,
-};
+PLAIN_ENV(greedy, Greedy);

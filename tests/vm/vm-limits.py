@@ -15,7 +15,7 @@ def conf(*lines):
     return path
 
 
-@story("nothing is missing: every limit is enforced")
+@story("every limit is enforced here")
 def nothing_missing():
     r = run(conf(), timeout=180)
     equal(r.limits_not_enforced, [], "limits that are not enforced")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* BipedalWalker-v3 and BipedalWalkerHardcore-v3: walk over slightly uneven ground on two legs with two joints each; Hardcore has stumps, stairs
- * and pits in it. The numbers are those of Gymnasium's definition; its clouds are decoration, and are left out. */
+/* BipedalWalker-v3 and BipedalWalkerHardcore-v3: walk over slightly uneven ground on two legs with two
+ * joints each; Hardcore has stumps, stairs and pits in it. The numbers are those of Gymnasium's
+ * definition; its clouds are decoration, and are left out. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

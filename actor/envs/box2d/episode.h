@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a task on Box2D keeps of an episode, and how it comes back.
  *
- * Box2D's world cannot be written down: contacts, their impulses and the order of its lists are private. So a snapshot holds what the
- * world came from: the numbers that were drawn at its reset, then each step's action and draws. A restore builds the
- * world anew and steps through them, which gives the same world bit for bit; where the instance still is that very episode, as in
- * an actor that goes on where it was, nothing has to be done. */
+ * Box2D's world cannot be written down: contacts, their impulses and the order of its lists are private.
+ * So a snapshot holds what the world came from: the numbers that were drawn at its reset, then each
+ * step's action and draws. A restore builds the world anew and steps through them, which gives the same
+ * world bit for bit; where the instance still is that very episode, as in an actor that goes on where it
+ * was, nothing has to be done. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The snapshot: this, the doubles that the reset drew, then a place for each step. What was not stepped yet is zero. */
+/* The snapshot: this, the doubles that the reset drew, then a place for each step. What was not stepped
+ * yet is zero. */
 typedef struct Episode {
         uint32_t n_steps, begun;
         double drawn[];
@@ -25,7 +27,8 @@ typedef struct EpisodeKind {
         int (*rebuild)(void *task);
         void (*advance)(void *task, const void *step);
 
-        /* A snapshot may have been written by others: nothing in it may lead to a number that is not finite. */
+        /* A snapshot may have been written by others: nothing in it may lead to a number that is not
+         * finite. */
         bool (*drawn_valid)(const double *drawn);
         bool (*step_valid)(const void *step);
 } EpisodeKind;
@@ -43,7 +46,8 @@ const void *episode_newest(const EpisodeKind *kind, const Episode *e);
 
 void episode_save(const EpisodeKind *kind, const Episode *e, void *ret_snapshot);
 
-/* has_world: the task still is where e ends. 0; -EINVAL: no episode, and e is none any more; or what rebuild() returned. */
+/* has_world: the task still is where e ends. 0; -EINVAL: no episode, and e is none any more; or what
+ * rebuild() returned. */
 int episode_restore(const EpisodeKind *kind, Episode *e, bool has_world, const void *snapshot, void *task);
 /* The same from the numbers that a reset would have drawn. */
 int episode_restart(const EpisodeKind *kind, Episode *e, const double *drawn, void *task);

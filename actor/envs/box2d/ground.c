@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order in which numbers are drawn is Gymnasium's, so that an episode of one can be that of the other. */
+/* The order in which numbers are drawn is Gymnasium's, so that an episode of one can be that of the
+ * other. */
 #include "actor/envs/box2d/ground.h"
 
 #include <math.h>
@@ -44,8 +45,8 @@ static int length_of(double obstacle) {
         }
 }
 
-/* Stretches of grass of five to nine chunks, the first of twenty; each but the first begins with a chunk that keeps the height. Between
- * two of them is an obstacle, under Hardcore. */
+/* Stretches of grass of five to nine chunks, the first of twenty; each but the first begins with a chunk
+ * that keeps the height. Between two of them is an obstacle, under Hardcore. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle) {
         int left = GROUND_N_LEVEL;
         bool keeps = false, grass = true;
@@ -157,8 +158,9 @@ bool ground_valid(const double *slope, const double *obstacle) {
         return true;
 }
 
-/* The chunks are made from the far end: where a foot rests on two of them, the order in which their contacts are solved shows in the
- * gait, and with this one it is that of Box2D 2.3, which sorted its pairs. */
+/* The chunks are made from the far end: where a foot rests on two of them, the order in which their
+ * contacts are solved shows in the gait, and with this one it is that of Box2D 2.3, which sorted its
+ * pairs. */
 void ground_build(World *world, const Ground *ground) {
         for (int i = N_GROUND - 1; i > 0; i--)
                 world_ground(world, ground->points[i - 1], ground->points[i], FRICTION);

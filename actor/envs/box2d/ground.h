@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ground that the bipedal walker crosses, as Gymnasium makes it: a random walk of the slope, drawn back to the middle height, and
- * under Hardcore stumps, stairs and pits in it. What was drawn is kept, chunk by chunk, and everything follows from that. */
+/* The ground that the bipedal walker crosses, as Gymnasium makes it: a random walk of the slope, drawn
+ * back to the middle height, and under Hardcore stumps, stairs and pits in it. What was drawn is kept,
+ * chunk by chunk, and everything follows from that. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,8 @@
 #define GROUND_HEIGHT (400 / 30.0 / 4)
 
 enum { N_GROUND = 200, GROUND_N_LEVEL = 20, GROUND_N_FINISH = 10, GROUND_CORNERS = 4 };
-/* Stairs of four steps and the five chunks after them take 21 chunks, so that reset() never makes more than 44; a state may ask for more. */
+/* Stairs of four steps and the five chunks after them take 21 chunks, so that reset() never makes more
+ * than 44; a state may ask for more. */
 enum { GROUND_BLOCKS_MAX = 64 };
 
 typedef struct Ground {
@@ -21,7 +23,8 @@ typedef struct Ground {
         double blocks[GROUND_BLOCKS_MAX][GROUND_CORNERS][2]; /* convex, of obstacles */
 } Ground;
 
-/* slope: [N_GROUND], of each chunk, or that it keeps the height. obstacle: [N_GROUND], what begins at each chunk; NULL: none anywhere. */
+/* slope: [N_GROUND], of each chunk, or that it keeps the height. obstacle: [N_GROUND], what begins at
+ * each chunk; NULL: none anywhere. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle);
 void ground_make(const double *slope, const double *obstacle, Ground *ret);
 bool ground_valid(const double *slope, const double *obstacle);

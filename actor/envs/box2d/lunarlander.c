@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* LunarLander-v3 and LunarLanderContinuous-v3: land on the pad, on both legs, with little fuel. The numbers are those of Gymnasium's
- * definition. Its exhaust particles are decoration that touches no physics, and are left out. */
+/* LunarLander-v3 and LunarLanderContinuous-v3: land on the pad, on both legs, with little fuel. The
+ * numbers are those of Gymnasium's definition. Its exhaust particles are decoration that touches no
+ * physics, and are left out. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "include/environment-options.h"
 
 #define SCALE            30.0 /* pixels in a metre */
 #define WIDTH            (600 / SCALE)
@@ -64,21 +66,13 @@ static const LanderDrawn *drawn_of(const Lander *l) {
 
 static const EpisodeKind lander_kind;
 
-static const EnvOption lander_options[] = {
-        { "Gravity", ENV_OPTION_NUMBER, offsetof(Lander, gravity), -12, 0 },
-        { "EnableWind", ENV_OPTION_BOOL, offsetof(Lander, enable_wind), 0, 0 },
-        { "WindPower", ENV_OPTION_NUMBER, offsetof(Lander, wind_power), 0, 1000 },
-        { "TurbulencePower", ENV_OPTION_NUMBER, offsetof(Lander, turbulence_power), 0, 1000 },
-};
+#define ENV_INSTANCE Lander
+static const EnvOption lander_options[] = { LUNARLANDER_OPTIONS(ENV_OPTION) };
 
 static int lander_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Lander *l = instance;
 
-        l->gravity = -10.0;
-        l->wind_power = 15.0;
-        l->turbulence_power = 1.5;
-        return env_options_parse(lander_options, sizeof(lander_options) / sizeof(lander_options[0]), options,
-                        n_options, l);
+        return env_options_parse(ENV_OPTIONS(lander_options), options, n_options, l);
 }
 
 static int continuous_init(void *instance, const ActordOption *options, uint32_t n_options) {
@@ -142,7 +136,8 @@ static void ground_points(const double drawn[N_CHUNKS + 1], double ret[N_CHUNKS]
                 height[i] = PAD_HEIGHT;
 
         for (int i = 0; i < N_CHUNKS; i++) {
-                /* The first one's neighbour to the left is the last number drawn, which is nobody's chunk. */
+                /* The first one's neighbour to the left is the last number drawn, which belongs to no
+                 * chunk. */
                 double left = height[i > 0 ? i - 1 : N_CHUNKS];
 
                 ret[i][0] = WIDTH / (N_CHUNKS - 1) * i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rigid bodies in a plane, as the tasks see them: Box2D behind plain functions, since it speaks C++ and we do not. Lengths are
- * metres, angles radians, times seconds. Box2D computes in float; everything is told and asked in double and rounded here. */
+/* Rigid bodies in a plane, as the tasks see them: Box2D behind plain functions, since it speaks C++ and
+ * we do not. Lengths are metres, angles radians, times seconds. Box2D computes in float; everything is
+ * told and asked in double and rounded here. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +37,8 @@ typedef struct WorldMotion {
         bool awake;
 } WorldMotion;
 
-/* Once, before there are threads: Box2D fills a table of its own, without a lock, when the first contact of a process is made. */
+/* Once, before there are threads: Box2D fills a table of its own, without a lock, when the first contact
+ * of a process is made. */
 void world_prepare(void);
 
 /* NULL: no memory. */

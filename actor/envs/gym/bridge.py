@@ -32,7 +32,7 @@ def missing(name):
 
 
 def explain(error):
-    """One sentence for whoever lacks a package, wherever that was found out; any other error as it is."""
+    """One sentence for a missing package, wherever that was found out; any other error as it is."""
     if isinstance(error, Refusal):
         return error
     dependency = "gym" in globals() and isinstance(error, gym.error.DependencyNotInstalled)
@@ -98,7 +98,7 @@ def mend_mujoco(mujoco):
 
 
 class Clock:
-    """For pygame's. Nobody waits for pictures that are not shown."""
+    """For pygame's. No step waits for pictures that are not shown."""
 
     def tick(self, framerate=0):
         return 0
@@ -211,7 +211,7 @@ def wrap(env, text):
 
 
 def wrapped(wrapper, env, arguments, keywords, word):
-    """One sentence for arguments that a wrapper does not take; what somebody's own one has to say is told with its traceback."""
+    """One sentence for arguments that a wrapper does not take; an error of the user's own wrapper is told with its traceback."""
     try:
         new = wrapper(env, *arguments, **keywords)
     except (Refusal, ImportError, gym.error.DependencyNotInstalled):

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. This module alone links libpython; the interpreter
- * starts, and all that a user wrote is imported, after the sandbox has closed.
+/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. This module alone links
+ * libpython; the interpreter starts, and all that a user wrote is imported, after the sandbox has closed.
  *
- * A step is one call of a method that was looked up before, an action that is made in place, and one copy of the observation into the
- * slot. A seed from the episode's keyed stream goes to reset(), and to the streams that a Python process shares; environments that draw
- * from those in their steps have them set before each step, so that who else lives in the process does not matter.
+ * A step is one call of a method that was looked up before, an action that is made in place, and one copy
+ * of the observation into the slot. A seed from the episode's keyed stream goes to reset(), and to the
+ * streams that a Python process shares; environments that draw from those in their steps have them set
+ * before each step, so that who else lives in the process does not matter.
  *
- * A snapshot is the environment, wrappers and all, as pickle writes it, if a copy that was saved and restored steps as the original
- * does (bridge.py, check()); otherwise the environment is sticky.
+ * A snapshot is the environment, wrappers and all, as pickle writes it, if a copy that was saved and
+ * restored steps as the original does (bridge.py, check()); otherwise the environment is sticky.
  *
- * Slots take turns on the same environments, so that one whose episodes show what was before their reset (a running mean, a count of
- * episodes) would show another slot's past: it begins each episode on a copy of what it was when it was made. */
+ * Slots take turns on the same environments, so that one whose episodes show what was before their reset
+ * (a running mean, a count of episodes) would show another slot's past: it begins each episode on a copy
+ * of what it was when it was made. */
 #include "actor/envs/gym/python.h"
 
 #include <errno.h>
@@ -37,7 +39,8 @@ typedef struct GymInstance {
         PyObject *convert;            /* what makes any observation one of the space's kind */
         PyObject *fresh;              /* a Box: returns an array with what lies in `action` */
         PyObject *low, *high;         /* a Box: bounds, as bytes of doubles */
-        PyObject *made; /* what it was before the first episode, frozen; NULL: a reset forgets all that was */
+        /* what it was before the first episode, frozen; NULL: a reset forgets all that was */
+        PyObject *made;
         Py_buffer action;
 } GymInstance;
 
@@ -48,7 +51,8 @@ typedef struct GymSnapshot {
 
 static const JobSettings *settings;
 static const char *name; /* behind the prefix: [MODULE:]ID */
-static int venv_fd; /* the virtual environment's descriptor, where there is no root; -1: the system's Python */
+/* the virtual environment's descriptor, where there is no root; -1: the system's Python */
+static int venv_fd;
 static struct {
         GymSpace observation, action;
         uint64_t snapshot_bytes; /* 0: sticky */
@@ -57,7 +61,8 @@ static struct {
         PyObject *seed_globals, *seed_name;
 } task;
 
-/* The way to the virtual environment: through its descriptor where there is one, else where it was mounted. */
+/* The way to the virtual environment: through its descriptor where there is one, else where it was
+ * mounted. */
 static int start(void) {
         char root[64] = "";
 
@@ -120,7 +125,7 @@ static int space_read(PyObject *tuple, GymSpace *ret) {
         return 0;
 }
 
-/* What there is to save is found out on an environment that nobody else uses. */
+/* Whether an environment can be saved is tried on an instance of its own. */
 static int task_check(PyObject *env) {
         _cleanup_(python_unrefp) PyObject *found = python_call("check", "(O)", env);
         unsigned long long bytes;

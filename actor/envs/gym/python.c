@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPython, isolated: no user's directory, no variables, no byte code written, and one hash seed for all, since the order of a set of
- * strings would otherwise differ from process to process and be part of what is learned. */
+/* CPython, isolated: no user's directory, no variables, no byte code written, and one hash seed for all,
+ * since the order of a set of strings would otherwise differ from process to process and be part of what
+ * is learned. */
 #include "actor/envs/gym/python.h"
 
 #include <dlfcn.h>
@@ -163,7 +164,7 @@ int python_tell(void) {
                 (void) PyException_SetTraceback(value, traceback);
         if (value)
                 Py_XDECREF(PyObject_CallOneArg(python_helper("tell"), value));
-        /* Out of memory, or an exception that raises another when it is printed: then nobody hears of it. */
+        /* Out of memory, or an exception that raises another when it is printed: then it goes unheard. */
         PyErr_Clear();
         Py_XDECREF(type);
         Py_XDECREF(value);

@@ -12,26 +12,8 @@ MUJOCO_MODEL(ant);
 
 static mjModel *ant_model;
 
-/* v4 takes all but the last ones, v5 all but the first: its contacts always cost. */
-static const EnvOption ant_options[] = {
-        BOOL("UseContactForces", include_cfrc_ext),
-
-        NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ContactCostWeight", contact_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ContactForceMin", contact_force_min, -INFINITY, INFINITY),
-        NUMBER("ContactForceMax", contact_force_max, -INFINITY, INFINITY),
-        NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
-        BOOL("TerminateWhenUnhealthy", terminate_when_unhealthy),
-        NUMBER("HealthyZMin", healthy_z_min, -INFINITY, INFINITY),
-        NUMBER("HealthyZMax", healthy_z_max, -INFINITY, INFINITY),
-        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
-        BOOL("ExcludeCurrentPositions", exclude_current_positions),
-
-        NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        BOOL("IncludeCfrcExt", include_cfrc_ext),
-};
-
-enum { ANT_N_OPTIONS = sizeof(ant_options) / sizeof(ant_options[0]), ANT_N_V4 = 1, ANT_N_V5 = 2 };
+static const EnvOption ant_v4_options[] = { ANT_V4_OPTIONS(ENV_OPTION) };
+static const EnvOption ant_v5_options[] = { ANT_V5_OPTIONS(ENV_OPTION) };
 
 static void ant_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         memcpy(ret, m->data->xpos + 3 * BODY_TORSO, MUJOCO_N_PLACE * sizeof(ret[0]));
@@ -76,31 +58,16 @@ static void ant_judge(const MujocoInstance *m, double velocity, double ctrl_squa
         .seen_height = 0.5, .velocity_limit = INFINITY, .velocity_noise_normal = true, .n_excluded = 2, \
         .place = ant_place, .judge = ant_judge
 
-#define ANT_DEFAULTS                                                                      \
-        .forward_reward_weight = 1, .ctrl_cost_weight = 0.5, .contact_cost_weight = 5e-4, \
-        .contact_force_min = -1, .contact_force_max = 1, .healthy_reward = 1,             \
-        .terminate_when_unhealthy = true, .healthy_z_min = 0.2, .healthy_z_max = 1,       \
-        .reset_noise_scale = 0.1, .exclude_current_positions = true
-
 static const MujocoTask ant_v4_task = {
         ANT_TASK,
-        .options = ant_options,
-        .n_options = ANT_N_OPTIONS,
-        .n_v5_options = ANT_N_V5,
-        .defaults = {
-                ANT_DEFAULTS,
-        },
+        MUJOCO_OPTIONS(ant_v4_options),
+        .defaults = { .forward_reward_weight = 1 },
 };
 
 /* Contacts cost, and are observed. */
 static const MujocoTask ant_v5_task = {
         ANT_TASK,
-        .options = ant_options + ANT_N_V4,
-        .n_options = ANT_N_OPTIONS - ANT_N_V4,
-        .defaults = {
-                .include_cfrc_ext = true,
-                ANT_DEFAULTS,
-        },
+        MUJOCO_OPTIONS(ant_v5_options),
         .reads_forces = true,
 };
 

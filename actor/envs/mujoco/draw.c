@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A robot seen from far away, so that nothing grows smaller with its distance: then a sphere is a disc and a capsule a stroke with round
- * ends, which is all that our models are made of (and Pusher's upright cylinders are discs from above), and neither OpenGL nor a graphics driver is needed.
- * Users' models have boxes as well, which are hexagons then, and meshes, of which the box around them is shown. Bodies' places lag behind
- * qpos by a stage of the integrator, which is less than eyes can tell. */
+/* A robot seen from far away, so that nothing grows smaller with its distance: then a sphere is a disc
+ * and a capsule a stroke with round ends, which is all that our models are made of (and Pusher's upright
+ * cylinders are discs from above), and neither OpenGL nor a graphics driver is needed. Users' models have
+ * boxes as well, which are hexagons then, and meshes, of which the box around them is shown. Bodies'
+ * places lag behind qpos by a stage of the integrator, which is less than eyes can tell. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

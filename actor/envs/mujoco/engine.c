@@ -76,6 +76,7 @@ static int mujoco_parse(const MujocoTask *task, int version, const ActordOption 
         size_t n = task->n_options - (version < 5 ? task->n_v5_options : 0);
 
         *ret = task->defaults;
+        env_options_begin(task->options, task->n_options, ret);
 
         for (uint32_t i = 0; i < n_options; i++) {
                 const ActordOption *option = &options[i];
@@ -83,7 +84,7 @@ static int mujoco_parse(const MujocoTask *task, int version, const ActordOption 
 
                 r = mujoco_take_engine(option);
                 if (r == 0)
-                        r = env_options_parse(task->options, n, option, 1, ret);
+                        r = env_option_parse(task->options, n, option, ret);
                 if (r < 0)
                         return r;
         }
@@ -96,7 +97,8 @@ static int n_excluded(const MujocoTask *task, const MujocoOptions *options) {
         return options->exclude_current_positions ? task->n_excluded : 0;
 }
 
-/* v5 leaves out what is always zero: of the world's body, and of the motors that a free joint does not have. */
+/* v5 leaves out what is always zero: of the world's body, and of the motors that a free joint does not
+ * have. */
 static int first_body(int version) {
         return version < 5 ? 0 : 1;
 }
@@ -429,7 +431,8 @@ int mujoco_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* Unlike restore(): nothing else is known of the step before, so that all else is computed anew as after a reset. */
+/* Unlike restore(): nothing else is known of the step before, so that all else is computed anew as after
+ * a reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;
         int r;

@@ -57,9 +57,9 @@ struct MujocoTask {
         bool velocity_noise_normal; /* at reset: normal, instead of uniform like the positions */
         const EnvOption *options;   /* the keys it takes, besides Engine */
         size_t n_options;
-        size_t n_v5_options; /* of them, the last ones that v4 does not take */
-        MujocoOptions defaults;
-        int n_excluded; /* positions that exclude_current_positions is about: the first ones */
+        size_t n_v5_options;    /* of them, the last ones that v4 does not take */
+        MujocoOptions defaults; /* of what is no option of the task */
+        int n_excluded;         /* positions that exclude_current_positions is about: the first ones */
 
         /* All that is observed, at most n numbers, and how many these are. NULL: qpos and qvel, then what
          * the options include. */
@@ -78,7 +78,8 @@ struct MujocoTask {
 
         bool scaled_controls; /* actions are in [-1, 1], each of its motor's range */
 
-        /* Pictures: from where, the metres across, and the height in the middle; fixed, or along with the first body. */
+        /* Pictures: from where, the metres across, and the height in the middle; fixed, or along with the
+         * first body. */
         MujocoSeen seen;
         bool seen_fixed;
         double seen_width, seen_height;
@@ -97,7 +98,8 @@ struct MujocoInstance {
         double place[MUJOCO_PLACES_MAX]; /* where the last step, or the reset, led to */
 };
 
-/* Engine=, which every task takes. 1: it was that, and names this module's; 0: another key; -EINVAL: another engine. */
+/* Engine=, which every task takes. 1: it was that, and names this module's; 0: another key; -EINVAL:
+ * another engine. */
 int mujoco_take_engine(const ActordOption *option);
 
 /* The functions of the ABI; spec and init get task and version from MUJOCO_ENV(). */
@@ -116,18 +118,13 @@ int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-/* What is paid for not having fallen: under v4 whoever ends an episode at a fall pays for that last step,
- * too; under v5 it is paid while healthy. */
+/* What is paid for not having fallen: under v4 a task that ends an episode at a fall pays for that last
+ * step, too; under v5 it is paid while healthy. */
 static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
         bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 
         return paid ? m->options.healthy_reward : 0;
 }
-
-/* Defaults of MujocoOptions: everything there is, as it is. */
-#define MUJOCO_INCLUDE_ALL                                                           \
-        .include_cinert = true, .include_cvel = true, .include_qfrc_actuator = true, \
-        .include_cfrc_ext = true, .contact_force_min = -INFINITY, .contact_force_max = INFINITY
 
 /* x within low and high; a NaN stays one. */
 static inline double mujoco_clip(double x, double low, double high) {

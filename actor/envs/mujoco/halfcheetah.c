@@ -3,11 +3,14 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/locomotion.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 MUJOCO_MODEL(halfcheetah);
 
 static mjModel *halfcheetah_model;
+
+static const EnvOption halfcheetah_options[] = { HALFCHEETAH_OPTIONS(ENV_OPTION) };
 
 static const MujocoTask halfcheetah_task = {
         .name = "HalfCheetah",
@@ -21,14 +24,7 @@ static const MujocoTask halfcheetah_task = {
         .seen_height = 0.9,
         .velocity_limit = INFINITY,
         .velocity_noise_normal = true,
-        .options = locomotion_options,
-        .n_options = LOCOMOTION_N_BASIC,
-        .defaults = {
-                .forward_reward_weight = 1,
-                .ctrl_cost_weight = 0.1,
-                .reset_noise_scale = 0.1,
-                .exclude_current_positions = true,
-        },
+        MUJOCO_OPTIONS(halfcheetah_options),
         .n_excluded = 1,
         .judge = locomotion_judge,
 };

@@ -10,27 +10,11 @@ MUJOCO_MODEL(humanoid);
 
 static mjModel *humanoid_model;
 
-static const EnvOption humanoid_options[] = {
-        NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
-        BOOL("TerminateWhenUnhealthy", terminate_when_unhealthy),
-        NUMBER("HealthyZMin", healthy_z_min, -INFINITY, INFINITY),
-        NUMBER("HealthyZMax", healthy_z_max, -INFINITY, INFINITY),
-        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
-        BOOL("ExcludeCurrentPositions", exclude_current_positions),
+static const EnvOption humanoid_options[] = { HUMANOID_OPTIONS(ENV_OPTION)
+                        HUMANOID_ONLY_V5_OPTIONS(ENV_OPTION) };
 
-        /* v5 only. */
-        NUMBER("ContactCostWeight", contact_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ContactCostMin", contact_cost_min, -INFINITY, INFINITY),
-        NUMBER("ContactCostMax", contact_cost_max, -INFINITY, INFINITY),
-        BOOL("IncludeCinert", include_cinert),
-        BOOL("IncludeCvel", include_cvel),
-        BOOL("IncludeQfrcActuator", include_qfrc_actuator),
-        BOOL("IncludeCfrcExt", include_cfrc_ext),
-};
-
-enum { N_V5_OPTIONS = 7 };
+#define COUNT(...) +1
+enum { N_V5_OPTIONS = HUMANOID_ONLY_V5_OPTIONS(COUNT) };
 
 /* The centre of all mass. */
 static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
@@ -80,23 +64,9 @@ static const MujocoTask humanoid_task = {
         .seen_width = 4.5,
         .seen_height = 0.8,
         .velocity_limit = INFINITY,
-        .options = humanoid_options,
-        .n_options = sizeof(humanoid_options) / sizeof(humanoid_options[0]),
+        MUJOCO_OPTIONS(humanoid_options),
         .n_v5_options = N_V5_OPTIONS,
-        .defaults = {
-                .forward_reward_weight = 1.25,
-                .ctrl_cost_weight = 0.1,
-                .contact_cost_weight = 5e-7,
-                .contact_cost_min = -INFINITY,
-                .contact_cost_max = 10,
-                .healthy_reward = 5,
-                .terminate_when_unhealthy = true,
-                .healthy_z_min = 1,
-                .healthy_z_max = 2,
-                .reset_noise_scale = 1e-2,
-                .exclude_current_positions = true,
-                MUJOCO_INCLUDE_ALL,
-        },
+        .defaults = { .contact_force_min = -INFINITY, .contact_force_max = INFINITY },
         .n_excluded = 2,
         .reads_forces = true,
         .place = humanoid_place,

@@ -11,21 +11,7 @@ MUJOCO_MODEL(humanoidstandup);
 static mjModel *humanoidstandup_model;
 
 /* v4 has the same constants without names. */
-static const EnvOption humanoidstandup_options[] = {
-        NUMBER("UphCostWeight", uph_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ImpactCostWeight", contact_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ImpactCostMin", contact_cost_min, -INFINITY, INFINITY),
-        NUMBER("ImpactCostMax", contact_cost_max, -INFINITY, INFINITY),
-        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
-        BOOL("ExcludeCurrentPositions", exclude_current_positions),
-        BOOL("IncludeCinert", include_cinert),
-        BOOL("IncludeCvel", include_cvel),
-        BOOL("IncludeQfrcActuator", include_qfrc_actuator),
-        BOOL("IncludeCfrcExt", include_cfrc_ext),
-};
-
-enum { N_OPTIONS = sizeof(humanoidstandup_options) / sizeof(humanoidstandup_options[0]) };
+static const EnvOption humanoidstandup_options[] = { HUMANOIDSTANDUP_V5_OPTIONS(ENV_OPTION) };
 
 /* Paid for the height itself, over a frame's time (as if it had begun at zero), not for having risen. */
 static void humanoidstandup_judge(
@@ -53,19 +39,8 @@ static const MujocoTask humanoidstandup_task = {
         .seen_width = 4.5,
         .seen_height = 0.6,
         .velocity_limit = INFINITY,
-        .options = humanoidstandup_options,
-        .n_options = N_OPTIONS,
-        .n_v5_options = N_OPTIONS,
-        .defaults = {
-                .uph_cost_weight = 1,
-                .ctrl_cost_weight = 0.1,
-                .contact_cost_weight = 5e-7,
-                .contact_cost_min = -INFINITY,
-                .contact_cost_max = 10,
-                .reset_noise_scale = 1e-2,
-                .exclude_current_positions = true,
-                MUJOCO_INCLUDE_ALL,
-        },
+        MUJOCO_V5_OPTIONS(humanoidstandup_options),
+        .defaults = { .contact_force_min = -INFINITY, .contact_force_max = INFINITY },
         .n_excluded = 2,
         .reads_forces = true,
         .judge = humanoidstandup_judge,

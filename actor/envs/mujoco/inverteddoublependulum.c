@@ -16,12 +16,7 @@ MUJOCO_MODEL(inverteddoublependulum);
 static mjModel *inverteddoublependulum_model;
 
 /* v4 has the same constants without names. */
-static const EnvOption inverteddoublependulum_options[] = {
-        NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
-};
-
-enum { N_OPTIONS = sizeof(inverteddoublependulum_options) / sizeof(inverteddoublependulum_options[0]) };
+static const EnvOption inverteddoublependulum_options[] = { INVERTEDDOUBLEPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
 /* Position of the cart; sines, then cosines of both angles; velocities; constraint forces, of which
  * v5 keeps the cart's. */
@@ -70,10 +65,7 @@ static const MujocoTask inverteddoublependulum_task = {
         .seen_height = 0.5,
         .velocity_limit = INFINITY,
         .velocity_noise_normal = true,
-        .options = inverteddoublependulum_options,
-        .n_options = N_OPTIONS,
-        .n_v5_options = N_OPTIONS,
-        .defaults = { .healthy_reward = 10, .reset_noise_scale = 0.1 },
+        MUJOCO_V5_OPTIONS(inverteddoublependulum_options),
         .observe = inverteddoublependulum_observe,
         .n_observation = 11,
         .n_v5_dropped = 2,

@@ -13,9 +13,7 @@ MUJOCO_MODEL(invertedpendulum);
 static mjModel *invertedpendulum_model;
 
 /* v4 has the same constant without a name. */
-static const EnvOption invertedpendulum_options[] = {
-        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
-};
+static const EnvOption invertedpendulum_options[] = { INVERTEDPENDULUM_V5_OPTIONS(ENV_OPTION) };
 
 static void invertedpendulum_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
@@ -37,10 +35,7 @@ static const MujocoTask invertedpendulum_task = {
         .seen_width = 2.7,
         .seen_height = 0.3,
         .velocity_limit = INFINITY,
-        .options = invertedpendulum_options,
-        .n_options = 1,
-        .n_v5_options = 1,
-        .defaults = { .reset_noise_scale = 0.01 },
+        MUJOCO_V5_OPTIONS(invertedpendulum_options),
         .judge = invertedpendulum_judge,
 };
 

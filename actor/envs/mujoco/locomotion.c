@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The reward of robots that move along x. */
 #include "actor/envs/mujoco/locomotion.h"
-#include "actor/envs/mujoco/options.h"
 
 #include <math.h>
-
-const EnvOption locomotion_options[LOCOMOTION_N_ALL] = {
-        NUMBER("ForwardRewardWeight", forward_reward_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("CtrlCostWeight", ctrl_cost_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("ResetNoiseScale", reset_noise_scale, 0, NOISE_MAX),
-        BOOL("ExcludeCurrentPositions", exclude_current_positions),
-
-        NUMBER("HealthyReward", healthy_reward, -WEIGHT_MAX, WEIGHT_MAX),
-        BOOL("TerminateWhenUnhealthy", terminate_when_unhealthy),
-        NUMBER("HealthyZMin", healthy_z_min, -INFINITY, INFINITY),
-        NUMBER("HealthyZMax", healthy_z_max, -INFINITY, INFINITY),
-        NUMBER("HealthyAngleMin", healthy_angle_min, -INFINITY, INFINITY),
-        NUMBER("HealthyAngleMax", healthy_angle_max, -INFINITY, INFINITY),
-
-        NUMBER("HealthyStateMin", healthy_state_min, -INFINITY, INFINITY),
-        NUMBER("HealthyStateMax", healthy_state_max, -INFINITY, INFINITY),
-};
 
 static bool between(double low, double x, double high) {
         return low < x && x < high;

@@ -6,8 +6,3 @@
 
 /* weight * velocity + healthy reward - cost of control; ends when the robot falls, unless it may not. */
 void locomotion_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
-
-/* Every option of such a robot. The first LOCOMOTION_N_BASIC have a meaning for those that cannot fall,
- * too. */
-enum { LOCOMOTION_N_BASIC = 4, LOCOMOTION_N_FALLING = 10, LOCOMOTION_N_ALL = 12 };
-extern const EnvOption locomotion_options[LOCOMOTION_N_ALL];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=mujoco:FILE: a model of a user's own as a task. What is observed and done follows from the model; what a step pays and when
- * an episode ends, the job file says by terms, or a plugin beside the model.
+/* Environment=mujoco:FILE: a model of a user's own as a task. What is observed and done follows from the
+ * model; what a step pays and when an episode ends, the job file says by terms, or a plugin beside the
+ * model.
  *
- * A model is hostile text: it is read in an actor's sandbox, where its directory lies read-only, and what MuJoCo says against it is told on
- * stderr. The spec's name carries a digest of the compiled model, so that a file that changes while a job runs is found: an actor
- * that starts later says something else than the first one did, and is refused. */
+ * A model is hostile text: it is read in an actor's sandbox, where its directory lies read-only, and what
+ * MuJoCo says against it is told on stderr. The spec's name carries a digest of the compiled model, so
+ * that a file that changes while a job runs is found: an actor that starts later says something else than
+ * the first one did, and is refused. */
 #include "actor/envs/mujoco/mjcf.h"
 
 #include <assert.h>
@@ -48,23 +50,9 @@ static mjModel *model;
 static uint32_t digest;
 static Judge judge; /* NULL: no plugin, or not yet loaded */
 
-#define ROW(key, kind, field, low, high) \
-        { key, ENV_OPTION_##kind, offsetof(MjcfOptions, field), low, high }
-
-static const EnvOption rows[] = {
-        ROW("FrameSkip", WHOLE, frame_skip, 1, FRAMES_MAX),
-        ROW("Horizon", WHOLE, horizon_steps, 0, HORIZON_MAX),
-        ROW("ResetNoise", NUMBER, reset_noise, 0, NOISE_MAX),
-        ROW("SkipPositions", WHOLE, n_skipped, 0, MUJOCO_OBSERVATION_MAX),
-        ROW("VelocityClip", NUMBER, velocity_limit, 0, INFINITY),
-};
-
-static const MjcfOptions defaults = {
-        .frame_skip = 1,
-        .horizon_steps = 1000,
-        .reset_noise = 0.01,
-        .velocity_limit = INFINITY,
-};
+#undef ENV_INSTANCE
+#define ENV_INSTANCE MjcfOptions
+static const EnvOption rows[] = { MJCF_NUMBER_OPTIONS(ENV_OPTION) };
 
 /* What MuJoCo says may hold what the file does: nothing of it moves a terminal's cursor. */
 __attribute__((format(printf, 1, 2))) static int tell(const char *format, ...) {
@@ -112,11 +100,12 @@ static int read_option(const ActordOption *option, MjcfOptions *ret) {
                 memcpy(ret->plugin, option->value, sizeof(ret->plugin));
                 return 0;
         }
-        return env_options_parse(rows, ELEMENTSOF(rows), option, 1, ret);
+        return env_option_parse(ENV_OPTIONS(rows), option, ret);
 }
 
 static int read_options(const ActordOption *options, uint32_t n_options, MjcfOptions *ret) {
-        *ret = defaults;
+        *ret = (MjcfOptions){};
+        env_options_begin(ENV_OPTIONS(rows), ret);
         for (uint32_t i = 0; i < n_options; i++) {
                 int r;
 
@@ -153,7 +142,7 @@ static void load(void *userdata) {
         model = release_load(l->path, l->error, sizeof(l->error));
 }
 
-/* FNV-1a: only equality matters, and nobody gains by a collision but who wrote both files. */
+/* FNV-1a: only equality matters, and a collision serves only the author of both files. */
 static int take_digest(void) {
         size_t n = (size_t) mj_sizeModel(model);
         _cleanup_free_ uint8_t *bytes = calloc(1, n);

@@ -20,13 +20,7 @@ MUJOCO_MODEL(pusher_v5);
 static mjModel *pusher_model, *pusher_v5_model;
 
 /* v4 has the same constants without names. */
-static const EnvOption pusher_options[] = {
-        NUMBER("RewardNearWeight", reward_near_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("RewardDistWeight", reward_dist_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("RewardControlWeight", reward_control_weight, -WEIGHT_MAX, WEIGHT_MAX),
-};
-
-enum { N_OPTIONS = sizeof(pusher_options) / sizeof(pusher_options[0]) };
+static const EnvOption pusher_options[] = { PUSHER_V5_OPTIONS(ENV_OPTION) };
 
 static double distance(const MujocoInstance *m, int body, int other) {
         const mjtNum *a = m->data->xpos + 3 * body, *b = m->data->xpos + 3 * other;
@@ -103,7 +97,7 @@ static const MujocoTask pusher_v4_task = {
         .seen_fixed = true,
         .seen_width = 2.7,
         .velocity_limit = INFINITY,
-        .defaults = { .reward_near_weight = 0.5, .reward_dist_weight = 1, .reward_control_weight = 0.1 },
+        MUJOCO_V5_OPTIONS(pusher_options),
         .observe = pusher_observe,
         .n_observation = 23,
         .reset = pusher_reset,
@@ -124,9 +118,7 @@ static const MujocoTask pusher_v5_task = {
         .seen_fixed = true,
         .seen_width = 2.7,
         .velocity_limit = INFINITY,
-        .options = pusher_options,
-        .n_options = N_OPTIONS,
-        .defaults = { .reward_near_weight = 0.5, .reward_dist_weight = 1, .reward_control_weight = 0.1 },
+        MUJOCO_V5_OPTIONS(pusher_options),
         .observe = pusher_observe,
         .n_observation = 23,
         .reset = pusher_reset,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Quantities of lib/terms.h on MuJoCo's data. Velocities are differences over the step, as Gymnasium's robots are paid, and not qvel. */
+/* Quantities of lib/terms.h on MuJoCo's data. Velocities are differences over the step, as Gymnasium's
+ * robots are paid, and not qvel. */
 #include "actor/envs/mujoco/quantity.h"
 
 #include <assert.h>

@@ -19,12 +19,7 @@ MUJOCO_MODEL(reacher);
 static mjModel *reacher_model;
 
 /* v4 has the same constants without names. */
-static const EnvOption reacher_options[] = {
-        NUMBER("RewardDistWeight", reward_dist_weight, -WEIGHT_MAX, WEIGHT_MAX),
-        NUMBER("RewardControlWeight", reward_control_weight, -WEIGHT_MAX, WEIGHT_MAX),
-};
-
-enum { N_OPTIONS = sizeof(reacher_options) / sizeof(reacher_options[0]) };
+static const EnvOption reacher_options[] = { REACHER_V5_OPTIONS(ENV_OPTION) };
 
 /* From the target to the fingertip. */
 static void reacher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
@@ -96,10 +91,8 @@ static const MujocoTask reacher_task = {
         .seen_fixed = true,
         .seen_width = 0.84,
         .velocity_limit = INFINITY,
-        .options = reacher_options,
-        .n_options = N_OPTIONS,
-        .n_v5_options = N_OPTIONS,
-        .defaults = { .reset_noise_scale = 0.1, .reward_dist_weight = 1, .reward_control_weight = 1 },
+        MUJOCO_V5_OPTIONS(reacher_options),
+        .defaults = { .reset_noise_scale = 0.1 },
         .observe = reacher_observe,
         .n_observation = 11,
         .n_v5_dropped = 1,

@@ -26,7 +26,8 @@ static inline bool release_vfs_add(mjVFS *vfs, const char *name, const char *tex
 #endif
 }
 
-/* A model of a file; NULL after a reason. Newer compilers start threads for meshes, which an actor is not allowed. */
+/* A model of a file; NULL after a reason. Newer compilers start threads for meshes, which an actor is not
+ * allowed. */
 static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #if mjVERSION_HEADER >= 330
         mjSpec *spec = mj_parseXML(path, NULL, error, (int) n);
@@ -45,7 +46,8 @@ static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #endif
 }
 
-/* Whether a step depends on more than what every release keeps: plugins', delays' and sleeping bodies' states. */
+/* Whether a step depends on more than what every release keeps: plugins', delays' and sleeping bodies'
+ * states. */
 static inline bool release_keeps_more(const mjModel *model) {
 #if RELEASE_MAJOR >= 4
         if (model->nhistory > 0 || model->opt.enableflags & mjENBL_SLEEP)

@@ -3,11 +3,14 @@
 #include <math.h>
 
 #include "actor/envs/mujoco/locomotion.h"
+#include "actor/envs/mujoco/options.h"
 #include "actor/envs/mujoco/tasks.h"
 
 MUJOCO_MODEL(swimmer);
 
 static mjModel *swimmer_model;
+
+static const EnvOption swimmer_options[] = { SWIMMER_OPTIONS(ENV_OPTION) };
 
 static const MujocoTask swimmer_task = {
         .name = "Swimmer",
@@ -20,14 +23,7 @@ static const MujocoTask swimmer_task = {
         .seen = MUJOCO_SEEN_ABOVE,
         .seen_width = 7.5,
         .velocity_limit = INFINITY,
-        .options = locomotion_options,
-        .n_options = LOCOMOTION_N_BASIC,
-        .defaults = {
-                .forward_reward_weight = 1,
-                .ctrl_cost_weight = 1e-4,
-                .reset_noise_scale = 0.1,
-                .exclude_current_positions = true,
-        },
+        MUJOCO_OPTIONS(swimmer_options),
         .n_excluded = 2,
         .judge = locomotion_judge,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the library gets instead of malloc() and fopen(), and whose turn it is.
  *
- * Memory is given in order and never taken back: a simulation allocates as it reads its text, and next to nothing afterwards. It lies at one
- * place as long as the process lives, so that pointers in an image stay true; that is also why an image is no snapshot. */
+ * Memory is given in order and never taken back: a simulation allocates as it reads its text, and next to
+ * nothing afterwards. It lies at one place as long as the process lives, so that pointers in an image
+ * stay true; that is also why an image is no snapshot. */
 #include "actor/envs/swmm/engine.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static struct {
         FILE *input, *nowhere;
         const char *text;
         size_t n_text;
-        EngineImage *turn; /* NULL: nobody's */
+        EngineImage *turn; /* NULL: no image's */
 } engine = { .packages_fd = -1 };
 
 static void *engine_malloc(size_t n) {
@@ -63,7 +64,7 @@ static int seek_nowhere(void *cookie, off64_t *position, int whence) {
         return 0;
 }
 
-/* Its report and its results are read by nobody. */
+/* Its report and its results are not read. */
 static FILE *engine_fopen(const char *name, const char *mode) {
         const cookie_io_functions_t nowhere = { .write = write_nowhere, .seek = seek_nowhere };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The library comes with a Python package, which a user chose: it loads after the sandbox has closed. Its imports are a table that the
- * linker has filled in, one pointer for each function (System V ABI, "Dynamic Linking"); we fill in some of them once more. So SWMM, which
- * works on files, needs no file system and no system call that a plugin does not have. */
+/* The library comes with a Python package, which a user chose: it loads after the sandbox has closed. Its
+ * imports are a table that the linker has filled in, one pointer for each function (System V ABI,
+ * "Dynamic Linking"); we fill in some of them once more. So SWMM, which works on files, needs no file
+ * system and no system call that a plugin does not have. */
 #include "actor/envs/swmm/library.h"
 
 #include <dlfcn.h>

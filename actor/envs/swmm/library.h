@@ -32,6 +32,7 @@ typedef struct SwmmRange {
         size_t n;
 } SwmmRange;
 
-/* Loads it out of the directory of Python= (fd >= 0; `python` is what people call it) or wherever the linker finds it. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
+/* Loads it out of the directory of Python= (fd >= 0; `python` is what people call it) or wherever the
+ * linker finds it. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
 int library_load(const char *python, int packages_fd, const SwmmImport *imports, size_t n_imports,
                 SwmmLibrary *ret, SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Storms: the task's own, any number to train on, and twenty that are kept for the test. A storm is ten hours of rain, and where a tide
- * comes in, when.
+/* Storms: the task's own, any number to train on, and twenty that are kept for the test. A storm is ten
+ * hours of rain, and where a tide comes in, when.
  *
  *     rain_h = scale total w_h / (sum of w), w_h = profile_h f_h
  *
- * Training draws scale in [0.5, 2), each f_h in [0.5, 1.5) and the tide. Held-out storm k of 1 to 20 has scale 0.5 + 1.5 (k - 1) / 19 and
- * f_h = 0.5 + frac((10 k + h) phi), phi the golden ratio's 0.618..., the tide begins at frac(k phi) of its period. The published storm is
- * the profile itself. */
+ * Training draws scale in [0.5, 2), each f_h in [0.5, 1.5) and the tide. Held-out storm k of 1 to 20 has
+ * scale 0.5 + 1.5 (k - 1) / 19 and f_h = 0.5 + frac((10 k + h) phi), phi the golden ratio's 0.618..., the
+ * tide begins at frac(k phi) of its period. The published storm is the profile itself. */
 #pragma once
 
 #include <stddef.h>
@@ -31,6 +31,7 @@ double storm_rain(const Storm *storm, double hour);
 /* A tide of 12.42 hours around 1.2 ft, in ft. */
 double storm_tide(const Storm *storm, double hour);
 
-/* The lines of SWMM's series "rain" and, for so many hours, "tide". Returns how many bytes there are, at most n_text. */
+/* The lines of SWMM's series "rain" and, for so many hours, "tide". Returns how many bytes there are, at
+ * most n_text. */
 size_t storm_write(
                 const Storm *storm, uint32_t first_hour, uint32_t tide_hours, char *ret_text, size_t n_text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environment over a task: episodes, steps, snapshots. SWMM cannot be stopped in one process and go on in another bit by bit (its own
- * hot-start files hold floats), but it does the same again: a snapshot is the storm and every opening so far, and restoring it is to live
- * the episode once more, in a tenth of a second. Where an instance stands at the snapshot's place already, as it does from one invocation
- * to the next, nothing is repeated. */
+/* The environment over a task: episodes, steps, snapshots. SWMM cannot be stopped in one process and go
+ * on in another bit by bit (its own hot-start files hold floats), but it does the same again: a snapshot
+ * is the storm and every opening so far, and restoring it is to live the episode once more, in a tenth of
+ * a second. Where an instance stands at the snapshot's place already, as it does from one invocation to
+ * the next, nothing is repeated. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include "actor/envs/option.h"
 #include "actor/envs/swmm/tasks.h"
+#include "include/environment-options.h"
 
 #define RAIN_MAX  1e3
 #define TEXT_MAX  16384
@@ -40,21 +42,15 @@ static const char *const storms_words[] = { "random", "held-out", "published", N
 static const char *const controller_words[] = { "agent", "passive", "rules", NULL };
 static const char *const actions_words[] = { "openings", "fine", NULL };
 
-static const EnvOption stormwater_options[] = {
-        { "Storms", ENV_OPTION_WORD, offsetof(Stormwater, storms), .words = storms_words },
-        { "Storm", ENV_OPTION_WHOLE, offsetof(Stormwater, storm), 0, N_HELD_OUT },
-        { "Controller", ENV_OPTION_WORD, offsetof(Stormwater, controller), .words = controller_words },
-        { "Actions", ENV_OPTION_WORD, offsetof(Stormwater, actions), .words = actions_words },
-        { "Forecast", ENV_OPTION_BOOL, offsetof(Stormwater, forecast) },
-        { "FloodWeight", ENV_OPTION_NUMBER, offsetof(Stormwater, flood_weight), 0, SCALE_MAX },
-};
+#define ENV_INSTANCE Stormwater
+static const EnvOption stormwater_options[] = { STORMWATER_THETA_OPTIONS(ENV_OPTION) };
 
 static int stormwater_init(
                 Stormwater *s, const Task *task, const ActordOption *options, uint32_t n_options) {
         /* Floods have their own weight in the other task's reward. */
         size_t n = sizeof(stormwater_options) / sizeof(stormwater_options[0]) - (task == &tidal_task);
 
-        *s = (Stormwater){ .task = task, .flood_weight = 1e6, .forecast = true };
+        *s = (Stormwater){ .task = task };
         return env_options_parse(stormwater_options, n, options, n_options, s);
 }
 
@@ -152,8 +148,9 @@ static int stormwater_begin(Stormwater *s) {
         return 0;
 }
 
-/* Step t of the episode, by the openings that it has there; *ret: the reward. The instance has the turn. SWMM chooses how long its own steps
- * are, so that the last of them ends a little after the quarter of an hour. */
+/* Step t of the episode, by the openings that it has there; *ret: the reward. The instance has the turn.
+ * SWMM chooses how long its own steps are, so that the last of them ends a little after the quarter of an
+ * hour. */
 static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
         double sum = 0, last = 0;
         int64_t msec = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one stormwater task is beside the other: a network as a text for SWMM, and a few numbers and functions. */
+/* What one stormwater task is beside the other: a network as a text for SWMM, and a few numbers and
+ * functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +11,8 @@
 enum { N_VALVES = 2, N_NODES_MAX = 3, N_OBSERVATION_MAX = 16, N_STEPS_MAX = 312 };
 enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* of control */
 
-/* What is read after a routing step. Nodes in the order of the task's names; flow is that of its third link, if it has one. */
+/* What is read after a routing step. Nodes in the order of the task's names; flow is that of its third
+ * link, if it has one. */
 typedef struct Reading {
         double depth[N_NODES_MAX], flood[N_NODES_MAX];
         double flow;

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* stormwater:theta: open and close the orifices of two ponds in parallel, so that neither floods and the stream below stays slow.
+/* stormwater:theta: open and close the orifices of two ponds in parallel, so that neither floods and the
+ * stream below stays slow.
  *
- * Scenario theta of pystorms ("pystorms: A simulation sandbox for the development and evaluation of stormwater control algorithms", Rimer et
- * al., Environmental Modelling & Software 2023), on the engine that it runs on: its catchments, infiltration, ponds, orifices, conduits, step
- * sizes, 78 hours and storm, two depths as states, two openings as actions, and its measure. The text of the network is ours, with a
- * junction where pystorms has a divider, which SWMM treats alike.
+ * Scenario theta of pystorms ("pystorms: A simulation sandbox for the development and evaluation of
+ * stormwater control algorithms", Rimer et al., Environmental Modelling & Software 2023), on the engine
+ * that it runs on: its catchments, infiltration, ponds, orifices, conduits, step sizes, 78 hours and
+ * storm, two depths as states, two openings as actions, and its measure. The text of the network is ours,
+ * with a junction where pystorms has a divider, which SWMM treats alike.
  *
- * A step is 15 minutes, 312 of them the 78 hours. Observed beside the two depths (m), unless Forecast=no: the stream's flow (m3/s), and the
- * rain of the next hour and of the one after (mm). The reward of a step is the sum over SWMM's own steps in it, up to 30 s each, of
+ * A step is 15 minutes, 312 of them the 78 hours. Observed beside the two depths (m), unless Forecast=no:
+ * the stream's flow (m3/s), and the rain of the next hour and of the one after (mm). The reward of a step
+ * is the sum over SWMM's own steps in it, up to 30 s each, of
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
  * so that with FloodWeight=1e6, the default, a return is the published performance without its sign.
  *
- * The rules: release 0.5 m3/s in all, shared by how full the ponds are (equal filling degree), each through an orifice under its depth by
- * Torricelli; and open a pond that is within 0.7 m of flooding, the least with
- * which none of 30 training storms floods. */
+ * The rules: release 0.5 m3/s in all, shared by how full the ponds are (equal filling degree), each
+ * through an orifice under its depth by Torricelli; and open a pond that is within 0.7 m of flooding, the
+ * least with which none of 30 training storms floods. */
 #include <math.h>
 
 #include "actor/envs/swmm/tasks.h"

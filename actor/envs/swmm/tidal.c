@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* stormwater:tidal: two ponds drain through one pipe to a junction that the tide reaches; none of the three may flood, and between storms
- * the ponds should stand at 2 ft.
+/* stormwater:tidal: two ponds drain through one pipe to a junction that the tide reaches; none of the
+ * three may flood, and between storms the ponds should stand at 2 ft.
  *
- * After the model that the University of Virginia's group trains on ("Flood mitigation in coastal urban catchments using real-time stormwater
- * infrastructure control and reinforcement learning", Bowes et al., Journal of Hydroinformatics 2021). From it are the steps of 15 minutes
- * over a day, the two catchments, ponds (4.61 ft deep), valves, pipes, both kinds of state, the actions and the conditional reward. Ours are
- * the rain (1.5 in over ten hours from hour 4 on, scaled), the tide, and what a forecast is: the rain of each of the next six hours (in),
- * and the tide in an hour (ft).
+ * After the model that the University of Virginia's group trains on ("Flood mitigation in coastal urban
+ * catchments using real-time stormwater infrastructure control and reinforcement learning", Bowes et al.,
+ * Journal of Hydroinformatics 2021). From it are the steps of 15 minutes over a day, the two catchments,
+ * ponds (4.61 ft deep), valves, pipes, both kinds of state, the actions and the conditional reward. Ours
+ * are the rain (1.5 in over ten hours from hour 4 on, scaled), the tide, and what a forecast is: the rain
+ * of each of the next six hours (in), and the tide in an hour (ft).
  *
- * Observed: depths of St1, St2 and J1 (ft), how they flood (cfs), both openings; then, unless Forecast=no, the forecast. The reward, at
- * the end of a step, is
+ * Observed: depths of St1, St2 and J1 (ft), how they flood (cfs), both openings; then, unless
+ * Forecast=no, the forecast. The reward, at the end of a step, is
  *
  *     -(flood St1 + flood St2 + flood J1)                                 while the forecast has rain
  *     -flood J1 - |depth St1 - 2| - |depth St2 - 2|                       else
  *
- * The rules: before rain, lower the ponds to 1 ft, else hold them at 2 ft, opening in proportion up to 1 ft above that; close while the
- * junction is within 0.2 ft of flooding, unless the pond itself is. */
+ * The rules: before rain, lower the ponds to 1 ft, else hold them at 2 ft, opening in proportion up to 1
+ * ft above that; close while the junction is within 0.2 ft of flooding, unless the pond itself is. */
 #include <math.h>
 
 #include "actor/envs/swmm/tasks.h"

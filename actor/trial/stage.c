@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An instance and its memory, stepped as a slot of a job is: random numbers belong to their place, and an
+ * episode is cut at its horizon. */
+#include "actor/trial/stage.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/slot.h"
+
+enum { PATTERN = 0xa5, ALIGNMENT = 64 };
+
+static int guarded_init(Guarded *g, uint64_t bytes) {
+        uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), whole;
+        uint8_t *map;
+
+        bytes = bytes > 0 ? bytes : 1;
+        whole = (bytes + page - 1) & ~(page - 1);
+        map = mmap(NULL, whole + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (map == MAP_FAILED)
+                return -ENOMEM;
+        if (mprotect(map + page, whole, PROT_READ | PROT_WRITE) < 0) {
+                (void) munmap(map, whole + 2 * page);
+                return -ENOMEM;
+        }
+
+        *g = (Guarded){ .bytes = bytes, .map = map, .map_bytes = whole + 2 * page };
+        /* As close to the end as the alignment allows: writing too far is the usual mistake. */
+        g->memory = map + page + ((whole - bytes) & ~(uint64_t) (ALIGNMENT - 1));
+        memset(map + page, PATTERN, (size_t) (g->memory - map) - page);
+        memset(g->memory + bytes, PATTERN, (size_t) (map + page + whole - g->memory) - bytes);
+        return 0;
+}
+
+static void guarded_done(Guarded *g) {
+        if (g->map)
+                (void) munmap(g->map, g->map_bytes);
+        *g = (Guarded){};
+}
+
+bool guarded_is_whole(const Guarded *g) {
+        uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
+        const uint8_t *from = g->map + page, *to = g->map + g->map_bytes - page;
+
+        for (const uint8_t *p = from; p < g->memory; p++)
+                if (*p != PATTERN)
+                        return false;
+        for (const uint8_t *p = g->memory + g->bytes; p < to; p++)
+                if (*p != PATTERN)
+                        return false;
+        return true;
+}
+
+bool guarded_guards(const Guarded *g, const void *address) {
+        const uint8_t *p = address;
+
+        return g->map && p >= g->map && p < g->map + g->map_bytes;
+}
+
+int stage_init(Stage *stage, const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec) {
+        const JobSettings *settings = trial->settings;
+        uint64_t n_observation = space_numbers(&spec->observation), n_action = space_numbers(&spec->action);
+        int r;
+
+        *stage = (Stage){
+                .env = env,
+                .spec = spec,
+                .settings = settings,
+                .page = trial->page,
+                .n_action = n_action,
+                .n_observation = n_observation,
+        };
+        r = guarded_init(&stage->instance, spec->instance_bytes);
+        if (r < 0)
+                return r;
+        r = guarded_init(&stage->observation, n_observation * element_bytes(spec->observation.element));
+        if (r < 0)
+                return r;
+        r = guarded_init(&stage->snapshot, spec->snapshot_bytes);
+        if (r < 0)
+                return r;
+        stage->action = calloc(n_action, element_bytes(spec->action.element));
+        if (!stage->action)
+                return -ENOMEM;
+        r = env->init(stage->instance.memory, settings->options, settings->n_options);
+        stage->initialised = r >= 0;
+        return r;
+}
+
+void stage_done(Stage *stage) {
+        if (stage->initialised)
+                stage->env->close(stage->instance.memory);
+        stage->initialised = false;
+        free(stage->action);
+        stage->action = NULL;
+        guarded_done(&stage->snapshot);
+        guarded_done(&stage->observation);
+        guarded_done(&stage->instance);
+}
+
+/* There is one writer, so that it need not be one indivisible addition. */
+static void progress(Stage *stage) {
+        uint64_t n = atomic_load_explicit(&stage->page->progress, memory_order_relaxed);
+
+        atomic_store_explicit(&stage->page->progress, n + 1, memory_order_relaxed);
+}
+
+int stage_reset(Stage *stage) {
+        ActordRandom random;
+
+        progress(stage);
+        stage->episode++;
+        stage->elapsed_steps = 0;
+        random_begin(&random, stage->settings->seed, RANDOM_RESET, 0, stage->episode, 0);
+        return stage->env->reset(stage->instance.memory, &random, stage->observation.memory);
+}
+
+int stage_step(Stage *stage) {
+        uint64_t n = stage->n_steps++;
+        ActordRandom random;
+        int r;
+
+        progress(stage);
+        random_begin(&random, stage->settings->seed, RANDOM_STEP, 0, n >> RANDOM_STEP_BITS,
+                        (uint32_t) (n & RANDOM_STEP_MAX));
+        r = stage->env->step(stage->instance.memory, stage->action, &random, stage->observation.memory,
+                        &stage->step);
+        stage->elapsed_steps++;
+        return r;
+}
+
+bool stage_ended(const Stage *stage) {
+        uint32_t horizon = stage->spec->horizon_steps;
+
+        return stage->step.terminated || stage->step.truncated ||
+               (horizon > 0 && stage->elapsed_steps >= horizon);
+}
+
+void stage_act_random(Stage *stage, uint64_t t) {
+        const ActordSpace *space = &stage->spec->action;
+        ActordRandom random;
+
+        random_begin(&random, stage->settings->seed, RANDOM_ACTION, 0, t >> RANDOM_STEP_BITS,
+                        (uint32_t) (t & RANDOM_STEP_MAX));
+        for (uint64_t i = 0; i < stage->n_action; i++) {
+                if (space->kind != ACTORD_BOX)
+                        ((int32_t *) stage->action)[i] = (int32_t) random_below(&random, space->n_choices);
+                else if (isfinite(space->low) && isfinite(space->high))
+                        ((float *) stage->action)[i] = fminf(
+                                        (float) actord_random_uniform(&random, space->low, space->high),
+                                        (float) space->high);
+                else
+                        ((float *) stage->action)[i] = (float) fmin(
+                                        fmax(actord_random_normal(&random), space->low), space->high);
+        }
+}
+
+void stage_act_zero(Stage *stage) {
+        const ActordSpace *space = &stage->spec->action;
+
+        for (uint64_t i = 0; i < stage->n_action; i++)
+                if (space->kind != ACTORD_BOX)
+                        ((int32_t *) stage->action)[i] = 0;
+                else
+                        ((float *) stage->action)[i] = (float) fmin(fmax(0, space->low), space->high);
+}
+
+int stage_act(Stage *stage, const double *numbers) {
+        const ActordSpace *space = &stage->spec->action;
+
+        for (uint64_t i = 0; i < stage->n_action; i++) {
+                double x = numbers[i];
+
+                if (space->kind != ACTORD_BOX) {
+                        if (!(x >= 0 && x < space->n_choices) || x != floor(x))
+                                return -EINVAL;
+                        ((int32_t *) stage->action)[i] = (int32_t) x;
+                } else {
+                        if (!(x >= space->low && x <= space->high))
+                                return -EINVAL;
+                        ((float *) stage->action)[i] = (float) x;
+                }
+        }
+        return 0;
+}
+
+void space_to_doubles(const ActordSpace *space, const void *value, double *ret) {
+        uint64_t n = space_numbers(space);
+
+        for (uint64_t i = 0; i < n; i++)
+                switch (space->element) {
+                case ACTORD_F32: ret[i] = ((const float *) value)[i]; break;
+                case ACTORD_F64: ret[i] = ((const double *) value)[i]; break;
+                case ACTORD_I32: ret[i] = ((const int32_t *) value)[i]; break;
+                default: ret[i] = ((const uint8_t *) value)[i]; break;
+                }
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The cells of an experiment are the cross product of arms, levels and seeds. The job parser checks each
+ * cell before the first one runs. A cell's definition is a hash of everything that its result depends on,
+ * so that a finished cell is run again exactly when one of these has changed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "lib/cleanup.h"
+#include "lib/environments.h"
+#include "lib/fragment.h"
+#include "lib/sanitise.h"
+#include "lib/settings/print.h"
+#include "lib/sheets.h"
+
+const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor) {
+        return experiment_factor(experiment, factor)->levels->pdata[cell->levels[factor]];
+}
+
+char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator) {
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? separator : "",
+                                experiment_level(experiment, cell, i)->name);
+        return g_string_free(text, FALSE);
+}
+
+size_t experiment_n_combinations(const Experiment *experiment) {
+        size_t n = 1;
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                n *= experiment_factor(experiment, i)->levels->len;
+        return n;
+}
+
+size_t cell_combination(const Experiment *experiment, const Cell *cell) {
+        size_t n = 0;
+
+        for (guint i = 0; i < experiment->factors->len; i++)
+                n = n * experiment_factor(experiment, i)->levels->len + cell->levels[i];
+        return n;
+}
+
+void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination) {
+        for (guint i = experiment->factors->len; i-- > 0;) {
+                size_t n = experiment_factor(experiment, i)->levels->len;
+
+                cell->levels[i] = combination % n;
+                combination /= n;
+        }
+}
+
+static Cell *cell_free(Cell *cell) {
+        if (!cell)
+                return NULL;
+        g_free(cell->name);
+        g_free(cell->definition);
+        g_free(cell->scheduler);
+        g_free(cell->fault);
+        outcome_free(cell->outcome);
+        g_free(cell);
+        return NULL;
+}
+
+static void destroy_cell(gpointer data) {
+        (void) cell_free(data);
+}
+
+static void add_sets(GPtrArray *to, const GPtrArray *sets) {
+        for (guint i = 0; i < sets->len; i++)
+                g_ptr_array_add(to, g_strdup(sets->pdata[i]));
+}
+
+GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell) {
+        GPtrArray *sets = g_ptr_array_new_with_free_func(g_free);
+
+        add_sets(sets, experiment->sets);
+        add_sets(sets, experiment_arm(experiment, cell->arm)->sets);
+        for (guint i = 0; i < experiment->factors->len; i++)
+                add_sets(sets, experiment_level(experiment, cell, i)->sets);
+        g_ptr_array_add(sets, g_strdup_printf("Job.Seed=%" G_GUINT64_FORMAT, cell->seed));
+        return sets;
+}
+
+/* The result depends on the plugin, so its bytes are part of the hash. */
+static void hash_file(GChecksum *checksum, int fd) {
+        guchar buffer[65536];
+        off_t at = 0;
+        ssize_t n;
+
+        while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+                g_checksum_update(checksum, buffer, n);
+                at += n;
+        }
+}
+
+/* Only the file itself is hashed, not the files that it refers to. */
+static void hash_model(GChecksum *checksum, const JobFile *job_file) {
+        g_autofree char *name = g_path_get_basename(job_file->settings.environment);
+        _cleanup_close_ int fd = openat(job_file->directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd >= 0)
+                hash_file(checksum, fd);
+}
+
+/* Settings at their defaults are left out, so that writing a default down does not change the definition. */
+static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
+        const SettingRow *row;
+
+        for (Setting i = 0; (row = setting_row(i)); i++) {
+                char value[SETTING_TEXT_MAX];
+                g_autofree char *line = NULL;
+
+                if (setting_print(settings, i, value) == 0 || strcmp(value, row->fallback) == 0 ||
+                                i == SETTING_Job_Description || i == SETTING_Job_Tag)
+                        continue;
+                line = g_strdup_printf("%s.%s=%s\n", row->section, row->key, value);
+                g_checksum_update(checksum, (const guchar *) line, -1);
+        }
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                g_autofree char *line = g_strdup_printf(
+                                "Environment.%s=%s\n", settings->options[i].key, settings->options[i].value);
+
+                g_checksum_update(checksum, (const guchar *) line, -1);
+        }
+}
+
+/* The price sheet decides what a result costs, so it is part of the hash. A sheet that is not found is
+ * refused later, by the daemon. */
+static void hash_sheet(GChecksum *checksum, const char *name) {
+        g_autofree char *text = NULL;
+
+        if (sheets_read(name, &text) >= 0)
+                g_checksum_update(checksum, (const guchar *) text, -1);
+}
+
+static char *make_definition(const Experiment *experiment, const JobFile *job_file, const Cell *after) {
+        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+
+        /* The version decides what is computed, and what the defaults are. */
+        g_checksum_update(checksum, (const guchar *) "actord " ACTORD_VERSION "\n", -1);
+        hash_settings(checksum, &job_file->settings);
+        hash_sheet(checksum, job_file->settings.price_sheet);
+        for (char **sheet = experiment->prices; sheet && *sheet; sheet++)
+                hash_sheet(checksum, *sheet);
+        if (job_file->environment_fd >= 0)
+                hash_file(checksum, job_file->environment_fd);
+        if (environment_is_mjcf(job_file->settings.environment))
+                hash_model(checksum, job_file);
+        /* Also the bytes of a trained scheduler, and of a file of decisions. */
+        if (job_file->scheduler_data)
+                g_checksum_update(checksum, (const guchar *) job_file->scheduler_data->data,
+                                (gssize) job_file->scheduler_data->len *
+                                                g_array_get_element_size(job_file->scheduler_data));
+        /* Environment=job:FILE: the inner job's settings stand behind the outer job's text. */
+        g_checksum_update(checksum, (const guchar *) job_file->text + strlen(experiment->job_text), -1);
+        if (after)
+                g_checksum_update(checksum, (const guchar *) after->definition, -1);
+        return g_strdup(g_checksum_get_string(checksum));
+}
+
+static void name_cell(const Experiment *experiment, Cell *cell) {
+        g_autofree char *levels = experiment_levels(experiment, cell, ".");
+
+        cell->name = g_strdup_printf("%s%s%s.%" G_GUINT64_FORMAT,
+                        experiment_arm(experiment, cell->arm)->name, levels[0] ? "." : "", levels,
+                        cell->seed);
+}
+
+static bool sets_key(const GPtrArray *sets, const char *key, size_t n) {
+        for (guint i = 0; i < sets->len; i++)
+                if (strncmp(sets->pdata[i], key, n) == 0 && ((const char *) sets->pdata[i])[n] == '=')
+                        return true;
+        return false;
+}
+
+/* The section and key of the experiment's file that set this setting of the cell. NULL: none does. */
+static char *find_origin(const Experiment *experiment, const Cell *cell, const char *setting, size_t n,
+                char **ret_key) {
+        const Arm *arm = experiment_arm(experiment, cell->arm);
+
+        for (guint i = experiment->factors->len; i-- > 0;)
+                if (sets_key(experiment_level(experiment, cell, i)->sets, setting, n)) {
+                        *ret_key = g_strdup(experiment_level(experiment, cell, i)->name);
+                        return g_strconcat("Factor ", experiment_factor(experiment, i)->name, NULL);
+                }
+        *ret_key = g_strndup(setting, n);
+        if (sets_key(arm->sets, setting, n))
+                return g_strconcat("Arm ", arm->name, NULL);
+        return sets_key(experiment->sets, setting, n) ? g_strdup("Set") : NULL;
+}
+
+/* The job parser reports overrides as "--set Section.Key=VALUE: …"; here they stand in a file, at a line. */
+static void complain_settings(const OverrideSource *source, const char *message) {
+        const Experiment *experiment = ((const CellSource *) source)->experiment;
+        const Cell *cell = ((const CellSource *) source)->cell;
+        static const char prefix[] = "--set ";
+        g_auto(GStrv) lines = g_strsplit(message, "\n", -1);
+
+        (void) fflush(stdout);
+        for (char **line = lines; *line; line++) {
+                const char *setting = g_str_has_prefix(*line, prefix) ? *line + strlen(prefix) : "";
+                g_autofree char *key = NULL, *section = find_origin(experiment, cell, setting,
+                                                             strcspn(setting, "="), &key);
+
+                if (section)
+                        fprintf(stderr, "%s:%u: [%s] %s\n", experiment->file_name,
+                                        settings_locate(experiment->text, section, key), section, setting);
+                else
+                        fprintf(stderr, "%s (in the cell %s of %s)\n", *line, cell->name,
+                                        experiment->file_name);
+        }
+}
+
+bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus) {
+        return n_busy == 0 || n_busy + cell->n_cpus <= n_cpus;
+}
+
+CellSource cell_source(const Experiment *experiment, const Cell *cell) {
+        return (CellSource){ { experiment->file_name, complain_settings }, experiment, cell };
+}
+
+/* With a fixed number of actors, MaxActors= is only a bound. */
+static uint32_t most_actors(const JobSettings *settings) {
+        return settings->scheduler.kind == SCHEDULER_FIXED ? settings->n_actors
+                                                           : settings_actors_max(settings);
+}
+
+static ExitStatus check_cell(const Experiment *experiment, Cell *cell) {
+        g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
+        CellSource source = cell_source(experiment, cell);
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load_from(
+                        &job_file, experiment->job_file, experiment->job_text, sets, &source.source);
+        if (status == STATUS_OK && !cell->after)
+                status = job_file_add_file(&job_file);
+        if (status == STATUS_OK) {
+                uint64_t steps = (uint64_t) job_file.settings.envs_per_actor *
+                                 job_file.settings.rollout_steps;
+
+                cell->actor_rounds = (job_file.settings.stop_steps + steps - 1) / steps;
+                cell->n_cpus = distribution_cpus(distribution_of(&job_file.settings), &job_file.settings);
+                if (scheduler_has(job_file.settings.scheduler.kind, TRAIT_TAKES_TRAINED))
+                        cell->scheduler = g_strdup(job_file.settings.scheduler.argument);
+                cell->n_actors_max = settings_actors_max(&job_file.settings);
+                cell->n_actors_most =
+                                cell->after ? cell->after->n_actors_most : most_actors(&job_file.settings);
+                cell->definition = make_definition(experiment, &job_file, cell->after);
+        }
+        job_file_done(&job_file);
+        return status;
+}
+
+static Cell *make_cell(const Experiment *experiment, size_t arm, size_t combination, uint64_t seed) {
+        Cell *cell = g_new0(Cell, 1);
+
+        cell->arm = arm;
+        cell->seed = seed;
+        cell_set_combination(experiment, cell, combination);
+        name_cell(experiment, cell);
+        return cell;
+}
+
+/* The override of "Scaling.Policy=" that holds for the cell; NULL: the job file's value holds. */
+static const char *policy_set(const GPtrArray *sets) {
+        static const char key[] = "Scaling.Policy=";
+
+        for (guint i = sets->len; i-- > 0;)
+                if (g_str_has_prefix(sets->pdata[i], key))
+                        return sets->pdata[i];
+        return NULL;
+}
+
+/* "Scaling.Policy=permuted:@ARM" -> ARM; NULL: the policy names no other arm. */
+static const char *policy_arm(const char *set) {
+        const char *colon = set ? strchr(set, ':') : NULL;
+
+        return colon && colon[1] == '@' ? colon + 2 : NULL;
+}
+
+static bool policy_repeats(const char *set) {
+        return g_str_has_prefix(set, "Scaling.Policy=replay:") ||
+               g_str_has_prefix(set, "Scaling.Policy=permuted:");
+}
+
+/* Reports a problem with a setting of a cell in the words of the job parser. */
+static ExitStatus complain_set(
+                const Experiment *experiment, const Cell *cell, const char *set, const char *reason) {
+        g_autofree char *message = g_strdup_printf("--set %s: %s", set, reason),
+                        *safe = sanitise_text(message);
+        CellSource source = cell_source(experiment, cell);
+
+        complain_settings(&source.source, safe);
+        return STATUS_USAGE;
+}
+
+static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, const char *set) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autofree char *reason = NULL;
+        const char *name = policy_arm(set), *nearest;
+
+        for (guint i = 0; i < experiment->arms->len; i++)
+                g_ptr_array_add(names, experiment_arm(experiment, i)->name);
+        g_ptr_array_add(names, NULL);
+        nearest = nearest_word(name, (const char *const *) names->pdata);
+        reason = g_strdup_printf("there is no [Arm %s]%s%s%s", name, nearest ? " (did you mean " : "",
+                        nearest ? nearest : "", nearest ? "?)" : "");
+        return complain_set(experiment, cell, set, reason);
+}
+
+/* The cell of another arm with the same levels and the same seed. */
+static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cells, guint place) {
+        Cell *cell = cells->pdata[place];
+        g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
+        const char *set = policy_set(sets), *name = policy_arm(set);
+
+        if (!name)
+                return STATUS_OK;
+        if (!policy_repeats(set))
+                return complain_set(experiment, cell, set,
+                                "only replay:@ARM and permuted:@ARM go by another arm's decisions");
+        for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                if (strcmp(experiment_arm(experiment, arm)->name, name) == 0) {
+                        cell->after = cells->pdata[place - cell->arm + arm];
+                        return STATUS_OK;
+                }
+        return complain_arm(experiment, cell, set);
+}
+
+/* This cell must be able to repeat whatever the other arm decides. Checked now: otherwise the error would
+ * come after the other arm was paid for. */
+static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cell) {
+        g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
+        g_autofree char *reason = NULL;
+
+        if (!cell->after || cell->after->n_actors_most <= cell->n_actors_max)
+                return STATUS_OK;
+        reason = g_strdup_printf(
+                        "[Arm %s] may take %u actors, this one at most %u; set Scaling.MaxActors=%u",
+                        experiment_arm(experiment, cell->after->arm)->name, cell->after->n_actors_most,
+                        cell->n_actors_max, cell->after->n_actors_most);
+        return complain_set(experiment, cell, policy_set(sets), reason);
+}
+
+/* A cell that others follow is checked and named before them. */
+static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t depth) {
+        ExitStatus status = STATUS_OK;
+
+        if (cell->definition)
+                return STATUS_OK;
+        if (depth > experiment->arms->len) {
+                fprintf(stderr, "%s: [Arm %s] repeats, over others, its own decisions\n",
+                                experiment->file_name, experiment_arm(experiment, cell->arm)->name);
+                return STATUS_USAGE;
+        }
+        if (cell->after)
+                status = check_chain(experiment, cell->after, depth + 1);
+        if (status == STATUS_OK)
+                status = check_cell(experiment, cell);
+        return status == STATUS_OK ? check_repeatable(experiment, cell) : status;
+}
+
+/* Seeds are the outermost loop: when an experiment is interrupted, the finished cells make whole
+ * comparisons. */
+static void make_cells(const Experiment *experiment, GPtrArray *cells) {
+        for (guint seed = 0; seed < experiment->seeds->len; seed++)
+                for (size_t combination = 0; combination < experiment_n_combinations(experiment);
+                                combination++)
+                        for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                                g_ptr_array_add(cells, make_cell(experiment, arm, combination,
+                                                                       g_array_index(experiment->seeds,
+                                                                                       uint64_t, seed)));
+}
+
+ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
+        g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(destroy_cell);
+        ExitStatus status = STATUS_OK;
+
+        /* In floating point: the product of all three may not fit an integer. */
+        if ((double) experiment_n_combinations(experiment) * experiment->arms->len * experiment->seeds->len >
+                        CELLS_MAX) {
+                fprintf(stderr, "%s: more than %u cells\n", experiment->file_name, CELLS_MAX);
+                return STATUS_USAGE;
+        }
+        make_cells(experiment, cells);
+        for (guint i = 0; status == STATUS_OK && i < cells->len; i++)
+                status = find_after(experiment, cells, i);
+        for (guint i = 0; status == STATUS_OK && i < cells->len; i++)
+                status = check_chain(experiment, cells->pdata[i], 0);
+        if (status == STATUS_OK)
+                *ret = g_steal_pointer(&cells);
+        return status;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An experiment compares settings. It is a matrix of cells: each arm, under each combination of the
+ * factors' levels, with each seed, is one job. A finished cell is a file, so that an experiment that was
+ * interrupted goes on where it was. */
+#pragma once
+
+#include <errno.h>
+#include <json-glib/json-glib.h>
+
+#include "actorctl/job-file.h"
+
+#define ARMS_MAX    64u
+#define FACTORS_MAX 8u
+#define LEVELS_MAX  64u
+#define SEEDS_MAX   10000u
+#define CELLS_MAX   100000u
+#define SHEETS_MAX  32u
+
+typedef struct Arm {
+        char *name;
+        GPtrArray *sets; /* of "Section.Key=VALUE" */
+} Arm;
+
+typedef struct Factor {
+        char *name;
+        GPtrArray *levels; /* of Arm: a level has a name and overrides, too */
+} Factor;
+
+typedef struct Experiment {
+        char *file_name, *text;
+        char *title, *job_file, *job_text;
+        GArray *seeds;      /* of uint64_t, in the file's order */
+        GPtrArray *sets;    /* common to all */
+        GPtrArray *arms;    /* of Arm */
+        GPtrArray *factors; /* of Factor */
+        GStrv prices;       /* sheets that every cell is billed by as well; NULL: none */
+        GArray *metrics;    /* of Metric */
+        double target;      /* NaN: none */
+        int baseline;       /* of the arms; -1: none */
+} Experiment;
+
+/* Columns of equal length, with one row for each round. */
+typedef struct Series {
+        size_t n_rounds;
+        GPtrArray *names;  /* of char * */
+        GPtrArray *values; /* of double[n_rounds] */
+} Series;
+
+/* What a finished job left. */
+typedef struct Outcome {
+        JsonNode *result; /* as `run --json` prints it */
+        JsonNode *bills;  /* by the name of each sheet of Prices=; NULL: there are none */
+        Series series;
+} Outcome;
+
+typedef enum CellState { CELL_MISSING, CELL_RUNNING, CELL_DONE, CELL_FAILED } CellState;
+
+typedef struct Cell {
+        size_t arm, levels[FACTORS_MAX];
+        uint64_t seed;
+        char *name;
+        char *definition;       /* SHA-256 of what the result depends on, in actord-experiment(5) */
+        uint32_t n_cpus;        /* that its job can keep busy */
+        uint32_t n_actors_max;  /* MaxActors= */
+        uint32_t n_actors_most; /* the most that its policy can decide, which may be less */
+        uint64_t actor_rounds;  /* estimated from StopSteps= */
+        char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
+        struct Cell *after;     /* the cell whose decisions this one's policy repeats; NULL: none */
+        CellState state;
+        char *fault;      /* of CELL_FAILED */
+        Outcome *outcome; /* of CELL_DONE */
+} Cell;
+
+/* What is measured for each cell. X(NAME, word, heading) */
+/* clang-format off */
+#define METRICS(X)                                                                           \
+        X(EVALUATION_LAST, "evaluation_last", "Evaluation return, last round")               \
+        X(EVALUATION_LAST5, "evaluation_last5", "Evaluation return, last 5 rounds")          \
+        X(EVALUATION_AREA, "evaluation_area", "Evaluation return, area under the curve")     \
+        X(RETURN_LAST, "return_last", "Training return, last round")                         \
+        X(RETURN_LAST5, "return_last5", "Training return, last 5 rounds")                    \
+        X(RETURN_AREA, "return_area", "Training return, area under the curve")               \
+        X(COST, "cost", "Cost of training, full total")                                      \
+        X(COST_PAPER, "cost_paper", "Cost, paper total")                                     \
+        X(TIME, "time", "Emulated time in seconds")                                          \
+        X(COST_TO_TARGET, "cost_to_target", "Cost of training to the target, full total")    \
+        X(TIME_TO_TARGET, "time_to_target", "Emulated time to the target in seconds")        \
+        X(ACTOR_ROUNDS, "actor_rounds", "Actor-rounds")
+/* clang-format on */
+
+typedef enum Metric {
+#define X(name, ...) METRIC_##name,
+        METRICS(X)
+#undef X
+                        _METRIC_MAX,
+        _METRIC_INVALID = -EINVAL,
+} Metric;
+
+const char *metric_to_string(Metric metric);
+Metric metric_from_string(const char *word);
+const char *metric_heading(Metric metric);
+
+/* File: parses an experiment and reads its job file. STATUS_OK; or another status, with a message. */
+ExitStatus experiment_load(const char *file, Experiment **ret);
+/* The same for a text; the job file's path is relative to file_name. */
+ExitStatus experiment_parse(const char *file_name, const char *text, Experiment **ret);
+Experiment *experiment_free(Experiment *experiment);
+/* "1-3, 7" -> 1 2 3 7. NULL with *ret_reason, g_free(). */
+GArray *seeds_parse(const char *text, char **ret_reason);
+const Arm *experiment_arm(const Experiment *experiment, size_t i);
+const Factor *experiment_factor(const Experiment *experiment, size_t i);
+/* The level that a cell has of a factor. */
+const Arm *experiment_level(const Experiment *experiment, const Cell *cell, size_t factor);
+/* "per-data, linear": the levels of a cell, or "" without factors; g_free(). */
+char *experiment_levels(const Experiment *experiment, const Cell *cell, const char *separator);
+size_t experiment_n_combinations(const Experiment *experiment);
+/* Which combination of levels a cell belongs to, from 0. */
+size_t cell_combination(const Experiment *experiment, const Cell *cell);
+/* Its inverse: gives a cell the levels of a combination. */
+void cell_set_combination(const Experiment *experiment, Cell *cell, size_t combination);
+
+/* Cells: makes the whole matrix, of Cell, and checks the settings of each job. STATUS_OK; or another
+ * status, with a message. */
+ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret);
+/* The overrides of a cell: the common ones, its arm's, its levels', its seed. */
+GPtrArray *cell_sets(const Experiment *experiment, const Cell *cell);
+
+typedef struct CellSource {
+        OverrideSource source;
+        const Experiment *experiment;
+        const Cell *cell;
+} CellSource;
+
+/* Where the overrides of a cell stand; for the parser of its job_file. */
+CellSource cell_source(const Experiment *experiment, const Cell *cell);
+
+/* Outcomes: writes a cell's file into a directory, whole or not at all. */
+int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
+/* Reads a finished cell. 1: read; 0: there is no file, it belongs to another definition of the cell, or
+ * it is damaged, with a message; -EEXIST, with a message: it belongs to another experiment. */
+int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
+Outcome *outcome_free(Outcome *outcome);
+/* A column, n_rounds long; NULL: not measured. */
+const double *series_column(const Series *series, const char *name);
+/* Adds a column of NaNs and returns it. */
+double *series_add(Series *series, const char *name);
+/* Adds what follows from the columns: cost_training, the full total without evaluations. */
+void series_complete(Series *series);
+
+/* Metrics: NaN where not measured, or not reached. */
+double outcome_metric(const Outcome *outcome, Metric metric, double target);
+
+/* Running: runs all missing cells, at most n_jobs at once; 0: as many as there are CPUs for.
+ * STATUS_INTERRUPTED: the user ended it. */
+/* Whether a cell's job finds CPUs beside jobs that keep n_busy of them busy. A job that needs more than
+ * there are runs alone. */
+bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
+ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
+                const Options *options);
+
+/* Reports: writes cells.csv, rounds.csv, summary.md and the plots into the directory. 0; or a negative
+ * errno, with a message. */
+int report_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
+int plots_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
+
+/* Replaces DIRECTORY/NAME. 0; or a negative errno, with a message. */
+int result_file_write(const char *directory, const char *name, const char *text, size_t n);
+
+/* The currency of the bills; "" while no cell is finished. */
+const char *cells_currency(const GPtrArray *cells);
+
+/* The values of one metric in a group of cells that differ by seed only, in the order of the seeds; NaN
+ * where there is none. */
+double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Experiment, experiment_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Outcome, outcome_free)

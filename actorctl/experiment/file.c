@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Parses the text of an experiment, which is a key file. Settings of jobs are not checked here: the job
+ * parser does that for each cell. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "actorctl/file.h"
+#include "include/environments.h"
+#include "lib/cleanup.h"
+#include "lib/sanitise.h"
+#include "lib/sheets.h"
+
+#define SECTION_ARM    "Arm "
+#define SECTION_FACTOR "Factor "
+#define NAME_MAX_BYTES 48u
+#define SEEDS_ARE      "seeds are those of [Experiment] Seeds="
+
+typedef struct Reader {
+        Experiment *experiment;
+        GKeyFile *file;
+} Reader;
+
+static void arm_free(gpointer data) {
+        Arm *arm = data;
+
+        g_free(arm->name);
+        g_ptr_array_unref(arm->sets);
+        g_free(arm);
+}
+
+static Arm *arm_new(const char *name) {
+        Arm *arm = g_new(Arm, 1);
+
+        *arm = (Arm){ g_strdup(name), g_ptr_array_new_with_free_func(g_free) };
+        return arm;
+}
+
+static void factor_free(gpointer data) {
+        Factor *factor = data;
+
+        g_free(factor->name);
+        g_ptr_array_unref(factor->levels);
+        g_free(factor);
+}
+
+Experiment *experiment_free(Experiment *e) {
+        if (!e)
+                return NULL;
+        g_free(e->file_name);
+        g_free(e->text);
+        g_free(e->title);
+        g_free(e->job_file);
+        g_free(e->job_text);
+        if (e->seeds)
+                g_array_unref(e->seeds);
+        g_ptr_array_unref(e->sets);
+        g_ptr_array_unref(e->arms);
+        g_ptr_array_unref(e->factors);
+        g_strfreev(e->prices);
+        g_array_unref(e->metrics);
+        g_free(e);
+        return NULL;
+}
+
+/* Prints a line that may quote the file, and frees it. */
+static ExitStatus refuse(char *line) {
+        g_autofree char *safe = sanitise_text(line);
+
+        g_free(line);
+        (void) fflush(stdout);
+        fprintf(stderr, "%s\n", safe);
+        return STATUS_USAGE;
+}
+
+/* A message with file, line, section and key; key NULL: about the whole section. */
+static ExitStatus wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
+                __attribute__((format(printf, 4, 5)));
+static ExitStatus wrong(
+                const Reader *reader, const char *section, const char *key, const char *format, ...) {
+        g_autofree char *value = key ? g_key_file_get_value(reader->file, section, key, NULL) : NULL,
+                        *reason = NULL;
+        unsigned line = settings_locate(reader->experiment->text, section, key ? key : "");
+        va_list arguments;
+
+        va_start(arguments, format);
+        reason = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        if (line > 0)
+                return refuse(g_strdup_printf("%s:%u: [%s] %s=%s: %s", reader->experiment->file_name, line,
+                                section, key, value ? value : "", reason));
+        return refuse(g_strdup_printf("%s: [%s]%s%s: %s", reader->experiment->file_name, section,
+                        key ? " " : "", key ? key : "", reason));
+}
+
+static bool read_range(const char *word, guint64 *ret_first, guint64 *ret_last) {
+        const char *dash = strchr(word, '-');
+        g_autofree char *first = dash ? g_strndup(word, (size_t) (dash - word)) : g_strdup(word);
+
+        return g_ascii_string_to_unsigned(g_strchomp(first), 10, 0, UINT64_MAX / 2, ret_first, NULL) &&
+               g_ascii_string_to_unsigned(dash ? dash + 1 : first, 10, 0, UINT64_MAX / 2, ret_last, NULL);
+}
+
+GArray *seeds_parse(const char *text, char **ret_reason) {
+        g_autoptr(GArray) seeds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+        g_auto(GStrv) words = g_strsplit_set(text, ", ", -1);
+
+        for (char **word = words; *word; word++) {
+                guint64 first, last;
+
+                if (!**word)
+                        continue;
+                if (!read_range(*word, &first, &last) || last < first) {
+                        *ret_reason = g_strdup_printf(
+                                        "%s is neither a seed nor a range of them, as 1-40", *word);
+                        return NULL;
+                }
+                for (guint64 seed = first; seed <= last; seed++) {
+                        if (seeds->len == SEEDS_MAX) {
+                                *ret_reason = g_strdup_printf("more than %u seeds", SEEDS_MAX);
+                                return NULL;
+                        }
+                        if (!g_hash_table_add(seen, g_memdup2(&seed, sizeof(seed)))) {
+                                *ret_reason = g_strdup_printf(
+                                                "seed %" G_GUINT64_FORMAT " is named twice", seed);
+                                return NULL;
+                        }
+                        g_array_append_val(seeds, seed);
+                }
+        }
+        if (seeds->len == 0) {
+                *ret_reason = g_strdup("no seed: write ranges and numbers, as 1-40");
+                return NULL;
+        }
+        return g_steal_pointer(&seeds);
+}
+
+static ExitStatus take_title(const Reader *reader, const char *key, const char *value) {
+        g_free(reader->experiment->title);
+        reader->experiment->title = g_strdup(value);
+        return STATUS_OK;
+}
+
+static ExitStatus take_job(const Reader *reader, const char *key, const char *value) {
+        g_autofree char *directory = g_path_get_dirname(reader->experiment->file_name),
+                        *path = g_path_is_absolute(value) ? g_strdup(value)
+                                                          : g_build_filename(directory, value, NULL);
+        g_autofree char *text = NULL;
+        size_t n;
+        int r;
+
+        r = file_read(path, JOB_TEXT_MAX, &text, &n);
+        if (r < 0)
+                return wrong(reader, "Experiment", key, "the job file cannot be read: %s", file_reason(r));
+        if (strlen(text) < n)
+                return wrong(reader, "Experiment", key, "the job file holds a zero byte");
+        reader->experiment->job_file = g_steal_pointer(&path);
+        reader->experiment->job_text = g_steal_pointer(&text);
+        return STATUS_OK;
+}
+
+static ExitStatus take_seeds(const Reader *reader, const char *key, const char *value) {
+        g_autofree char *reason = NULL;
+
+        reader->experiment->seeds = seeds_parse(value, &reason);
+        return reader->experiment->seeds ? STATUS_OK : wrong(reader, "Experiment", key, "%s", reason);
+}
+
+static ExitStatus take_metrics(const Reader *reader, const char *key, const char *value) {
+        g_auto(GStrv) words = g_strsplit_set(value, ", ", -1);
+
+        for (char **word = words; *word; word++) {
+                Metric metric = metric_from_string(*word);
+                const char *known[_METRIC_MAX + 1] = {}, *nearest;
+
+                if (!**word)
+                        continue;
+                if (metric >= 0) {
+                        g_array_append_val(reader->experiment->metrics, metric);
+                        continue;
+                }
+                for (Metric i = 0; i < _METRIC_MAX; i++)
+                        known[i] = metric_to_string(i);
+                nearest = nearest_word(*word, known);
+                return wrong(reader, "Experiment", key, "there is no metric %s%s%s%s", *word,
+                                nearest ? " (did you mean " : "; see actord-experiment(5)",
+                                nearest ? nearest : "", nearest ? "?)" : "");
+        }
+        return STATUS_OK;
+}
+
+static ExitStatus take_target(const Reader *reader, const char *key, const char *value) {
+        if (settings_parse_real(value, -JOB_TARGET_MAX, JOB_TARGET_MAX, &reader->experiment->target) < 0)
+                return wrong(reader, "Experiment", key, "it must be a number from %g to %g", -JOB_TARGET_MAX,
+                                JOB_TARGET_MAX);
+        return STATUS_OK;
+}
+
+/* Cells are billed when they are finished, so a missing price sheet is reported before the first one
+ * runs. */
+static ExitStatus take_prices(const Reader *reader, const char *key, const char *value) {
+        g_auto(GStrv) words = g_strsplit_set(value, ", ", -1);
+        g_autoptr(GPtrArray) sheets = g_ptr_array_new_with_free_func(g_free);
+
+        for (char **word = words; *word; word++) {
+                g_autofree char *text = NULL;
+
+                if (!**word)
+                        continue;
+                if (sheets_read(*word, &text) < 0)
+                        return wrong(reader, "Experiment", key,
+                                        "there is no price sheet %s; `actorctl price list` shows those there are",
+                                        *word);
+                if (sheets->len == SHEETS_MAX)
+                        return wrong(reader, "Experiment", key, "more than %u price sheets", SHEETS_MAX);
+                g_ptr_array_add(sheets, g_strdup(*word));
+        }
+        if (sheets->len == 0)
+                return STATUS_OK;
+        g_ptr_array_add(sheets, NULL);
+        reader->experiment->prices = (GStrv) g_ptr_array_steal(sheets, NULL);
+        return STATUS_OK;
+}
+
+/* The name is looked up when all arms are known. */
+static ExitStatus take_baseline(const Reader *reader, const char *key, const char *value) {
+        return STATUS_OK;
+}
+
+static const struct {
+        const char *key;
+        ExitStatus (*take)(const Reader *reader, const char *key, const char *value);
+} experiment_keys[] = {
+        { "Title", take_title },
+        { "Job", take_job },
+        { "Seeds", take_seeds },
+        { "Metric", take_metrics },
+        { "Target", take_target },
+        { "Baseline", take_baseline },
+        { "Prices", take_prices },
+};
+
+static ExitStatus read_key(const Reader *reader, const char *key, const char *value) {
+        const char *known[G_N_ELEMENTS(experiment_keys) + 1] = {}, *nearest;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(experiment_keys); i++) {
+                if (strcmp(experiment_keys[i].key, key) == 0)
+                        return experiment_keys[i].take(reader, key, value);
+                known[i] = experiment_keys[i].key;
+        }
+        nearest = nearest_word(key, known);
+        return wrong(reader, "Experiment", key, "unknown key%s%s%s",
+                        nearest ? " (did you mean " : "; settings of the jobs belong in [Set]",
+                        nearest ? nearest : "", nearest ? "?)" : "");
+}
+
+static ExitStatus read_overrides(const Reader *reader, const char *section, GPtrArray *sets) {
+        g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);
+
+        for (char **key = keys; key && *key; key++) {
+                g_autofree char *value = g_key_file_get_value(reader->file, section, *key, NULL);
+
+                if (!strchr(*key, '.'))
+                        return wrong(reader, section, *key, "write Section.Key=VALUE");
+                if (strcmp(*key, "Job.Seed") == 0)
+                        return wrong(reader, section, *key, SEEDS_ARE);
+                g_ptr_array_add(sets, g_strdup_printf("%s=%s", *key, value ? value : ""));
+        }
+        return STATUS_OK;
+}
+
+/* Names become parts of file names, joined by points. */
+static bool name_is_fine(const char *name) {
+        return name[0] && strlen(name) <= NAME_MAX_BYTES &&
+               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-") ==
+                               strlen(name);
+}
+
+static ExitStatus read_arm(const Reader *reader, const char *section) {
+        GPtrArray *arms = reader->experiment->arms;
+        const char *name = section + strlen(SECTION_ARM);
+
+        if (!name_is_fine(name))
+                return wrong(reader, section, NULL, "a name is up to %u letters, digits, +, - and _",
+                                NAME_MAX_BYTES);
+        if (arms->len == ARMS_MAX)
+                return wrong(reader, section, NULL, "more than %u arms", ARMS_MAX);
+        g_ptr_array_add(arms, arm_new(name));
+        return read_overrides(reader, section, ((Arm *) arms->pdata[arms->len - 1])->sets);
+}
+
+/* "Section.Key=VALUE; Section.Key=VALUE", or nothing. */
+static ExitStatus read_level(const Reader *reader, const char *section, const char *name, Factor *factor) {
+        g_autofree char *value = g_key_file_get_value(reader->file, section, name, NULL);
+        g_auto(GStrv) parts = g_strsplit(value ? value : "", ";", -1);
+        Arm *level = arm_new(name);
+
+        g_ptr_array_add(factor->levels, level);
+        if (!name_is_fine(name))
+                return wrong(reader, section, name, "a name is up to %u letters, digits, +, - and _",
+                                NAME_MAX_BYTES);
+        for (char **part = parts; *part; part++) {
+                static const char seed[] = "Job.Seed=";
+                char *word = g_strstrip(*part), *equals = strchr(word, '=');
+                const char *point = strchr(word, '.');
+                g_autofree char *set = NULL;
+
+                if (!*word)
+                        continue;
+                if (!equals || !point || point > equals)
+                        return wrong(reader, section, name,
+                                        "%s: write LEVEL=Section.Key=VALUE, with ; between several", word);
+                *equals = '\0';
+                set = g_strconcat(g_strchomp(word), "=", g_strchug(equals + 1), NULL);
+                if (g_str_has_prefix(set, seed))
+                        return wrong(reader, section, name, SEEDS_ARE);
+                g_ptr_array_add(level->sets, TAKE_PTR(set));
+        }
+        return STATUS_OK;
+}
+
+static ExitStatus read_factor(const Reader *reader, const char *section) {
+        g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);
+        Factor *factor = g_new(Factor, 1);
+
+        *factor = (Factor){ g_strdup(section + strlen(SECTION_FACTOR)),
+                g_ptr_array_new_with_free_func(arm_free) };
+        g_ptr_array_add(reader->experiment->factors, factor);
+        if (!name_is_fine(factor->name))
+                return wrong(reader, section, NULL, "a name is up to %u letters, digits, +, - and _",
+                                NAME_MAX_BYTES);
+        if (reader->experiment->factors->len > FACTORS_MAX)
+                return wrong(reader, section, NULL, "more than %u factors", FACTORS_MAX);
+        for (char **key = keys; key && *key; key++) {
+                ExitStatus status = read_level(reader, section, *key, factor);
+
+                if (status != STATUS_OK)
+                        return status;
+        }
+        if (factor->levels->len == 0 || factor->levels->len > LEVELS_MAX)
+                return wrong(reader, section, NULL,
+                                "a factor has 1 to %u levels, as LEVEL=Section.Key=VALUE", LEVELS_MAX);
+        return STATUS_OK;
+}
+
+static ExitStatus read_section(const Reader *reader, const char *section) {
+        static const char *const known[] = { "Experiment", "Set", "Arm NAME", "Factor NAME", NULL };
+        const char *nearest;
+
+        if (strcmp(section, "Experiment") == 0) {
+                g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);
+
+                for (char **key = keys; key && *key; key++) {
+                        g_autofree char *value = g_key_file_get_value(reader->file, section, *key, NULL);
+                        ExitStatus status = read_key(reader, *key, g_strstrip(value));
+
+                        if (status != STATUS_OK)
+                                return status;
+                }
+                return STATUS_OK;
+        }
+        if (strcmp(section, "Set") == 0)
+                return read_overrides(reader, section, reader->experiment->sets);
+        if (g_str_has_prefix(section, SECTION_ARM))
+                return read_arm(reader, section);
+        if (g_str_has_prefix(section, SECTION_FACTOR))
+                return read_factor(reader, section);
+        nearest = nearest_word(section, known);
+        return wrong(reader, section, NULL, "unknown section%s%s%s",
+                        nearest ? " (did you mean "
+                                : "; known: [Experiment], [Set], [Arm NAME], [Factor NAME]",
+                        nearest ? nearest : "", nearest ? "?)" : "");
+}
+
+/* GLib merges sections with equal names and takes the last one of equal keys, so that two arms would
+ * silently become one. */
+static ExitStatus check_repeated(const Reader *reader) {
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_auto(GStrv) lines = g_strsplit(reader->experiment->text, "\n", -1);
+        g_autofree char *section = g_strdup("");
+
+        for (unsigned i = 0; lines[i]; i++) {
+                char *line = g_strstrip(lines[i]), *end = strchr(line, line[0] == '[' ? ']' : '=');
+                bool header = line[0] == '[';
+                g_autofree char *name = NULL;
+                unsigned first;
+
+                if (line[0] == '#' || !end)
+                        continue;
+                *end = '\0';
+                if (header) {
+                        g_free(section);
+                        section = g_strdup(line + 1);
+                }
+                name = g_strconcat(section, "\n", header ? "" : g_strchomp(line), NULL);
+                first = GPOINTER_TO_UINT(g_hash_table_lookup(seen, name));
+                if (first > 0)
+                        return refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
+                                        reader->experiment->file_name, i + 1, section, header ? "" : " ",
+                                        header ? "" : line, first));
+                (void) g_hash_table_insert(seen, g_steal_pointer(&name), GUINT_TO_POINTER(i + 1));
+        }
+        return STATUS_OK;
+}
+
+static ExitStatus find_baseline(const Reader *reader) {
+        g_autofree char *name = g_key_file_get_value(reader->file, "Experiment", "Baseline", NULL);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *nearest;
+
+        if (!name)
+                return STATUS_OK;
+        for (guint i = 0; i < reader->experiment->arms->len; i++) {
+                const Arm *arm = reader->experiment->arms->pdata[i];
+
+                if (strcmp(arm->name, g_strstrip(name)) == 0) {
+                        reader->experiment->baseline = (int) i;
+                        return STATUS_OK;
+                }
+                g_ptr_array_add(names, arm->name);
+        }
+        g_ptr_array_add(names, NULL);
+        nearest = nearest_word(name, (const char *const *) names->pdata);
+        return wrong(reader, "Experiment", "Baseline", "there is no [Arm %s]%s%s%s", name,
+                        nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
+}
+
+static ExitStatus check_complete(const Reader *reader) {
+        Experiment *e = reader->experiment;
+        static const Metric fallback[] = { METRIC_EVALUATION_LAST5, METRIC_EVALUATION_AREA,
+                METRIC_RETURN_LAST5, METRIC_COST, METRIC_TIME, METRIC_COST_TO_TARGET,
+                METRIC_TIME_TO_TARGET };
+        const guint n = G_N_ELEMENTS(fallback) - (isnan(e->target) ? 2 : 0);
+
+        if (!e->job_text)
+                return wrong(reader, "Experiment", NULL, "Job=FILE.conf is missing: which job is varied");
+        if (!e->seeds)
+                return wrong(reader, "Experiment", NULL, "Seeds= is missing: which seeds, as 1-40");
+        if (e->arms->len == 0)
+                return wrong(reader, "Experiment", NULL, "there is no [Arm NAME]: at least one is compared");
+        if (e->metrics->len == 0)
+                g_array_append_vals(e->metrics, fallback, n);
+        for (guint i = 0; i < e->metrics->len; i++) {
+                Metric metric = g_array_index(e->metrics, Metric, i);
+
+                if ((metric == METRIC_COST_TO_TARGET || metric == METRIC_TIME_TO_TARGET) && isnan(e->target))
+                        return wrong(reader, "Experiment", "Metric", "Target= is missing: which return");
+        }
+        if (!e->title) {
+                g_autofree char *base = g_path_get_basename(e->file_name);
+
+                e->title = g_steal_pointer(&base);
+        }
+        return find_baseline(reader);
+}
+
+/* GLib names no line: it is the last one of the shortest beginning of the text that does not parse. */
+static unsigned broken_line(const char *text) {
+        unsigned line = 1;
+
+        for (const char *end = strchr(text, '\n'); end; end = strchr(end + 1, '\n'), line++) {
+                g_autoptr(GKeyFile) file = g_key_file_new();
+
+                if (!g_key_file_load_from_data(file, text, (gsize) (end - text), G_KEY_FILE_NONE, NULL))
+                        break;
+        }
+        return line;
+}
+
+static ExitStatus refuse_line(const char *file_name, const char *text) {
+        unsigned line = broken_line(text);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        const char *first = g_strstrip(lines[line - 1]), *reason = "invalid key name";
+
+        if (first[0] == '[')
+                reason = "not a section: write [Section], alone on its line";
+        else if (!strchr(first, '='))
+                reason = "neither a section nor KEY=VALUE, and not a comment (# ...)";
+        else if (!strchr(text, '[') || strchr(text, '[') > strchr(text, '='))
+                reason = "before the first section: write [Experiment] above it";
+        return refuse(g_strdup_printf("%s:%u: %s: %.60s", file_name, line, reason, first));
+}
+
+ExitStatus experiment_parse(const char *file_name, const char *text, Experiment **ret) {
+        g_autoptr(Experiment) experiment = g_new0(Experiment, 1);
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_auto(GStrv) sections = NULL;
+        Reader reader = { experiment, file };
+        ExitStatus status = STATUS_OK;
+
+        *experiment = (Experiment){
+                .file_name = g_strdup(file_name),
+                .text = g_strdup(text),
+                .sets = g_ptr_array_new_with_free_func(g_free),
+                .arms = g_ptr_array_new_with_free_func(arm_free),
+                .factors = g_ptr_array_new_with_free_func(factor_free),
+                .metrics = g_array_new(FALSE, FALSE, sizeof(Metric)),
+                .target = NAN,
+                .baseline = -1,
+        };
+        if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, NULL))
+                return refuse_line(file_name, text);
+        status = check_repeated(&reader);
+        sections = g_key_file_get_groups(file, NULL);
+        for (char **section = sections; *section && status == STATUS_OK; section++)
+                status = read_section(&reader, *section);
+        if (status == STATUS_OK)
+                status = check_complete(&reader);
+        if (status == STATUS_OK)
+                *ret = g_steal_pointer(&experiment);
+        return status;
+}
+
+ExitStatus experiment_load(const char *file, Experiment **ret) {
+        g_autofree char *text = NULL;
+        size_t n;
+        int r;
+
+        r = file_read(file, JOB_TEXT_MAX, &text, &n);
+        if (r < 0) {
+                fprintf(stderr, "%s: the experiment cannot be read: %s\n", file, file_reason(r));
+                return STATUS_USAGE;
+        }
+        if (strlen(text) < n || !g_utf8_validate(text, -1, NULL)) {
+                fprintf(stderr, "%s: the text is not UTF-8\n", file);
+                return STATUS_USAGE;
+        }
+        return experiment_parse(file, text, ret);
+}
+
+const Arm *experiment_arm(const Experiment *experiment, size_t i) {
+        return experiment->arms->pdata[i];
+}
+
+const Factor *experiment_factor(const Experiment *experiment, size_t i) {
+        return experiment->factors->pdata[i];
+}

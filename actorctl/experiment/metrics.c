@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The metrics of a cell, computed from its rounds. */
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "actorctl/experiment/statistics.h"
+
+static const struct {
+        const char *word, *heading;
+} metrics[] = {
+#define X(name, word, heading) { word, heading },
+        METRICS(X)
+#undef X
+};
+
+const char *metric_to_string(Metric metric) {
+        return metric >= 0 && metric < _METRIC_MAX ? metrics[metric].word : NULL;
+}
+
+const char *metric_heading(Metric metric) {
+        return metric >= 0 && metric < _METRIC_MAX ? metrics[metric].heading : NULL;
+}
+
+Metric metric_from_string(const char *word) {
+        for (Metric i = 0; i < _METRIC_MAX; i++)
+                if (strcmp(metrics[i].word, word) == 0)
+                        return i;
+        return _METRIC_INVALID;
+}
+
+void series_complete(Series *series) {
+        const double *full = series_column(series, "cost_full"),
+                     *evaluation = series_column(series, "cost_evaluation");
+        double *training;
+
+        if (!full || series_column(series, "cost_training"))
+                return;
+        training = series_add(series, "cost_training");
+        for (size_t i = 0; i < series->n_rounds; i++)
+                training[i] = full[i] - (evaluation ? evaluation[i] : 0);
+}
+
+/* Mean of the column's last n finite values. */
+static double last(const Series *series, const char *name, size_t n) {
+        const double *column = series_column(series, name);
+        double values[8];
+        size_t found = 0;
+
+        g_assert(n <= G_N_ELEMENTS(values));
+
+        for (size_t i = series->n_rounds; column && i-- > 0 && found < n;)
+                if (isfinite(column[i]))
+                        values[found++] = column[i];
+        return mean(values, found);
+}
+
+/* The area under the curve over environment steps (trapezoids), divided by the steps: a long round counts
+ * more than a short one. */
+static double area(const Series *series, const char *name) {
+        const double *y = series_column(series, name), *x = series_column(series, "env_steps");
+        double sum = 0, before_x = NAN, before_y = NAN, first_x = NAN;
+
+        if (!x || !y)
+                return NAN;
+        for (size_t i = 0; i < series->n_rounds; i++) {
+                if (!isfinite(y[i]))
+                        continue;
+                if (isfinite(before_x))
+                        sum += (x[i] - before_x) * (y[i] + before_y) / 2;
+                else
+                        first_x = x[i];
+                before_x = x[i];
+                before_y = y[i];
+        }
+        return before_x > first_x ? sum / (before_x - first_x) : before_y;
+}
+
+/* The value of a column at the end of the first round in which the return reaches the target. The return
+ * is that of evaluations where there are any, else the mean of the last 100 episodes. */
+static double at_target(const Series *series, const char *name, double target) {
+        const double *column = series_column(series, name),
+                     *returns = series_column(series, "evaluation_mean");
+
+        if (!returns || isnan(last(series, "evaluation_mean", 1)))
+                returns = series_column(series, "return_mean");
+        for (size_t i = 0; column && returns && i < series->n_rounds; i++)
+                if (returns[i] >= target)
+                        return column[i];
+        return NAN;
+}
+
+static double sum(const Series *series, const char *name) {
+        const double *column = series_column(series, name);
+        double total = 0;
+
+        for (size_t i = 0; column && i < series->n_rounds; i++)
+                total += column[i];
+        return total;
+}
+
+static double member(const Outcome *outcome, const char *name) {
+        JsonObject *object = json_node_get_object(outcome->result);
+        JsonNode *node = json_object_get_member(object, name);
+
+        return node && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : NAN;
+}
+
+static double cost(const Outcome *outcome, const char *name) {
+        JsonObject *object = json_node_get_object(outcome->result);
+        JsonNode *node = json_object_get_member(object, "cost");
+
+        return node && JSON_NODE_HOLDS_OBJECT(node) ? json_object_get_double_member_with_default(
+                                                                      json_node_get_object(node), name, NAN)
+                                                    : NAN;
+}
+
+/* The cost of evaluations is left out: they serve the measurement, not the training. The bill is used and
+ * not the last round's figures, since only the bill includes start-up and shutdown. */
+static double training_cost(const Outcome *outcome) {
+        double evaluation = last(&outcome->series, "cost_evaluation", 1);
+
+        return cost(outcome, "full") - (isfinite(evaluation) ? evaluation : 0);
+}
+
+double outcome_metric(const Outcome *outcome, Metric metric, double target) {
+        const Series *series = &outcome->series;
+
+        switch (metric) {
+        case METRIC_EVALUATION_LAST: return last(series, "evaluation_mean", 1);
+        case METRIC_EVALUATION_LAST5: return last(series, "evaluation_mean", 5);
+        case METRIC_EVALUATION_AREA: return area(series, "evaluation_mean");
+        case METRIC_RETURN_LAST: return last(series, "return_round", 1);
+        case METRIC_RETURN_LAST5: return last(series, "return_round", 5);
+        case METRIC_RETURN_AREA: return area(series, "return_round");
+        case METRIC_COST: return training_cost(outcome);
+        case METRIC_COST_PAPER: return cost(outcome, "paper");
+        case METRIC_TIME: return member(outcome, "emulated_s");
+        case METRIC_COST_TO_TARGET: return at_target(series, "cost_training", target);
+        case METRIC_TIME_TO_TARGET: return at_target(series, "emulated_s", target);
+        case METRIC_ACTOR_ROUNDS: return sum(series, "actors");
+        case _METRIC_MAX:
+        case _METRIC_INVALID: break;
+        }
+        return NAN;
+}
+
+double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric) {
+        double *values = g_new(double, experiment->seeds->len);
+        size_t n = 0;
+
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->arm != arm || cell_combination(experiment, cell) != combination)
+                        continue;
+                g_assert(n < experiment->seeds->len);
+                values[n++] = cell->outcome ? outcome_metric(cell->outcome, metric, experiment->target)
+                                            : NAN;
+        }
+        g_assert(n == experiment->seeds->len);
+        return values;
+}

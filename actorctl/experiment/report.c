@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tables of an experiment: cells.csv and rounds.csv for programs, summary.md for people. */
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "actorctl/experiment/statistics.h"
+
+static void add_number(GString *text, double value) {
+        char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+        if (!isfinite(value))
+                return;
+        (void) g_ascii_formatd(digits, sizeof(digits), "%.15g", value);
+        if (g_ascii_strtod(digits, NULL) != value)
+                (void) g_ascii_dtostr(digits, sizeof(digits), value);
+        g_string_append(text, digits);
+}
+
+/* Four significant digits, without an exponent where a reader expects none. */
+static void add_short(GString *text, double value) {
+        double size = fabs(value);
+
+        if (!isfinite(value))
+                g_string_append(text, "–");
+        else if (size >= 1000)
+                g_string_append_printf(text, "%.0f", value);
+        else if (size >= 100)
+                g_string_append_printf(text, "%.1f", value);
+        else
+                g_string_append_printf(text, size >= 1 ? "%.2f" : "%.4g", value);
+}
+
+static void add_interval(GString *text, Interval interval) {
+        if (isnan(interval.low)) {
+                g_string_append(text, "–");
+                return;
+        }
+        add_short(text, interval.low);
+        g_string_append(text, " to ");
+        add_short(text, interval.high);
+}
+
+static void add_key_names(const Experiment *experiment, GString *text) {
+        g_string_append(text, "arm,");
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, "%s,", experiment_factor(experiment, i)->name);
+        g_string_append(text, "seed");
+}
+
+static void add_keys(const Experiment *experiment, const Cell *cell, GString *text) {
+        g_string_append_printf(text, "%s,", experiment_arm(experiment, cell->arm)->name);
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, "%s,", experiment_level(experiment, cell, i)->name);
+        g_string_append_printf(text, "%" G_GUINT64_FORMAT, cell->seed);
+}
+
+/* Members of the result that describe how a cell ended; they are reported whatever is measured. */
+static const char *const members[] = { "result", "rounds", "env_steps", "episodes", "wall_s",
+        "policy_sha256" };
+
+static void add_member(GString *text, const Outcome *outcome, const char *name) {
+        JsonNode *node = json_object_get_member(json_node_get_object(outcome->result), name);
+
+        if (!node || !JSON_NODE_HOLDS_VALUE(node))
+                return;
+        if (json_node_get_value_type(node) == G_TYPE_STRING)
+                g_string_append(text, json_node_get_string(node));
+        else
+                add_number(text, json_node_get_double(node));
+}
+
+static JsonObject *object_member(JsonObject *object, const char *name) {
+        JsonNode *node = object ? json_object_get_member(object, name) : NULL;
+
+        return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+/* What the training of a cell's scheduler cost; NULL: nothing was trained, or nothing is finished. */
+static JsonObject *scheduler_bill(const Cell *cell) {
+        JsonObject *result = cell->outcome ? json_node_get_object(cell->outcome->result) : NULL;
+
+        return object_member(result ? object_member(result, "cost") : NULL, "scheduler_training");
+}
+
+/* The bill by another price sheet; NULL: there is none. */
+static JsonObject *bill_under(const Cell *cell, const char *sheet) {
+        return cell->outcome->bills ? object_member(json_node_get_object(cell->outcome->bills), sheet)
+                                    : NULL;
+}
+
+static double bill_total(JsonObject *bill, const char *name) {
+        return bill ? json_object_get_double_member_with_default(bill, name, NAN) : NAN;
+}
+
+static int write_cells(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        add_key_names(experiment, text);
+        for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
+                g_string_append_printf(text, ",%s", members[i]);
+        for (Metric metric = 0; metric < _METRIC_MAX; metric++)
+                g_string_append_printf(text, ",%s", metric_to_string(metric));
+        g_string_append(text, ",cost_scheduler,cost_scheduler_paper");
+        for (char **sheet = experiment->prices; sheet && *sheet; sheet++)
+                g_string_append_printf(text, ",full_%s", *sheet);
+        g_string_append_c(text, '\n');
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+                JsonObject *bill = scheduler_bill(cell);
+
+                if (!cell->outcome)
+                        continue;
+                add_keys(experiment, cell, text);
+                for (size_t k = 0; k < G_N_ELEMENTS(members); k++) {
+                        g_string_append_c(text, ',');
+                        add_member(text, cell->outcome, members[k]);
+                }
+                for (Metric metric = 0; metric < _METRIC_MAX; metric++) {
+                        g_string_append_c(text, ',');
+                        add_number(text, outcome_metric(cell->outcome, metric, experiment->target));
+                }
+                g_string_append_c(text, ',');
+                add_number(text, bill_total(bill, "full"));
+                g_string_append_c(text, ',');
+                add_number(text, bill_total(bill, "paper"));
+                for (char **sheet = experiment->prices; sheet && *sheet; sheet++) {
+                        g_string_append_c(text, ',');
+                        add_number(text, bill_total(bill_under(cell, *sheet), "full"));
+                }
+                g_string_append_c(text, '\n');
+        }
+        return result_file_write(directory, "cells.csv", text->str, text->len);
+}
+
+static void add_rounds(
+                const Experiment *experiment, const Cell *cell, const GPtrArray *names, GString *text) {
+        const Series *series = &cell->outcome->series;
+        g_autoptr(GPtrArray) columns = g_ptr_array_new();
+
+        for (guint k = 0; k < names->len; k++)
+                g_ptr_array_add(columns, (gpointer) series_column(series, names->pdata[k]));
+        for (size_t i = 0; i < series->n_rounds; i++) {
+                add_keys(experiment, cell, text);
+                for (guint k = 0; k < names->len; k++) {
+                        const double *column = columns->pdata[k];
+
+                        g_string_append_c(text, ',');
+                        if (column)
+                                add_number(text, column[i]);
+                }
+                g_string_append_c(text, '\n');
+        }
+}
+
+/* The columns are those of the first finished cell: all cells come from one daemon. */
+static int write_rounds(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        const GPtrArray *names = NULL;
+
+        for (guint i = 0; i < cells->len && !names; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                names = cell->outcome ? cell->outcome->series.names : NULL;
+        }
+        add_key_names(experiment, text);
+        for (guint k = 0; names && k < names->len; k++)
+                g_string_append_printf(text, ",%s", (const char *) names->pdata[k]);
+        g_string_append_c(text, '\n');
+        for (guint i = 0; names && i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->outcome)
+                        add_rounds(experiment, cell, names, text);
+        }
+        return result_file_write(directory, "rounds.csv", text->str, text->len);
+}
+
+/* Moves the finite values to the front; with `others`, pairs of which both are finite. */
+static size_t keep_finite(double *values, double *others, size_t n) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (isfinite(values[i]) && (!others || isfinite(others[i]))) {
+                        values[kept] = values[i];
+                        if (others)
+                                others[kept] = others[i];
+                        kept++;
+                }
+        return kept;
+}
+
+const char *cells_currency(const GPtrArray *cells) {
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+                JsonNode *cost = cell->outcome ? json_object_get_member(
+                                                                 json_node_get_object(cell->outcome->result),
+                                                                 "cost")
+                                               : NULL;
+
+                if (cost && JSON_NODE_HOLDS_OBJECT(cost))
+                        return json_object_get_string_member_with_default(
+                                        json_node_get_object(cost), "currency", "");
+        }
+        return "";
+}
+
+static bool is_money(Metric metric) {
+        return metric == METRIC_COST || metric == METRIC_COST_PAPER || metric == METRIC_COST_TO_TARGET;
+}
+
+/* "| per-data | linear | fixed": the beginning of a row. */
+static void add_group(const Experiment *experiment, size_t arm, size_t combination, GString *text) {
+        Cell cell = { .arm = arm };
+        g_autofree char *levels = NULL;
+
+        cell_set_combination(experiment, &cell, combination);
+        levels = experiment_levels(experiment, &cell, " | ");
+        g_string_append_printf(text, "| %s%s%s |", levels, levels[0] ? " | " : "",
+                        experiment_arm(experiment, arm)->name);
+}
+
+static void add_head(const Experiment *experiment, GString *text, const char *const *headings) {
+        g_string_append_c(text, '|');
+        for (guint i = 0; i < experiment->factors->len; i++)
+                g_string_append_printf(text, " %s |", experiment_factor(experiment, i)->name);
+        g_string_append(text, " arm |");
+        for (size_t i = 0; headings[i]; i++)
+                g_string_append_printf(text, " %s |", headings[i]);
+        g_string_append(text, "\n|");
+        for (guint i = 0; i <= experiment->factors->len; i++)
+                g_string_append(text, "---|");
+        for (size_t i = 0; headings[i]; i++)
+                g_string_append(text, "--:|");
+        g_string_append_c(text, '\n');
+}
+
+static void add_difference(const Experiment *experiment, const GPtrArray *cells, size_t arm,
+                size_t combination, Metric metric, GString *text) {
+        g_autofree double *values = group_values(experiment, cells, arm, combination, metric),
+                          *others = group_values(experiment, cells, (size_t) experiment->baseline,
+                                          combination, metric);
+        size_t n = keep_finite(values, others, experiment->seeds->len);
+
+        g_string_append_c(text, ' ');
+        if (arm == (size_t) experiment->baseline) {
+                g_string_append(text, "– | – |");
+                return;
+        }
+        add_short(text, interquartile_mean(values, n) - interquartile_mean(others, n));
+        g_string_append(text, " | ");
+        add_interval(text, bootstrap_paired(values, others, n));
+        g_string_append(text, " |");
+}
+
+static void add_row(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric, GString *text) {
+        g_autofree double *values = group_values(experiment, cells, arm, combination, metric);
+        size_t n = keep_finite(values, NULL, experiment->seeds->len);
+
+        add_group(experiment, arm, combination, text);
+        g_string_append_printf(text, " %zu | ", n);
+        add_short(text, mean(values, n));
+        g_string_append(text, " | ");
+        add_short(text, interquartile_mean(values, n));
+        g_string_append(text, " | ");
+        add_interval(text, bootstrap_interval(values, n));
+        g_string_append(text, " |");
+        if (experiment->baseline >= 0)
+                add_difference(experiment, cells, arm, combination, metric, text);
+        g_string_append_c(text, '\n');
+}
+
+static bool is_measured(const Experiment *experiment, const GPtrArray *cells, Metric metric) {
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->outcome && isfinite(outcome_metric(cell->outcome, metric, experiment->target)))
+                        return true;
+        }
+        return false;
+}
+
+static void add_metric(const Experiment *experiment, const GPtrArray *cells, Metric metric, GString *text) {
+        const char *baseline =
+                        experiment->baseline < 0
+                                        ? NULL
+                                        : experiment_arm(experiment, (size_t) experiment->baseline)->name;
+        g_autofree char *difference = g_strdup_printf("IQM − that of %s", baseline ? baseline : "");
+        const char *headings[] = { "n", "mean", "IQM", "95 % interval", baseline ? difference : NULL,
+                "95 % interval", NULL };
+
+        if (!is_measured(experiment, cells, metric))
+                return;
+        g_string_append_printf(text, "\n## %s%s%s%s\n\n", metric_heading(metric),
+                        is_money(metric) ? " (" : "", is_money(metric) ? cells_currency(cells) : "",
+                        is_money(metric) ? ")" : "");
+        add_head(experiment, text, headings);
+        for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)
+                for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                        add_row(experiment, cells, arm, combination, metric, text);
+}
+
+/* Why finished cells may have no value of this metric, and what to do about it. */
+static const struct {
+        Metric first, last;
+        const char *reason;
+} absences[] = {
+        { METRIC_EVALUATION_LAST, METRIC_EVALUATION_AREA,
+                        "nothing was evaluated; set Evaluation.Episodes= in [Set]" },
+        { METRIC_RETURN_LAST, METRIC_RETURN_AREA,
+                        "no training episode ended; set a larger Job.StopSteps= in [Set]" },
+        { METRIC_COST_TO_TARGET, METRIC_TIME_TO_TARGET,
+                        "no cell reached the target; set a larger Job.StopSteps= in [Set], or a lower Target=" },
+};
+
+/* Lists the metrics that have no table, grouped by reason. */
+static void add_absent(const Experiment *experiment, const GPtrArray *cells, GString *text) {
+        bool any = false;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(absences); i++) {
+                g_autoptr(GString) names = g_string_new(NULL);
+
+                for (guint k = 0; k < experiment->metrics->len; k++) {
+                        Metric metric = g_array_index(experiment->metrics, Metric, k);
+
+                        if (metric >= absences[i].first && metric <= absences[i].last &&
+                                        !is_measured(experiment, cells, metric))
+                                g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "",
+                                                metric_to_string(metric));
+                }
+                if (names->len == 0)
+                        continue;
+                g_string_append_printf(text, "%s* %s: %s\n", any ? "" : "\n## Without values\n\n",
+                                names->str, absences[i].reason);
+                any = true;
+        }
+}
+
+static double total(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric) {
+        g_autofree double *values = group_values(experiment, cells, arm, combination, metric);
+        size_t n = keep_finite(values, NULL, experiment->seeds->len);
+
+        return mean(values, n) * (double) n;
+}
+
+static void add_totals(const Experiment *experiment, const GPtrArray *cells, GString *text) {
+        static const Metric shown[] = { METRIC_ACTOR_ROUNDS, METRIC_COST, METRIC_COST_PAPER, METRIC_TIME };
+        g_autofree char *cost =
+                        g_strdup_printf("cost, full without evaluations (%s)", cells_currency(cells));
+        const char *headings[] = { "actor-rounds", cost, "cost, paper", "emulated s", NULL };
+
+        g_string_append(text, "\n## Totals over all seeds\n\n");
+        add_head(experiment, text, headings);
+        for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)
+                for (size_t arm = 0; arm < experiment->arms->len; arm++) {
+                        add_group(experiment, arm, combination, text);
+                        for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
+                                g_string_append_c(text, ' ');
+                                add_short(text, total(experiment, cells, arm, combination, shown[i]));
+                                g_string_append(text, " |");
+                        }
+                        g_string_append_c(text, '\n');
+                }
+}
+
+/* All cells of an arm share one scheduler unless a factor names several; each scheduler's bill is listed
+ * once. */
+static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrArray *seen, GString *text) {
+        JsonObject *bill = scheduler_bill(cell);
+        g_autoptr(GString) row = g_string_new(NULL);
+
+        if (!bill)
+                return;
+        g_string_append_printf(row, "| %s | %s | %" G_GINT64_FORMAT " runs of %s | ",
+                        experiment_arm(experiment, cell->arm)->name, cell->scheduler ? cell->scheduler : "",
+                        json_object_get_int_member_with_default(bill, "episodes", 0),
+                        json_object_get_string_member_with_default(bill, "job", ""));
+        add_short(row, bill_total(bill, "full"));
+        g_string_append(row, " | ");
+        add_short(row, bill_total(bill, "paper"));
+        g_string_append_printf(
+                        row, " | %s |\n", json_object_get_string_member_with_default(bill, "currency", ""));
+        if (g_ptr_array_find_with_equal_func(seen, row->str, g_str_equal, NULL))
+                return;
+        if (seen->len == 0)
+                g_string_append(text,
+                                "\n## Training of the schedulers\n\n"
+                                "What these schedulers cost before the first cell ran. It was paid once and is in "
+                                "none of the costs above.\n\n"
+                                "| arm | scheduler | trained by | full | paper | currency |\n"
+                                "|---|---|---|--:|--:|---|\n");
+        g_string_append(text, row->str);
+        g_ptr_array_add(seen, g_strdup(row->str));
+}
+
+static void add_schedulers(const Experiment *experiment, const GPtrArray *cells, GString *text) {
+        g_autoptr(GPtrArray) seen = g_ptr_array_new_with_free_func(g_free);
+
+        for (size_t arm = 0; arm < experiment->arms->len; arm++)
+                for (guint i = 0; i < cells->len; i++)
+                        if (((Cell *) cells->pdata[i])->arm == arm)
+                                add_scheduler(experiment, cells->pdata[i], seen, text);
+}
+
+static void add_failures(const GPtrArray *cells, GString *text) {
+        bool any = false;
+
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->state != CELL_FAILED)
+                        continue;
+                if (!any)
+                        g_string_append(text, "\n## Failed\n\n");
+                any = true;
+                g_string_append_printf(text, "* %s: %s\n", cell->name, cell->fault);
+        }
+}
+
+int report_write(const Experiment *experiment, const GPtrArray *cells, const char *directory) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        guint n_done = 0;
+        int r;
+
+        r = write_cells(experiment, cells, directory);
+        if (r < 0)
+                return r;
+        r = write_rounds(experiment, cells, directory);
+        if (r < 0)
+                return r;
+        for (guint i = 0; i < cells->len; i++)
+                n_done += ((Cell *) cells->pdata[i])->outcome != NULL;
+        g_string_append_printf(text,
+                        "# %s\n\n%u of %u cells are finished (%u seeds). IQM: interquartile mean over seeds. Intervals: percentile "
+                        "bootstrap with %u resamples of the seeds, drawn in pairs for differences (Agarwal et al., NeurIPS "
+                        "2021).\n",
+                        experiment->title, n_done, cells->len, experiment->seeds->len, RESAMPLES);
+        if (!isnan(experiment->target)) {
+                g_string_append(text, "The target is a return of ");
+                add_short(text, experiment->target);
+                g_string_append(text, ".\n");
+        }
+        for (guint i = 0; i < experiment->metrics->len; i++)
+                add_metric(experiment, cells, g_array_index(experiment->metrics, Metric, i), text);
+        if (n_done > 0)
+                add_absent(experiment, cells, text);
+        add_totals(experiment, cells, text);
+        add_schedulers(experiment, cells, text);
+        add_failures(cells, text);
+        return result_file_write(directory, "summary.md", text->str, text->len);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Runs the missing cells as jobs of one daemon, as many at once as there are CPUs for. A result is on
+ * disk before the next job takes its place, so that an interruption loses at most the jobs that run. The
+ * daemon's signals only wake this program: it then asks for the state of the job, and once a second it
+ * asks without a signal, so that a lost signal costs a second. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "actorctl/follow.h"
+#include "actorctl/job-status.h"
+#include "actorctl/view/streams.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+#define TICK_USEC   1000000ull
+#define ROUNDS_MOST 10000u
+#define LINE_TICKS  10u
+
+typedef struct Run {
+        Cell *cell;
+        char *path;
+        bool ended;
+} Run;
+
+typedef struct Runner {
+        const Options *options;
+        const Experiment *experiment;
+        GPtrArray *cells;
+        const char *directory;
+        Connection *connection;
+        sd_event *event;
+        GPtrArray *runs; /* of Run: the jobs that run now */
+        uint64_t n_jobs, n_done, n_failed, n_found, started_usec;
+        guint next; /* all cells before this one are done or running */
+        unsigned n_interrupts, n_ticks;
+        bool quiet, live, lost;
+} Runner;
+
+static void run_free(gpointer data) {
+        Run *run = data;
+
+        g_free(run->path);
+        g_free(run);
+}
+
+/* An estimate needs no fractions of a second. */
+static char *format_seconds(uint64_t usec, char ret[32]) {
+        uint64_t s = usec / 1000000;
+
+        if (s >= 60)
+                return format_duration(usec * 1000, ret);
+        g_snprintf(ret, 32, "%" G_GUINT64_FORMAT " s", s);
+        return ret;
+}
+
+static void print_progress(Runner *r, bool last) {
+        uint64_t n_new = r->n_done + r->n_failed, n_left = r->cells->len - r->n_found - n_new, usec = 0;
+        char spent[32], left[32];
+
+        if (r->quiet || (!r->live && !last && r->n_ticks % LINE_TICKS != 0))
+                return;
+        (void) sd_event_now(r->event, CLOCK_MONOTONIC, &usec);
+        usec -= MIN(usec, r->started_usec);
+        if (r->live)
+                stream_write_raw(stderr, "\r\033[K");
+        fprintf(stderr,
+                        "%" G_GUINT64_FORMAT " of %u cells done, %" G_GUINT64_FORMAT
+                        " failed, %u running; %s",
+                        r->n_found + r->n_done, r->cells->len, r->n_failed, r->runs->len,
+                        format_seconds(usec, spent));
+        if (n_new > 0 && n_left > 0 && !last)
+                fprintf(stderr, ", about %s left", format_seconds(usec / n_new * n_left, left));
+        if (!r->live || last)
+                fputc('\n', stderr);
+        (void) fflush(stderr);
+}
+
+/* Clears the live line, so that the next message begins a line below what the jobs have written. */
+static void clear_line(const Runner *r) {
+        relay_flush(r->connection->relay);
+        if (r->live)
+                stream_write_raw(stderr, "\r\033[K");
+}
+
+static void fail_cell(Runner *r, Cell *cell, const char *fault) {
+        clear_line(r);
+        complain("cell %s failed: %s", cell->name, fault);
+        cell->state = CELL_FAILED;
+        cell->fault = g_strdup(fault);
+        r->n_failed++;
+}
+
+/* The daemon sends only some of the rounds of a longer job. */
+static bool is_whole(const Series *series) {
+        const double *rounds = series_column(series, "round");
+
+        return rounds && series->n_rounds > 0 && rounds[series->n_rounds - 1] == (double) series->n_rounds;
+}
+
+static int read_rows(sd_bus_message *m, Series *ret) {
+        g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
+        g_auto(GStrv) names = NULL;
+        size_t n, bytes;
+        const void *row;
+        int r;
+
+        r = sd_bus_message_read_strv(m, &names);
+        if (r < 0)
+                return r;
+        n = names ? g_strv_length(names) : 0;
+        r = sd_bus_message_enter_container(m, 'a', "ad");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_at_end(m, false)) == 0) {
+                r = sd_bus_message_read_array(m, 'd', &row, &bytes);
+                if (r < 0)
+                        return r;
+                if (bytes != n * sizeof(double))
+                        return -EBADMSG;
+                g_ptr_array_add(rows, g_memdup2(row, bytes));
+        }
+        if (r < 0)
+                return r;
+        ret->n_rounds = rows->len;
+        for (size_t i = 0; i < n; i++) {
+                double *column = series_add(ret, names[i]);
+
+                for (guint k = 0; k < rows->len; k++)
+                        column[k] = ((const double *) rows->pdata[k])[i];
+        }
+        return 0;
+}
+
+static int fetch_series(Connection *connection, const char *path, Series *ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetSeries", &reply, "tu", UINT64_C(0),
+                        ROUNDS_MOST);
+        if (r < 0)
+                return r;
+        r = read_rows(reply, ret);
+        if (r < 0)
+                complain("the rounds cannot be read: %s", g_strerror(-r));
+        return r;
+}
+
+/* The bill of a job by each sheet of Prices=; NULL without Prices=. 0; or a negative errno, with a
+ * message. */
+static int fetch_bills(const Runner *r, const char *path, JsonNode **ret) {
+        g_autoptr(JsonObject) object = json_object_new();
+        GStrv prices = r->experiment->prices;
+
+        for (char **sheet = prices; sheet && *sheet; sheet++) {
+                g_autoptr(JobBill) bill = NULL;
+                int k;
+
+                k = job_bill_fetch(r->connection, path, *sheet, &bill);
+                if (k < 0)
+                        return k;
+                json_object_set_member(object, *sheet, job_bill_to_json(bill));
+        }
+        *ret = prices ? json_node_init_object(json_node_alloc(), object) : NULL;
+        return 0;
+}
+
+/* 0; or a negative errno, with a message. */
+static int keep_outcome(Runner *r, const Run *run, const JobStatus *status) {
+        g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
+        g_autoptr(JobBill) bill = NULL;
+        int k;
+
+        k = job_bill_fetch(r->connection, run->path, NULL, &bill);
+        if (k < 0)
+                return k;
+        k = fetch_bills(r, run->path, &outcome->bills);
+        if (k < 0)
+                return k;
+        k = fetch_series(r->connection, run->path, &outcome->series);
+        if (k < 0)
+                return k;
+        series_complete(&outcome->series);
+        outcome->result = job_result_to_json(status, bill, NULL);
+        run->cell->outcome = g_steal_pointer(&outcome);
+        return outcome_write(r->experiment, run->cell, r->directory);
+}
+
+static int finish_run(Runner *r, const Run *run, const JobStatus *status) {
+        int k;
+
+        if (strcmp(status->result, "interrupted") == 0 && r->n_interrupts > 0) {
+                run->cell->state = CELL_MISSING;
+                return 0;
+        }
+        if (strcmp(status->result, "failed") == 0 || strcmp(status->result, "interrupted") == 0) {
+                fail_cell(r, run->cell, status->fault[0] ? status->fault : "its job was stopped");
+                return 0;
+        }
+        k = keep_outcome(r, run, status);
+        if (k < 0)
+                return k;
+        run->cell->state = CELL_DONE;
+        r->n_done++;
+        return 0;
+}
+
+/* Keeps the results of jobs that have ended. ask: also looks at jobs that have not signalled an end. */
+static int harvest(Runner *r, bool ask) {
+        for (guint i = r->runs->len; i-- > 0;) {
+                Run *run = r->runs->pdata[i];
+                _cleanup_(job_status_done) JobStatus status = job_status_empty();
+                int k;
+
+                if (!run->ended && !ask)
+                        continue;
+                k = job_status_fetch(&status, r->connection, run->path);
+                if (k < 0)
+                        return k;
+                if (!job_has_ended(&status))
+                        continue;
+                k = finish_run(r, run, &status);
+                (void) g_ptr_array_remove_index(r->runs, i);
+                if (k < 0)
+                        return k;
+        }
+        return 0;
+}
+
+/* The numbers of actors that the followed cell used, round by round. */
+static GArray *decisions_of(const Cell *cell) {
+        GArray *counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+        const double *actors = series_column(&cell->outcome->series, "actors");
+
+        for (size_t i = 0; actors && i < cell->outcome->series.n_rounds; i++) {
+                /* The cell's file may have been edited; 0 actors are refused. */
+                uint32_t n = actors[i] >= 1 && actors[i] <= ACTORS_MAX ? (uint32_t) actors[i] : 0;
+
+                g_array_append_val(counts, n);
+        }
+        return counts;
+}
+
+static void start_cell(Runner *r, Cell *cell) {
+        g_autoptr(GPtrArray) sets = cell_sets(r->experiment, cell);
+        g_autofree char *path = NULL;
+        JobFile job_file;
+        ExitStatus status;
+        uint64_t id;
+        CellSource source = cell_source(r->experiment, cell);
+        Run *run;
+
+        /* The description that `actorctl list` shows. */
+        g_ptr_array_add(sets, g_strconcat("Job.Description=", cell->name, NULL));
+        status = job_file_load_from(
+                        &job_file, r->experiment->job_file, r->experiment->job_text, sets, &source.source);
+        if (cell->after)
+                job_file.scheduler_data = decisions_of(cell->after);
+        else if (status == STATUS_OK)
+                status = job_file_add_data(&job_file, r->options);
+        if (status == STATUS_OK)
+                status = job_file_send(&job_file, r->connection, &id, &path);
+        job_file_done(&job_file);
+        if (status == STATUS_FAILED) {
+                /* Any such error would meet the next cell as well, so the experiment ends. */
+                r->lost = true;
+                return;
+        }
+        if (status != STATUS_OK) {
+                fail_cell(r, cell, "the daemon did not take its job");
+                return;
+        }
+        run = g_new(Run, 1);
+        *run = (Run){ .cell = cell, .path = g_steal_pointer(&path) };
+        g_ptr_array_add(r->runs, run);
+        cell->state = CELL_RUNNING;
+}
+
+/* The first cell that can start now; NULL: none can. */
+static Cell *next_cell(Runner *r) {
+        while (r->next < r->cells->len && ((Cell *) r->cells->pdata[r->next])->state != CELL_MISSING)
+                r->next++;
+        for (guint i = r->next; i < r->cells->len; i++) {
+                Cell *cell = r->cells->pdata[i];
+
+                if (cell->state != CELL_MISSING)
+                        continue;
+                if (cell->after && cell->after->state == CELL_DONE &&
+                                !is_whole(&cell->after->outcome->series))
+                        fail_cell(r, cell, "the cell that it follows has more rounds than a job can repeat");
+                else if (!cell->after || cell->after->state == CELL_DONE)
+                        return cell;
+                else if (cell->after->state == CELL_FAILED)
+                        fail_cell(r, cell, "the cell that it follows failed");
+        }
+        return NULL;
+}
+
+static bool has_room(const Runner *r, const Cell *cell) {
+        uint64_t n_busy = 0;
+
+        if (r->n_jobs > 0)
+                return r->runs->len < r->n_jobs;
+        for (guint i = 0; i < r->runs->len; i++)
+                n_busy += ((const Run *) r->runs->pdata[i])->cell->n_cpus;
+        return cell_fits(cell, n_busy, g_get_num_processors());
+}
+
+/* Cells start in order: a cell that needs many CPUs is not overtaken for ever by small ones. */
+static void start_cells(Runner *r) {
+        Cell *cell;
+
+        while (r->n_interrupts == 0 && !r->lost && (cell = next_cell(r)) && has_room(r, cell))
+                start_cell(r, cell);
+}
+
+static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Runner *r = userdata;
+        const char *path;
+        uint64_t id;
+
+        if (sd_bus_message_read(m, "to", &id, &path) < 0)
+                return 0;
+        for (guint i = 0; i < r->runs->len; i++) {
+                Run *run = r->runs->pdata[i];
+
+                run->ended = run->ended || strcmp(run->path, path) == 0;
+        }
+        return 0;
+}
+
+static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Runner *r = userdata;
+
+        clear_line(r);
+        complain("the daemon is gone; what is finished is kept");
+        r->lost = true;
+        return 0;
+}
+
+/* The results of jobs that still run are not needed any more. */
+static void stop_runs(const Runner *r) {
+        for (guint i = 0; i < r->runs->len; i++)
+                (void) sd_bus_call_method_async(r->connection->bus, NULL, r->connection->destination,
+                                ((Run *) r->runs->pdata[i])->path, BUS_INTERFACE_JOB, "Stop", NULL, NULL,
+                                NULL);
+}
+
+static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        Runner *r = userdata;
+
+        if (++r->n_interrupts > 1) {
+                r->lost = true;
+                return 0;
+        }
+        clear_line(r);
+        fprintf(stderr, "actorctl: stopping; the same command goes on later; Ctrl-C again leaves at once\n");
+        stop_runs(r);
+        return 0;
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
+        Runner *r = userdata;
+        int k;
+
+        r->n_ticks++;
+        k = sd_event_source_set_time(source, usec + TICK_USEC);
+        return k < 0 ? k : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int add_sources(Runner *r) {
+        static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+        int k;
+
+        k = sd_bus_attach_event(r->connection->bus, r->event, SD_EVENT_PRIORITY_NORMAL);
+        if (k >= 0)
+                k = sd_bus_match_signal(r->connection->bus, NULL, r->connection->destination, BUS_PATH,
+                                BUS_INTERFACE_MANAGER, "JobRemoved", on_removed, r);
+        if (k >= 0)
+                k = sd_bus_match_signal(r->connection->bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+                                "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, r);
+        for (size_t i = 0; k >= 0 && i < ELEMENTSOF(signals); i++)
+                k = sd_event_add_signal(r->event, NULL, signals[i], on_interrupt, r);
+        if (k >= 0)
+                k = sd_event_now(r->event, CLOCK_MONOTONIC, &r->started_usec);
+        if (k >= 0)
+                k = sd_event_add_time(
+                                r->event, NULL, CLOCK_MONOTONIC, r->started_usec + TICK_USEC, 0, on_tick, r);
+        return k;
+}
+
+static int loop(Runner *r) {
+        unsigned ticks = 0;
+        int k;
+
+        for (;;) {
+                k = harvest(r, r->n_ticks != ticks);
+                if (k < 0)
+                        return k;
+                start_cells(r);
+                if (r->n_ticks != ticks || r->live)
+                        print_progress(r, false);
+                ticks = r->n_ticks;
+                if (r->runs->len == 0 || r->lost)
+                        return 0;
+                k = sd_event_run(r->event, UINT64_MAX);
+                if (k < 0)
+                        return k;
+        }
+}
+
+static ExitStatus run_all(Runner *r) {
+        int k;
+
+        k = sd_event_new(&r->event);
+        if (k >= 0)
+                k = add_sources(r);
+        if (k >= 0)
+                k = loop(r);
+        relay_flush(r->connection->relay);
+        print_progress(r, true);
+        stop_runs(r);
+        (void) sd_bus_detach_event(r->connection->bus);
+        sd_event_unref(r->event);
+        if (r->n_interrupts > 0)
+                return STATUS_INTERRUPTED;
+        if (k < 0)
+                complain("the experiment cannot go on: %s", g_strerror(-k));
+        return k < 0 || r->lost || r->n_failed > 0 ? STATUS_FAILED : STATUS_OK;
+}
+
+ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
+                const Options *options) {
+        g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
+        g_autofree char *state = g_build_filename(directory, "state", NULL),
+                        *results = g_build_filename(directory, "cells", NULL);
+        g_autoptr(Connection) connection = NULL;
+        Runner runner = {
+                .experiment = experiment,
+                .cells = cells,
+                .directory = results,
+                .runs = runs,
+                .n_jobs = n_jobs,
+                .options = options,
+                .quiet = options->quiet,
+                .live = !options->quiet && isatty(STDERR_FILENO),
+        };
+
+        for (guint i = 0; i < cells->len; i++)
+                runner.n_found += ((Cell *) cells->pdata[i])->state == CELL_DONE;
+        if (runner.n_found == cells->len)
+                return STATUS_OK;
+        follow_prepare();
+        if ((options->system || options->user ? connection_open(options, &connection)
+                                              : connection_open_private_at(state, &connection)) < 0)
+                return STATUS_FAILED;
+        runner.connection = connection;
+        return run_all(&runner);
+}

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parts of a job file that need the user's rights: reads the file, opens the paths that it names, and
+ * reports mistakes at their lines. The daemon gets text and descriptors and opens no path of a user. */
+#include "actorctl/job-file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "actorctl/checkpoint-open.h"
+#include "actorctl/checkpoint.h"
+#include "actorctl/decisions.h"
+#include "actorctl/file.h"
+#include "actorctl/scheduler/trained.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+#include "lib/directory.h"
+#include "lib/environments.h"
+#include "lib/settings/print.h"
+
+static ExitStatus read_text(const char *file, char **ret) {
+        g_autofree char *text = NULL, *sentence = NULL;
+        size_t n;
+        int r;
+
+        r = file_read(file, JOB_TEXT_MAX, &text, &n);
+        if (r == -EFBIG)
+                sentence = g_strdup_printf(
+                                "%s: longer than %u KiB, which no job file is", file, JOB_TEXT_MAX / 1024);
+        else if (r < 0)
+                sentence = g_strdup_printf("%s: the job file cannot be read: %s", file, file_reason(r));
+        else if (text && strlen(text) < n) {
+                unsigned line = 1;
+
+                for (const char *p = text; *p; p++)
+                        line += *p == '\n';
+                sentence = g_strdup_printf("%s:%u: the text holds a zero byte", file, line);
+        }
+        if (sentence) {
+                complain_bare(sentence);
+                return STATUS_USAGE;
+        }
+        *ret = g_steal_pointer(&text);
+        return STATUS_OK;
+}
+
+static void add_overrides(JobFile *job_file, const GPtrArray *sets) {
+        for (guint i = 0; sets && i < sets->len; i++) {
+                char *key = g_strdup(sets->pdata[i]), *equals = strchr(key, '=');
+                SettingOverride override = { key, equals + 1 };
+
+                *equals = '\0';
+                g_ptr_array_add(job_file->override_texts, key);
+                g_array_append_val(job_file->overrides, override);
+        }
+}
+
+static const char *override_of(const JobFile *job_file, const char *key) {
+        for (guint i = job_file->overrides->len; i > 0; i--)
+                if (strcmp(g_array_index(job_file->overrides, SettingOverride, i - 1).key, key) == 0)
+                        return g_array_index(job_file->overrides, SettingOverride, i - 1).value;
+        return NULL;
+}
+
+/* Reports a problem at the line of a key that only shows when files are opened. */
+static void job_file_complain(const JobFile *job_file, const char *section, const char *key,
+                const char *value, const char *reason) {
+        unsigned line = settings_locate(job_file->text, section, key);
+        g_autofree char *place = NULL, *sentence = NULL, *whole = g_strconcat(section, ".", key, NULL);
+        bool overridden = override_of(job_file, whole);
+
+        if (overridden)
+                place = g_strdup_printf("--set %s.", section);
+        else
+                place = line > 0 ? g_strdup_printf("%s:%u: [%s] ", job_file->file_name, line, section)
+                                 : g_strdup_printf("%s: [%s] ", job_file->file_name, section);
+        sentence = g_strdup_printf("%s%s=%s: %s", place, key, value, reason);
+        if (overridden && job_file->source)
+                job_file->source->complain(job_file->source, sentence);
+        else
+                complain_bare(sentence);
+}
+
+void job_file_complain_environment(const JobFile *job_file, const char *reason) {
+        const char *environment = job_file->settings.environment;
+
+        if (job_file->no_file)
+                complain("%s: %s", environment, reason);
+        else
+                job_file_complain(job_file, "Job", "Environment", environment, reason);
+}
+
+/* A path is relative to the file that holds it, the job's or an experiment's; a path from --set is
+ * relative to the working directory. */
+static char *path_of(const JobFile *job_file, const char *key, const char *name) {
+        const char *file = job_file->file_name;
+        g_autofree char *directory = NULL;
+
+        if (override_of(job_file, key))
+                file = job_file->source ? job_file->source->file_name : NULL;
+        if (g_path_is_absolute(name) || !file)
+                return g_strdup(name);
+        directory = g_path_get_dirname(file);
+        return g_build_filename(directory, name, NULL);
+}
+
+/* Names the full path that was tried: a relative path fails if the job file was moved or comes from a
+ * checkpoint. */
+static char *missing(const JobFile *job_file, const char *what, const char *path, const char *key,
+                const char *example) {
+        const char *reason = g_strerror(errno);
+
+        if (override_of(job_file, key) && job_file->source)
+                return g_strdup_printf("%s: %s: %s", what, path, reason);
+        if (job_file->no_file || override_of(job_file, key))
+                return g_strdup_printf("%s: %s", what, reason);
+        return g_strdup_printf("%s: %s: %s; name it by --set %s=%s", what, path, reason, key, example);
+}
+
+static bool is_elf(int fd) {
+        char magic[SELFMAG];
+
+        return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+static ExitStatus open_environment(JobFile *job_file) {
+        g_autofree char *path = NULL, *reason = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        if (!environment_is_file(job_file->settings.environment))
+                return STATUS_OK;
+        path = path_of(job_file, "Job.Environment", job_file->settings.environment);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 && g_str_has_prefix(job_file->settings.environment, "ALE/"))
+                reason = g_strdup_printf("an Atari game of Gymnasium's is gym:ale_py:%s",
+                                job_file->settings.environment);
+        else if (fd < 0)
+                reason = missing(job_file, "the plugin cannot be opened", path, "Job.Environment",
+                                "./FILE.so");
+        else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                reason = g_strdup("the plugin is not a regular file");
+        else if (!is_elf(fd))
+                reason = g_strdup(
+                                "the plugin is not a shared library: examples/env-template/Makefile compiles one");
+        if (reason) {
+                job_file_complain_environment(job_file, reason);
+                return STATUS_USAGE;
+        }
+        job_file->environment_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+/* Why this directory must not be mounted into actors; NULL: it may. The rule about home directories uses
+ * the caller's home, which may lie anywhere. */
+static const char *directory_reason(int fd, DirectoryKind kind) {
+        const char *reason = NULL;
+        struct stat st, home;
+
+        if (directory_check(fd, kind, &reason) < 0)
+                return reason ?: "this directory cannot be read";
+        if (fstat(fd, &st) >= 0 && stat(g_get_home_dir(), &home) >= 0 && st.st_dev == home.st_dev &&
+                        st.st_ino == home.st_ino)
+                return "this directory is a home directory, and actors could read everything in it: use a "
+                       "directory of its own";
+        return NULL;
+}
+
+/* Opens the virtual environment of Python= as a directory: the daemon opens no path of a user. */
+static ExitStatus open_python(JobFile *job_file) {
+        const char *python = job_file->settings.python;
+        g_autofree char *path = NULL, *reason = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        if (python[0] == '\0')
+                return STATUS_OK;
+        path = path_of(job_file, "Actor.Python", python);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                reason = missing(job_file, "the virtual environment cannot be opened", path, "Actor.Python",
+                                "DIRECTORY; `python3 -m venv DIRECTORY` makes one");
+        else
+                reason = g_strdup(directory_reason(fd, DIRECTORY_PYTHON));
+        if (reason) {
+                job_file_complain(job_file, "Actor", "Python", python, reason);
+                return STATUS_USAGE;
+        }
+        job_file->directory_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+/* Opens the directory of a model, since most models have meshes beside them; the model is read in a
+ * sandbox. */
+static ExitStatus open_model(JobFile *job_file) {
+        const char *name = job_file->settings.environment + strlen(ENVIRONMENT_MJCF_PREFIX);
+        g_autofree char *path = path_of(job_file, "Job.Environment", name), *reason = NULL;
+        g_autofree char *directory = g_path_get_dirname(path);
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        if (stat(path, &st) < 0 || access(path, R_OK) < 0)
+                reason = missing(job_file, "the model cannot be read", path, "Job.Environment",
+                                "mujoco:FILE.xml");
+        else if (!S_ISREG(st.st_mode))
+                reason = g_strdup("the model is not a regular file");
+        else {
+                fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (fd < 0)
+                        reason = g_strdup_printf("its directory %s cannot be opened: %s", directory,
+                                        g_strerror(errno));
+                else if (directory_reason(fd, DIRECTORY_MODEL))
+                        reason = g_strdup_printf("it lies in %s: %s", directory,
+                                        directory_reason(fd, DIRECTORY_MODEL));
+        }
+        if (reason) {
+                job_file_complain_environment(job_file, reason);
+                return STATUS_USAGE;
+        }
+        job_file->directory_fd = TAKE_FD(fd);
+        return STATUS_OK;
+}
+
+/* Appends the job that Environment=job:FILE names to this job's text, since the daemon opens no path of a
+ * user. A text that already holds it (`actorctl cat`) needs no file. */
+static ExitStatus include_inner(JobFile *job_file) {
+        g_autofree JobSettings *inner = g_new0(JobSettings, 1);
+        const char *name = job_file->settings.environment + strlen(ENVIRONMENT_JOB_PREFIX);
+        g_autofree char *path = NULL, *text = NULL, *message = NULL, *sections = NULL, *own = NULL;
+        int r;
+
+        r = settings_parse_inner(job_file->text, job_file->file_name, &job_file->settings, inner, &message);
+        if (r != -ENOENT) {
+                if (r < 0)
+                        complain_bare(message);
+                return r < 0 ? STATUS_USAGE : STATUS_OK;
+        }
+
+        path = path_of(job_file, "Job.Environment", name);
+        if (read_text(path, &text) != STATUS_OK)
+                return STATUS_USAGE;
+        g_clear_pointer(&message, g_free);
+        if (settings_parse(text, path, NULL, 0, NULL, inner, &message) < 0 ||
+                        settings_check_inner(&job_file->settings, inner, text, path, &message) < 0) {
+                complain_bare(message);
+                return STATUS_USAGE;
+        }
+        sections = settings_print_inner(inner);
+        own = job_file->text;
+        job_file->text = g_strconcat(own, "\n", sections, NULL);
+        return STATUS_OK;
+}
+
+/* A model that is not there is said first, before what else is wrong: its terms, most often. */
+static void complain_missing_model(JobFile *job_file) {
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_autofree char *name = NULL;
+
+        (void) g_key_file_load_from_data(file, job_file->text, (gsize) -1, G_KEY_FILE_NONE, NULL);
+        name = override_of(job_file, "Job.Environment")
+                               ? g_strdup(override_of(job_file, "Job.Environment"))
+                               : g_key_file_get_value(file, "Job", "Environment", NULL);
+        if (!name || !environment_is_mjcf(name))
+                return;
+        g_strlcpy(job_file->settings.environment, name, sizeof(job_file->settings.environment));
+        (void) open_model(job_file);
+}
+
+static ExitStatus parse(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets,
+                const OverrideSource *source, char **ret_message) {
+        *job_file = (JobFile){
+                .file_name = g_strdup(name ? name : "command line"),
+                .no_file = !name,
+                .text = g_strdup(text),
+                .overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride)),
+                .override_texts = g_ptr_array_new_with_free_func(g_free),
+                .source = source,
+                .environment_fd = -EBADF,
+                .directory_fd = -EBADF,
+                .checkpoint_fd = -EBADF,
+        };
+        add_overrides(job_file, sets);
+        if (settings_parse(text, job_file->file_name, (SettingOverride *) job_file->overrides->data,
+                            job_file->overrides->len, NULL, &job_file->settings, ret_message) < 0) {
+                complain_missing_model(job_file);
+                return STATUS_USAGE;
+        }
+        if (environment_is_job(job_file->settings.environment))
+                return include_inner(job_file);
+        if (environment_loads_packages(job_file->settings.environment))
+                return open_python(job_file);
+        if (environment_is_mjcf(job_file->settings.environment))
+                return open_model(job_file);
+        return open_environment(job_file);
+}
+
+ExitStatus job_file_load_from(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets,
+                const OverrideSource *source) {
+        g_autofree char *message = NULL;
+        ExitStatus status;
+
+        status = parse(job_file, name, text, sets, source, &message);
+        if (message && source)
+                source->complain(source, message);
+        else if (message)
+                complain_bare(message);
+        return status;
+}
+
+ExitStatus job_file_load_text(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets) {
+        return job_file_load_from(job_file, name, text, sets, NULL);
+}
+
+ExitStatus job_file_load(JobFile *job_file, const char *file, const GPtrArray *sets) {
+        g_autofree char *text = NULL;
+        ExitStatus status;
+
+        *job_file = JOB_FILE_NONE;
+        status = read_text(file, &text);
+        return status == STATUS_OK ? job_file_load_text(job_file, file, text, sets) : status;
+}
+
+void job_file_done(JobFile *job_file) {
+        job_file->environment_fd = close_fd(job_file->environment_fd);
+        job_file->directory_fd = close_fd(job_file->directory_fd);
+        job_file->checkpoint_fd = close_fd(job_file->checkpoint_fd);
+        if (job_file->overrides)
+                g_array_unref(job_file->overrides);
+        if (job_file->override_texts)
+                g_ptr_array_unref(job_file->override_texts);
+        if (job_file->scheduler_data)
+                g_array_unref(job_file->scheduler_data);
+        g_free(job_file->text);
+        g_free(job_file->file_name);
+        *job_file = JOB_FILE_NONE;
+}
+
+/* The same code checks here and in the daemon. */
+static ExitStatus add_trained(JobFile *job_file) {
+        const char *name = job_file->settings.scheduler.argument;
+        g_autofree char *path = NULL, *message = NULL;
+        g_autoptr(Trained) trained = NULL;
+
+        if (strchr(name, '/'))
+                path = path_of(job_file, "Scaling.Policy", name);
+        trained = trained_open(path ? path : name, &message);
+        if (!trained) {
+                g_autofree char *value = g_strconcat("minions:", name, NULL);
+
+                job_file_complain(job_file, "Scaling", "Policy", value, message);
+                return STATUS_USAGE;
+        }
+        job_file->scheduler_data = g_array_sized_new(FALSE, FALSE, 1, (guint) trained->n);
+        g_array_append_vals(job_file->scheduler_data, trained->data, (guint) trained->n);
+        return STATUS_OK;
+}
+
+static bool names_job(const JobFile *job_file) {
+        const char *job = job_file->settings.scheduler.argument;
+
+        return scheduler_has(job_file->settings.scheduler.kind, TRAIT_TAKES_JOB) &&
+               strspn(job, "0123456789") == strlen(job);
+}
+
+ExitStatus job_file_add_file(JobFile *job_file) {
+        const char *file = job_file->settings.scheduler.argument;
+        g_autofree char *path = NULL;
+
+        if (scheduler_has(job_file->settings.scheduler.kind, TRAIT_TAKES_TRAINED))
+                return add_trained(job_file);
+        if (!scheduler_has(job_file->settings.scheduler.kind, TRAIT_TAKES_JOB) || names_job(job_file))
+                return STATUS_OK;
+        if (file[0] == '@') {
+                char value[SETTING_TEXT_MAX];
+
+                setting_print(&job_file->settings, SETTING_Scaling_Policy, value);
+                job_file_complain(job_file, "Scaling", "Policy", value,
+                                "@ARM is an arm of an experiment, and named in the experiment's file alone; here: a job's number, or a file");
+                return STATUS_USAGE;
+        }
+        path = path_of(job_file, "Scaling.Policy", file);
+        return decisions_of_file(path, &job_file->scheduler_data) < 0 ? STATUS_USAGE : STATUS_OK;
+}
+
+static ExitStatus add_scheduler_data(JobFile *job_file, const Options *options) {
+        const char *job = job_file->settings.scheduler.argument;
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        int r;
+
+        if (!names_job(job_file))
+                return job_file_add_file(job_file);
+
+        if (job_path(job, NULL, &path) < 0)
+                return STATUS_USAGE;
+        r = connection_open(options, &connection);
+        if (r < 0)
+                return status_of_error(r);
+        r = decisions_of_job(connection, path, &job_file->scheduler_data);
+        if (r < 0)
+                return status_of_error(r);
+        if (job_file->scheduler_data->len == 0) {
+                complain("job %s has decided nothing yet", job);
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+/* Refuses a checkpoint that has already taken StopSteps= steps: the job would end without a round. */
+static ExitStatus check_start(const JobFile *job_file, const NamedCheckpoint *from) {
+        g_autofree char *message = NULL;
+        uint64_t n_steps;
+        const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_steps };
+
+        if (checkpoint_tensor(&from->checkpoint, from->name, &row, &message) < 0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        if (n_steps < job_file->settings.stop_steps)
+                return STATUS_OK;
+        complain("%s: it has taken %" PRIu64 " steps, and the job ends after %" PRIu64
+                 "; go further with --set Job.StopSteps=",
+                        from->name, n_steps, job_file->settings.stop_steps);
+        return STATUS_USAGE;
+}
+
+/* The checkpoint may come from another daemon than the one that goes on with it. */
+static ExitStatus add_start(JobFile *job_file, const Options *options) {
+        NamedCheckpoint from;
+        ExitStatus status;
+
+        if (!options->from)
+                return STATUS_OK;
+        status = named_checkpoint_open(&from, options, options->from);
+        if (status == STATUS_OK)
+                status = check_start(job_file, &from);
+        if (status == STATUS_OK)
+                job_file->checkpoint_fd = TAKE_FD(from.fd);
+        named_checkpoint_done(&from);
+        return status;
+}
+
+ExitStatus job_file_add_data(JobFile *job_file, const Options *options) {
+        ExitStatus status = add_start(job_file, options);
+
+        return status == STATUS_OK ? add_scheduler_data(job_file, options) : status;
+}
+
+void job_file_want_pictures(JobFile *job_file) {
+        JobSettings *settings = &job_file->settings;
+        ActordOption *option;
+
+        if (!environment_is_gym(settings->environment) || settings->n_options >= OPTIONS_MAX ||
+                        settings_option(settings, "render_mode"))
+                return;
+        option = &settings->options[settings->n_options++];
+        *option = (ActordOption){ .key = "render_mode", .value = "rgb_array" };
+}
+
+static int append_overrides(const JobFile *job_file, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', "(ss)");
+        if (r < 0)
+                return r;
+        for (guint i = 0; i < job_file->overrides->len; i++) {
+                const SettingOverride *o = &g_array_index(job_file->overrides, SettingOverride, i);
+
+                r = sd_bus_message_append(m, "(ss)", o->key, o->value);
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(m);
+}
+
+static int append_files(const JobFile *job_file, const Connection *connection, sd_bus_message *m) {
+        bool model = environment_is_mjcf(job_file->settings.environment);
+        struct {
+                const char *key;
+                int fd;
+        } files[] = {
+                { BUS_FILE_ENVIRONMENT, job_file->environment_fd },
+                { model ? BUS_FILE_MODEL : BUS_FILE_PYTHON, job_file->directory_fd },
+                { BUS_FILE_CHECKPOINT, job_file->checkpoint_fd },
+                { BUS_FILE_STDERR, job_file->with_stderr ? relay_fd(connection->relay) : -EBADF },
+        };
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', "{sh}");
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                if (files[i].fd < 0)
+                        continue;
+                r = sd_bus_message_append(m, "{sh}", files[i].key, files[i].fd);
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(m);
+}
+
+/* sd_bus_message_append() takes no array of bytes inside a variant. */
+static int append_scheduler_data(const GArray *array, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'e', "sv");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(m, "s", BUS_OPTION_SCHEDULER_DATA);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(m, 'v', "ay");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append_array(
+                        m, 'y', array->data, array->len * g_array_get_element_size((GArray *) array));
+        if (r < 0)
+                return r;
+        r = sd_bus_message_close_container(m);
+        return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+static int append_options(const JobFile *job_file, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', "{sv}");
+        if (r < 0)
+                return r;
+        if (job_file->purpose) {
+                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_PURPOSE, "s", job_file->purpose);
+                if (r < 0)
+                        return r;
+        }
+        if (job_file->n_episodes > 0) {
+                r = sd_bus_message_append(m, "{sv}", BUS_OPTION_EPISODES, "t", job_file->n_episodes);
+                if (r < 0)
+                        return r;
+        }
+        if (job_file->scheduler_data) {
+                r = append_scheduler_data(job_file->scheduler_data, m);
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(m);
+}
+
+static int fill(const JobFile *job_file, const Connection *connection, sd_bus_message *m) {
+        int r;
+
+        r = sd_bus_message_append(m, "ss", job_file->text, job_file->file_name);
+        if (r < 0)
+                return r;
+        r = append_overrides(job_file, m);
+        if (r < 0)
+                return r;
+        r = append_files(job_file, connection, m);
+        return r < 0 ? r : append_options(job_file, m);
+}
+
+static int compose(const JobFile *job_file, const Connection *connection, sd_bus_message **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(connection->bus, &message, connection->destination, BUS_PATH,
+                        BUS_INTERFACE_MANAGER, "SubmitJob");
+        if (r < 0)
+                return r;
+        r = fill(job_file, connection, message);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(message);
+        return 0;
+}
+
+ExitStatus job_file_send(
+                const JobFile *job_file, Connection *connection, uint64_t *ret_id, char **ret_path) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL, *reply = NULL;
+        const char *path;
+        int r;
+
+        r = compose(job_file, connection, &message);
+        if (r < 0) {
+                complain("%s cannot be sent to the daemon: %s", job_file->file_name, g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        r = connection_send(connection, message, &reply);
+        if (r < 0)
+                return status_of_error(r);
+        r = sd_bus_message_read(reply, "to", ret_id, &path);
+        if (r < 0) {
+                complain("the daemon's answer to %s cannot be read: %s", job_file->file_name,
+                                g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        *ret_path = g_strdup(path);
+        return STATUS_OK;
+}

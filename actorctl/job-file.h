@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job file on its way to the daemon: it is read and checked by the same parser as the daemon's, and its
+ * plugin is opened here because the daemon opens no path of a user. */
+#pragma once
+
+#include "actorctl/bus.h"
+#include "lib/settings/settings.h"
+
+typedef struct OverrideSource OverrideSource;
+
+/* The place of overrides that do not come from the command line: their paths are relative to that file,
+ * and messages name its lines. */
+struct OverrideSource {
+        const char *file_name;
+        /* Lines "--set Section.Key=VALUE: …". */
+        void (*complain)(const OverrideSource *source, const char *sentences);
+};
+
+typedef struct JobFile {
+        char *file_name, *text;
+        GArray *overrides; /* of SettingOverride, strings in override_texts */
+        GPtrArray *override_texts;
+        const OverrideSource *source; /* NULL: the command line */
+        JobSettings settings;
+        int environment_fd, directory_fd, checkpoint_fd;
+        const char *purpose; /* NULL: train */
+        uint64_t n_episodes;
+        uint64_t n_runs;        /* of a scheduler's training, for the display; 0: it is another job */
+        GArray *scheduler_data; /* NULL: none */
+        bool with_stderr;       /* the job's standard error goes to ours */
+        bool no_file;           /* we made the text, so messages name no line */
+} JobFile;
+#define JOB_FILE_NONE \
+        ((JobFile){ .environment_fd = -EBADF, .directory_fd = -EBADF, .checkpoint_fd = -EBADF })
+
+/* sets: of "Section.Key=VALUE". STATUS_OK; or another status, with a message. In both cases:
+ * job_file_done(). */
+ExitStatus job_file_load(JobFile *job_file, const char *file, const GPtrArray *sets);
+/* The same for a text that is already in memory. name NULL: there is no file, the user only named an
+ * environment. */
+ExitStatus job_file_load_text(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets);
+/* The same with overrides from `source`, which must live as long as the job file. */
+ExitStatus job_file_load_from(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets,
+                const OverrideSource *source);
+void job_file_done(JobFile *job_file);
+
+/* Adds the checkpoint of --from=, and the data of a scheduler that has some: the decisions of
+ * Policy=replay:JOB and permuted:JOB (a job's number or a file), the network of minions:NAME (a name or a
+ * file). Does nothing for other policies. STATUS_OK; or another status, with a message. */
+ExitStatus job_file_add_data(JobFile *job_file, const Options *options);
+/* The same for files alone; data that a daemon holds is left out. */
+ExitStatus job_file_add_file(JobFile *job_file);
+
+/* Environment=gym:ID renders only if it was created for that: adds render_mode=rgb_array to its arguments
+ * unless they have a render_mode. */
+void job_file_want_pictures(JobFile *job_file);
+
+/* Calls SubmitJob. STATUS_OK; or another status, with a message. */
+ExitStatus job_file_send(const JobFile *job_file, Connection *connection, uint64_t *ret_id, char **ret_path);
+
+/* Reports a problem at the line of Environment= that only shows when the environment is loaded. */
+void job_file_complain_environment(const JobFile *job_file, const char *reason);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Records evaluation episodes (eval --gif, --video, --frames): this program reads the policy out of the
+ * checkpoint, an actor plays it without a job and sends the states, and this program paints them. */
+#include "actorctl/recording/play.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/recording/policy.h"
+#include "actorctl/recording/recording.h"
+#include "actorctl/view/table.h"
+#include "actorctl/trial.h"
+
+#define EPISODES_RECORDED_MAX 100
+
+typedef struct Play {
+        const Options *options;
+        const char *environment;
+        Recording *recording;
+        GArray *episodes; /* of TrialEpisode */
+} Play;
+
+static void take_row(const TrialRow *row, void *userdata) {
+        const TrialEpisode *episode = row->head;
+        Play *play = userdata;
+
+        if (row->kind == TRIAL_PICTURE)
+                recording_state(play->recording, row->head, row->shapes);
+        if (row->kind == TRIAL_FRAME)
+                recording_frame(play->recording, row->head, row->pixels);
+        if (row->kind != TRIAL_EPISODE)
+                return;
+        recording_episode_end(play->recording);
+        g_array_append_vals(play->episodes, episode, 1);
+        if (play->options->json == JSON_OFF)
+                printf("%s: episode %u: return %.2f, %" G_GUINT64_FORMAT " steps\n", play->environment,
+                                play->episodes->len, episode->episode_return, episode->n_steps);
+}
+
+static void print_json(const Play *play, const RecordingFacts *facts) {
+        JsonObject *object = json_object_new();
+        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+        JsonArray *returns = json_array_new(), *steps = json_array_new();
+        /* computed by the recurrence that evaluations use, so that the results are equal to the last
+         * digit */
+        double mean = 0;
+
+        for (guint i = 0; i < play->episodes->len; i++) {
+                const TrialEpisode *episode = &g_array_index(play->episodes, TrialEpisode, i);
+
+                mean += (episode->episode_return - mean) / (i + 1);
+                json_array_add_element(returns, json_real(episode->episode_return));
+                json_array_add_element(steps, json_unsigned(episode->n_steps));
+        }
+        json_object_set_string_member(object, "environment", play->environment);
+        json_object_set_member(object, "episodes", json_unsigned(play->episodes->len));
+        json_object_set_member(object, "return_mean", json_real(mean));
+        json_object_set_array_member(object, "returns", returns);
+        json_object_set_array_member(object, "steps", steps);
+        json_object_set_string_member(object, "file", facts->path);
+        json_object_set_member(object, "pictures", json_unsigned(facts->n_pictures));
+        json_object_set_member(object, "pictures_per_second", json_real(facts->pictures_per_second));
+        json_object_set_member(object, "width", json_unsigned(facts->width));
+        json_object_set_member(object, "height", json_unsigned(facts->height));
+        json_print(node, play->options->json);
+        json_object_unref(object);
+}
+
+/* The network's shape follows from the spec, which only the environment knows. */
+static ExitStatus read_policy(const JobFile *job_file, const NamedCheckpoint *from, GArray *numbers) {
+        const TrialRequest show = { .kind = TRIAL_SHOW };
+        g_autofree char *message = NULL;
+        TrialVerdict verdict;
+        TrialSpec said = {};
+        ExitStatus status;
+
+        status = trial_call(&show, job_file, NULL, trial_take_spec, &said, &verdict);
+        if (status == STATUS_OK)
+                status = trial_judge(job_file->settings.environment, &verdict);
+        if (status != STATUS_OK)
+                return status;
+        if (policy_read(&from->checkpoint, from->name, &job_file->settings, &said.spec, numbers, &message) <
+                        0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+static ExitStatus play_episodes(Play *play, const JobFile *job_file, const NamedCheckpoint *from) {
+        g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
+        TrialRequest request = { .kind = TRIAL_PLAY, .n_episodes = MAX(play->options->n_episodes, 1) };
+        RecordingFacts facts;
+        TrialVerdict verdict;
+        ExitStatus status;
+
+        status = read_policy(job_file, from, numbers);
+        if (status != STATUS_OK)
+                return status;
+        request.n_policy = numbers->len;
+        status = trial_call(&request, job_file, numbers, take_row, play, &verdict);
+        if (status == STATUS_OK)
+                status = trial_judge(play->environment, &verdict);
+        if (status == STATUS_OK)
+                status = recording_end(play->recording, &facts);
+        if (status != STATUS_OK)
+                return status;
+        if (play->options->json != JSON_OFF)
+                print_json(play, &facts);
+        else if (!play->options->quiet)
+                recording_print(&facts);
+        return STATUS_OK;
+}
+
+ExitStatus play_record(const Options *options, const NamedCheckpoint *from) {
+        g_autoptr(GArray) episodes = g_array_new(FALSE, FALSE, sizeof(TrialEpisode));
+        g_autoptr(Recording) recording = NULL;
+        Play play = { .options = options, .episodes = episodes };
+        JobFile job_file;
+        ExitStatus status;
+
+        if (options->n_episodes > EPISODES_RECORDED_MAX) {
+                complain("--episodes=%" G_GUINT64_FORMAT ": a recording holds at most %d",
+                                options->n_episodes, EPISODES_RECORDED_MAX);
+                return STATUS_USAGE;
+        }
+        status = recording_new(options, &recording);
+        if (status != STATUS_OK)
+                return status;
+
+        status = job_file_load_text(&job_file, from->name, from->text, options->sets);
+        play.environment = job_file.settings.environment;
+        play.recording = recording;
+        if (status == STATUS_OK)
+                job_file_want_pictures(&job_file);
+        if (status == STATUS_OK && g_str_has_prefix(play.environment, "job:")) {
+                complain("%s: a job as an environment has nothing to look at", play.environment);
+                status = STATUS_USAGE;
+        }
+        if (status == STATUS_OK)
+                status = play_episodes(&play, &job_file, from);
+        job_file_done(&job_file);
+        return status;
+}

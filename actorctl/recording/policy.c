@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Makes the published policy out of a checkpoint, as learner/publish.c makes it out of the learner's
+ * memory. */
+#include "actorctl/recording/policy.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "actorctl/checkpoint.h"
+#include "include/trial.h"
+#include "lib/network.h"
+
+/* The constant of Gymnasium's NormalizeObservation, as in the learner. */
+static const double VARIANCE_EPSILON = 1e-8;
+
+static double epsilon(const JobSettings *s, uint64_t n_env_steps) {
+        if (n_env_steps >= s->epsilon_steps)
+                return s->epsilon_end;
+        return s->epsilon_start +
+               (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
+}
+
+static int read_head(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const Network *network, double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
+        uint64_t n_env_steps;
+        const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_env_steps };
+        int r;
+
+        r = checkpoint_tensor(checkpoint, name, &row, ret_message);
+        if (r < 0)
+                return r;
+        ret[TRIAL_POLICY_CLIP] = settings->observation_clip > 0 ? settings->observation_clip : INFINITY;
+        if (!settings->normalize_observations)
+                ret[TRIAL_POLICY_CLIP] = 0;
+        ret[TRIAL_POLICY_EPSILON] =
+                        network->act == ACT_EPSILON_GREEDY ? epsilon(settings, n_env_steps) : 0.0;
+        return 0;
+}
+
+static int read_scale(const Checkpoint *checkpoint, const char *name, uint32_t n, double *ret,
+                char **ret_message) {
+        g_autofree double *m2 = g_new(double, n);
+        double count;
+        const TensorRow rows[] = {
+                { "observation.count", "F64", 1, { 1 }, &count },
+                { "observation.mean", "F64", 1, { n }, ret },
+                { "observation.m2", "F64", 1, { n }, m2 },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                int r = checkpoint_tensor(checkpoint, name, &rows[i], ret_message);
+
+                if (r < 0)
+                        return r;
+        }
+        for (uint32_t i = 0; i < n; i++)
+                ret[n + i] = 1.0 / sqrt((count > 0 ? m2[i] / count : 1.0) + VARIANCE_EPSILON);
+        return 0;
+}
+
+int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message) {
+        g_autofree Network *network = g_new0(Network, 1);
+        g_autofree float *parameters = NULL;
+        double *numbers;
+        size_t n;
+        int r;
+
+        r = network_derive(settings, spec, network);
+        if (r < 0) {
+                *ret_message = g_strdup_printf("%s: no policy of these settings acts in %s (%s)", name,
+                                spec->name, g_strerror(-r));
+                return r;
+        }
+
+        parameters = g_new0(float, network->n_parameters);
+        n = network->n_observation;
+        g_array_set_size(ret_numbers, (guint) (_TRIAL_POLICY_NUMBER_MAX + 2 * n + network->n_parameters));
+        numbers = (double *) (void *) ret_numbers->data;
+
+        r = read_head(checkpoint, name, settings, network, numbers, ret_message);
+        if (r < 0)
+                return r;
+        r = read_scale(checkpoint, name, (uint32_t) n, numbers + _TRIAL_POLICY_NUMBER_MAX, ret_message);
+        if (r < 0)
+                return r;
+        r = checkpoint_network(checkpoint, name, network, parameters, ret_message);
+        if (r < 0)
+                return r;
+        for (uint64_t i = 0; i < network->n_parameters; i++)
+                numbers[_TRIAL_POLICY_NUMBER_MAX + 2 * n + i] = parameters[i];
+        return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* bill: prints both totals, every kind of charge and both clocks; and what the job would have cost
+ * elsewhere, or by another price sheet. */
+#include <stdio.h>
+
+#include "actorctl/view/bill-beside.h"
+#include "actorctl/job-status.h"
+#include "actorctl/view/pager.h"
+#include "actorctl/view/table.h"
+#include "lib/cleanup.h"
+
+/* With --prices= `beside` is NULL, without it `own` is. */
+typedef struct Bills {
+        JobStatus job;
+        JobBill *bill, *own;
+        BillBeside *beside;
+} Bills;
+
+static void bills_done(Bills *bills) {
+        g_clear_pointer(&bills->bill, job_bill_free);
+        g_clear_pointer(&bills->own, job_bill_free);
+        g_clear_pointer(&bills->beside, bill_beside_free);
+        job_status_done(&bills->job);
+}
+
+static JsonNode *own_to_json(const JobBill *own) {
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_init_object(json_node_alloc(), object);
+
+        json_object_set_string_member(object, "currency", own->currency);
+        json_object_set_string_member(object, "price_sheet", own->price_sheet);
+        json_object_set_member(object, "paper", json_real(own->paper));
+        json_object_set_member(object, "full", json_real(own->full));
+        json_object_unref(object);
+        return node;
+}
+
+static void print_json(const Options *options, const Bills *bills) {
+        const JobStatus *job = &bills->job;
+        g_autoptr(JsonNode) node = job_bill_to_json(bills->bill);
+        JsonObject *object = json_node_get_object(node);
+
+        json_object_set_member(object, "job", json_unsigned(job->id));
+        json_object_set_member(object, "wall_s", json_real((double) job->wall_nsec / 1e9));
+        json_object_set_member(object, "emulated_s", json_real((double) job->emulated_nsec / 1e9));
+        json_object_set_member(object, "lives_unmetered", json_unsigned(job->n_lives_unmetered));
+        if (bills->own)
+                json_object_set_member(object, "own", own_to_json(bills->own));
+        else
+                bill_beside_to_json(bills->beside, object);
+        json_print(node, options->json);
+}
+
+static void print(const Options *options, const Bills *bills) {
+        const JobStatus *job = &bills->job;
+        char wall[32], emulated[32], paper[48], full[48];
+
+        job_bill_print(bills->bill, options);
+        if (bills->own)
+                printf("as billed: paper total %s, full total %s (prices: %s)\n",
+                                format_money(bills->own->paper, bills->own->currency, paper),
+                                format_money(bills->own->full, bills->own->currency, full),
+                                bills->own->price_sheet);
+        job_unmetered_print(job);
+        printf("time: %s on this host, %s on the emulated fleet\n", format_duration(job->wall_nsec, wall),
+                        format_duration(job->emulated_nsec, emulated));
+        if (bills->beside)
+                bill_beside_print(bills->beside, bills->bill, options);
+}
+
+static int fetch(const Options *options, Connection *connection, const char *path, Bills *bills) {
+        int r;
+
+        r = job_status_fetch(&bills->job, connection, path);
+        if (r < 0)
+                return r;
+        r = job_bill_fetch(connection, path, options->prices, &bills->bill);
+        if (r < 0)
+                return r;
+        if (options->prices)
+                return job_bill_fetch(connection, path, NULL, &bills->own);
+        return bill_beside_fetch(connection, path, &bills->job, bills->bill, options->fleet, &bills->beside);
+}
+
+ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        _cleanup_(bills_done) Bills bills = { .job = job_status_empty() };
+
+        if (options->prices && options->fleet) {
+                complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
+                return STATUS_USAGE;
+        }
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (fetch(options, connection, path, &bills) < 0)
+                return STATUS_FAILED;
+        pager_open(options);
+        if (options->json != JSON_OFF)
+                print_json(options, &bills);
+        else
+                print(options, &bills);
+        pager_close();
+        return STATUS_OK;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* calibrate: measures what a step, an update and a start take on this host, for Clock=model. It makes two
+ * short runs of the job. In the first run every second round has one actor more, which starts cold each
+ * time. In the second run an invocation is one step long, so that the rest of its time is its start. All
+ * times are CPU times as metered: another job on the same host disturbs them little. Nothing is written
+ * to a file; the user copies the lines. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/follow.h"
+#include "actorctl/experiment/statistics.h"
+#include "actorctl/job-file.h"
+#include "actorctl/view/table.h"
+#include "include/bus.h"
+#include "lib/algorithm-traits.h"
+#include "lib/cleanup.h"
+#include "lib/settings/print.h"
+
+enum {
+        /* rounds with one actor and with two alternate: 32 pairs are the most that a schedule has */
+        PAIRS = 12,
+        SHORT_ROUNDS = 60, /* of one step */
+        ROUNDS_MOST = 1000,
+};
+
+/* X(column of GetSeries). All but actors: since the job's beginning. */
+#define COLUMNS(X) X(actors) X(env_steps) X(learner_s) X(cpu_actors_s) X(cpu_startup_s)
+
+typedef struct Rounds {
+        size_t n;
+#define X(name) double name[ROUNDS_MOST];
+        COLUMNS(X)
+#undef X
+} Rounds;
+
+typedef struct Calibration {
+        double step_usec, update_usec, cold_sec, warm_sec; /* cold_sec: NaN where none was measured */
+        size_t n_rounds;
+} Calibration;
+
+static void keep_value(Rounds *rounds, const char *name, double value) {
+#define X(column)                       \
+        if (strcmp(name, #column) == 0) \
+                rounds->column[rounds->n] = value;
+        COLUMNS(X)
+#undef X
+}
+
+static int read_rounds(sd_bus_message *m, Rounds *ret) {
+        g_auto(GStrv) names = NULL;
+        const double *row;
+        size_t bytes;
+        int r;
+
+        r = sd_bus_message_read_strv(m, &names);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_enter_container(m, 'a', "ad");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_at_end(m, false)) == 0 && ret->n < ROUNDS_MOST) {
+                r = sd_bus_message_read_array(m, 'd', (const void **) &row, &bytes);
+                if (r < 0)
+                        return r;
+                for (size_t i = 0; i < bytes / sizeof(double) && names && names[i]; i++)
+                        keep_value(ret, names[i], row[i]);
+                ret->n++;
+        }
+        return r < 0 ? r : 0;
+}
+
+static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds *ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autofree char *path = NULL;
+        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+        ExitStatus status;
+
+        status = job_file_follow(connection, NULL, job_file, &path, &job);
+        if (status != STATUS_OK)
+                return status;
+        if (job_exit_status(&job) != STATUS_OK) {
+                complain("%s could not be measured: %s", job_file->file_name,
+                                job.fault[0] ? job.fault : job.result);
+                return job_environment_failed(&job) ? STATUS_USAGE : STATUS_FAILED;
+        }
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSeries", &reply, "tu", UINT64_C(0),
+                            (uint32_t) ROUNDS_MOST) < 0)
+                return STATUS_FAILED;
+        if (read_rounds(reply, ret) < 0) {
+                complain("the rounds cannot be read");
+                return STATUS_FAILED;
+        }
+        return STATUS_OK;
+}
+
+/* Runs the job until its last step: its other stop conditions are unset. own: settings beside the user's;
+ * each is freed with the array. */
+static ExitStatus measure(const Options *options, const char *file, GPtrArray *own, Rounds *ret,
+                JobSettings *ret_settings) {
+        static const char *const plain[] = { "Job.StopReturn=", "Job.Budget=", "Job.RuntimeMaxSec=",
+                "Evaluation.Episodes=0", "Evaluation.StopReturn=", "Scaling.Actors=1", "Scaling.MinActors=1",
+                "Scaling.MaxActors=2", "Scaling.WarmActors=0", "Billing.Clock=metered" };
+        g_autoptr(GPtrArray) sets = g_ptr_array_new();
+        g_autoptr(Connection) connection = NULL;
+        JobFile job_file;
+        ExitStatus status;
+
+        for (guint i = 0; i < options->sets->len; i++)
+                g_ptr_array_add(sets, options->sets->pdata[i]);
+        for (size_t i = 0; i < G_N_ELEMENTS(plain); i++)
+                g_ptr_array_add(sets, (gpointer) plain[i]);
+        for (guint i = 0; i < own->len; i++)
+                g_ptr_array_add(sets, own->pdata[i]);
+
+        status = job_file_load(&job_file, file, sets);
+        if (status == STATUS_OK && connection_open_private(false, &connection) < 0)
+                status = STATUS_FAILED;
+        if (status == STATUS_OK) {
+                *ret_settings = job_file.settings;
+                job_file.with_stderr = true;
+                status = follow(connection, &job_file, ret);
+        }
+        job_file_done(&job_file);
+        return status;
+}
+
+static void add_stop(GPtrArray *sets, uint64_t n_steps) {
+        g_ptr_array_add(sets, g_strdup_printf("Job.StopSteps=%" PRIu64, n_steps));
+}
+
+/* Makes every round learn: without waiting until a replay buffer is filled or a gradient step is owed.
+ * Minibatches are drawn from the whole buffer, so the rows of two actors are enough for a minibatch of
+ * any size. */
+static void add_learning(GPtrArray *sets, const JobSettings *settings, uint64_t rows) {
+        char ratio[G_ASCII_DTOSTR_BUF_SIZE];
+
+        g_ptr_array_add(sets, g_strdup("Learner.ReplayMin=1"));
+        if ((double) rows * settings->train_ratio < 1)
+                g_ptr_array_add(sets,
+                                g_strconcat("Learner.TrainRatio=",
+                                                g_ascii_dtostr(ratio, sizeof(ratio), 1.0 / (double) rows),
+                                                NULL));
+}
+
+static ExitStatus measure_rounds(const Options *options, const char *file, const JobSettings *settings,
+                Rounds *ret, JobSettings *ret_settings) {
+        uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps;
+        g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GString) schedule = g_string_new("Scaling.Schedule=");
+
+        for (int i = 0; i < PAIRS; i++)
+                g_string_append(schedule, "1*1 2*1 ");
+        g_ptr_array_add(sets, g_strdup("Scaling.Policy=schedule"));
+        g_ptr_array_add(sets, g_strdup(g_strchomp(schedule->str)));
+        add_stop(sets, 3 * PAIRS * rows);
+        if (algorithm_row(settings->algorithm)->store == STORE_REPLAY)
+                add_learning(sets, settings, rows);
+        /* A minibatch that is made for more actors shrinks to the rows that there are. */
+        else if (settings_present(settings, SETTING_Learner_MinibatchSize) &&
+                        settings->minibatch_size > 2 * rows)
+                g_ptr_array_add(sets, g_strdup("Learner.MinibatchSize="));
+        return measure(options, file, sets, ret, ret_settings);
+}
+
+static ExitStatus measure_starts(
+                const Options *options, const char *file, const JobSettings *settings, Rounds *ret) {
+        g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
+        JobSettings unused;
+
+        g_ptr_array_add(sets, g_strdup("Scaling.Policy=fixed"));
+        g_ptr_array_add(sets, g_strdup("Actor.RolloutSteps=1"));
+        g_ptr_array_add(sets, g_strdup("Learner.MinibatchSize="));
+        add_stop(sets, (uint64_t) SHORT_ROUNDS * settings->envs_per_actor);
+        return measure(options, file, sets, ret, &unused);
+}
+
+/* A round's figures are the differences of two accrued ones; the first round is left out, since it
+ * includes the job's own start. */
+static void evaluate(
+                const Rounds *rounds, const Rounds *starts, const JobSettings *settings, Calibration *ret) {
+        double step[ROUNDS_MOST], update[ROUNDS_MOST], cold[ROUNDS_MOST], invocation[ROUNDS_MOST];
+        size_t n = 0, n_cold = 0, n_starts = 0;
+
+        for (size_t i = 1; i < rounds->n; i++) {
+                double steps = rounds->env_steps[i] - rounds->env_steps[i - 1];
+
+                step[n] = (rounds->cpu_actors_s[i] - rounds->cpu_actors_s[i - 1]) / steps * 1e6;
+                update[n++] = (rounds->learner_s[i] - rounds->learner_s[i - 1]) /
+                              (steps * algorithm_passes(settings)) * 1e6;
+                if (rounds->actors[i] > 1 && i > 1)
+                        cold[n_cold++] = rounds->cpu_startup_s[i] - rounds->cpu_startup_s[i - 1];
+        }
+        for (size_t i = 1; i < starts->n; i++)
+                invocation[n_starts++] = starts->cpu_actors_s[i] - starts->cpu_actors_s[i - 1];
+
+        *ret = (Calibration){
+                .step_usec = quantile(step, n, 0.5),
+                .update_usec = quantile(update, n, 0.5),
+                .cold_sec = quantile(cold, n_cold, 0.5),
+                .n_rounds = rounds->n + starts->n,
+        };
+        /* No actor starts later if all are in one process, or in the learner's. */
+        if (!(ret->cold_sec > 0))
+                ret->cold_sec = NAN;
+        ret->warm_sec = fmax(quantile(invocation, n_starts, 0.5) -
+                                             settings->envs_per_actor * ret->step_usec / 1e6,
+                        0);
+}
+
+static void print_uncold(const char *file, const Calibration *c) {
+        printf("# %s on this host: medians of %zu rounds\n"
+               "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\n"
+               "# No cold start was measured: no actor started after the job's own start.\n"
+               "WarmStartSec=%.6f\n",
+                        file, c->n_rounds, c->step_usec, c->update_usec, c->warm_sec);
+}
+
+static void print(const Options *options, const char *file, const Calibration *c) {
+        if (options->json != JSON_OFF) {
+                JsonObject *object = json_object_new();
+                g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+
+                json_object_set_member(object, "step_usec", json_real(c->step_usec));
+                json_object_set_member(object, "update_usec", json_real(c->update_usec));
+                json_object_set_member(object, "cold_start_s", json_real(c->cold_sec));
+                json_object_set_member(object, "warm_start_s", json_real(c->warm_sec));
+                json_print(node, options->json);
+                json_object_unref(object);
+                return;
+        }
+        if (isnan(c->cold_sec)) {
+                print_uncold(file, c);
+                return;
+        }
+        printf("# %s on this host: medians of %zu rounds\n"
+               "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\n"
+               "# A start is a process of this host's; a cloud's takes longer: without the next line, %s s.\n"
+               "ColdStartSec=%.6f\nWarmStartSec=%.6f\n",
+                        file, c->n_rounds, c->step_usec, c->update_usec,
+                        setting_row(SETTING_Billing_ColdStartSec)->fallback, c->cold_sec, c->warm_sec);
+}
+
+ExitStatus verb_calibrate(const Options *options, char **arguments, size_t n) {
+        g_autofree Rounds *rounds = g_new0(Rounds, 1), *starts = g_new0(Rounds, 1);
+        JobSettings settings, used;
+        Calibration calibration;
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load(&job_file, arguments[0], options->sets);
+        settings = job_file.settings;
+        job_file_done(&job_file);
+        if (status != STATUS_OK)
+                return status;
+        follow_prepare();
+        status = measure_rounds(options, arguments[0], &settings, rounds, &used);
+        if (status == STATUS_OK)
+                status = measure_starts(options, arguments[0], &settings, starts);
+        if (status != STATUS_OK)
+                return status;
+        evaluate(rounds, starts, &used, &calibration);
+        print(options, arguments[0], &calibration);
+        return STATUS_OK;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cat: prints the job file, byte for byte unless standard output is a terminal. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "actorctl/bus.h"
+#include "actorctl/view/pager.h"
+#include "actorctl/view/streams.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+ExitStatus verb_cat(const Options *options, char **arguments, size_t n) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        const char *text;
+
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetText", &reply, NULL) < 0)
+                return STATUS_FAILED;
+        if (sd_bus_message_read(reply, "s", &text) < 0) {
+                complain("the daemon's answer about job %s cannot be read", arguments[0]);
+                return STATUS_FAILED;
+        }
+        if (!isatty(STDOUT_FILENO)) {
+                stream_write_raw(stdout, text);
+                return STATUS_OK;
+        }
+        pager_open(options);
+        fputs(text, stdout);
+        pager_close();
+        return STATUS_OK;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* env: lists the catalogue, and shows what an environment says of itself. The other words below env have
+ * a file each. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/view/pager.h"
+#include "actorctl/view/table.h"
+#include "actorctl/private.h"
+#include "actorctl/trial.h"
+#include "include/actord/env.h"
+#include "lib/environments.h"
+
+static const char *module_name(const EnvironmentRow *row) {
+        return row->module[0] ? row->module : "built in";
+}
+
+static const char *element_name(uint32_t element) {
+        static const char *const names[] = {
+                [ACTORD_F32] = "float32",
+                [ACTORD_F64] = "float64",
+                [ACTORD_I32] = "int32",
+                [ACTORD_U8] = "uint8",
+        };
+
+        return element < G_N_ELEMENTS(names) && names[element] ? names[element] : "unknown";
+}
+
+/* 84x84x4 */
+static char *space_shape(const ActordSpace *space) {
+        GString *text = g_string_new(NULL);
+
+        for (uint32_t i = 0; i < space->n_dims; i++)
+                g_string_append_printf(text, "%s%u", i > 0 ? "x" : "", space->shape[i]);
+        return g_string_free(text, FALSE);
+}
+
+/* For a column: "4", "84x84x4", and "of 2" for choices. */
+static char *space_short(const ActordSpace *space) {
+        g_autofree char *shape = space_shape(space);
+
+        switch (space->kind) {
+        case ACTORD_DISCRETE: return g_strdup_printf("of %u", space->n_choices);
+        case ACTORD_MULTI_DISCRETE: return g_strdup_printf("%s of %u", shape, space->n_choices);
+        default: return g_steal_pointer(&shape);
+        }
+}
+
+static char *space_words(const ActordSpace *space) {
+        g_autofree char *shape = space_shape(space), *range = NULL;
+
+        if (space->kind == ACTORD_DISCRETE)
+                return g_strdup_printf("one of %u choices", space->n_choices);
+        if (space->kind == ACTORD_MULTI_DISCRETE)
+                return g_strdup_printf("%s choices, each of %u", shape, space->n_choices);
+        if (isinf(space->low) && isinf(space->high))
+                range = g_strdup("of any size");
+        else
+                range = g_strdup_printf("from %.6g to %.6g", space->low, space->high);
+        return g_strdup_printf("%s number%s (%s) %s", shape, strcmp(shape, "1") == 0 ? "" : "s",
+                        element_name(space->element), range);
+}
+
+static JsonNode *space_json(const ActordSpace *space) {
+        static const char *const kinds[] = {
+                [ACTORD_DISCRETE] = "discrete",
+                [ACTORD_MULTI_DISCRETE] = "multi-discrete",
+                [ACTORD_BOX] = "box",
+        };
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_new(JSON_NODE_OBJECT);
+        JsonArray *shape = json_array_new();
+
+        for (uint32_t i = 0; i < space->n_dims; i++)
+                json_array_add_int_element(shape, space->shape[i]);
+        json_object_set_string_member(object, "kind", kinds[space->kind]);
+        json_object_set_string_member(object, "element", element_name(space->element));
+        json_object_set_array_member(object, "shape", shape);
+        if (space->kind == ACTORD_BOX) {
+                json_object_set_member(object, "low", json_real(space->low));
+                json_object_set_member(object, "high", json_real(space->high));
+        } else
+                json_object_set_int_member(object, "choices", space->n_choices);
+        json_node_take_object(node, object);
+        return node;
+}
+
+/* The environments that the installed programs and modules know, by name. */
+static void take_listed(const TrialRow *row, void *userdata) {
+        if (row->kind == TRIAL_SPEC)
+                g_hash_table_insert(userdata, g_strdup(row->spec->spec.name),
+                                g_memdup2(row->spec, sizeof(TrialSpec)));
+}
+
+/* Separated by blanks. */
+static char *option_keys(const EnvironmentRow *row) {
+        GString *text = g_string_new(NULL);
+        ActordOption option;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? " " : "", option.key);
+        return g_string_free(text, FALSE);
+}
+
+static void list_row(Table *table, const EnvironmentRow *row, const TrialSpec *said) {
+        g_autofree char *observation = said ? space_short(&said->spec.observation) : g_strdup("-");
+        g_autofree char *action = said ? space_short(&said->spec.action) : g_strdup("-");
+        g_autofree char *keys = option_keys(row);
+
+        table_string(table, row->name);
+        table_string(table, observation);
+        table_string(table, action);
+        table_real(table, row->threshold, "%g");
+        table_string(table, row->description);
+        table_string(table, module_name(row));
+        table_bool(table, said != NULL);
+        table_real(table, said && said->spec.horizon_steps > 0 ? said->spec.horizon_steps : NAN, "%g");
+        table_bool(table, said && !(said->spec.flags & ACTORD_ENV_STICKY));
+        table_string(table, keys);
+}
+
+static ExitStatus env_list(const Options *options, const char *environment) {
+        const TrialRequest request = { .kind = TRIAL_CATALOGUE };
+        g_autoptr(GHashTable) listed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(Table) table = table_new();
+        TrialVerdict verdict;
+        JobFile job_file;
+        ExitStatus status;
+
+        status = trial_submission(options, environment_at(0)->name, &job_file);
+        if (status == STATUS_OK)
+                status = trial_call(&request, &job_file, NULL, take_listed, listed, &verdict);
+        job_file_done(&job_file);
+        if (status != STATUS_OK)
+                return status;
+
+        table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
+        table_column(table, "OBS", "observation", COLUMN_TEXT);
+        table_column(table, "ACT", "action", COLUMN_TEXT);
+        table_column(table, "SOLVED", "solved_return", COLUMN_NUMBER);
+        table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
+        table_column(table, "MODULE", "module", COLUMN_JSON);
+        table_column(table, "INSTALLED", "installed", COLUMN_JSON);
+        table_column(table, "STEPS", "horizon_steps", COLUMN_JSON);
+        table_column(table, "SNAPSHOTS", "snapshots", COLUMN_JSON);
+        table_column(table, "OPTIONS", "options", COLUMN_JSON);
+        for (size_t i = 0; i < environment_count(); i++) {
+                const EnvironmentRow *row = environment_at(i);
+
+                list_row(table, row, g_hash_table_lookup(listed, row->name));
+        }
+        pager_open(options);
+        table_print(table, options, "environment");
+        if (options->json == JSON_OFF && !options->no_legend)
+                puts("gym:ID is any of Gymnasium's, mujoco:FILE.xml a model, ./FILE.so a plugin.");
+        pager_close();
+        return STATUS_OK;
+}
+
+static bool is_known(const char *name) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *nearest;
+
+        if (environment_find(name) || strchr(name, '/') || strchr(name, ':') ||
+                        g_str_has_suffix(name, ".so"))
+                return true;
+        for (size_t i = 0; i < environment_count(); i++)
+                g_ptr_array_add(names, (gpointer) environment_at(i)->name);
+        g_ptr_array_add(names, NULL);
+        nearest = nearest_word(name, (const char *const *) names->pdata);
+        if (nearest)
+                complain("no environment has the name %s; did you mean %s? Any of Gymnasium's is gym:ID",
+                                name, nearest);
+        else
+                complain("no environment has the name %s; `actorctl env list` shows them, and any of Gymnasium's is "
+                         "gym:ID",
+                                name);
+        return false;
+}
+
+static char *state_words(const TrialSpec *said) {
+        GString *text = g_string_new(NULL);
+
+        for (uint32_t i = 0; i < said->n_parts; i++)
+                g_string_append_printf(text, "%s%s (%u)", i > 0 ? ", " : "", said->parts[i].name,
+                                said->parts[i].n_numbers);
+        return g_string_free(text, FALSE);
+}
+
+static int by_text(gconstpointer a, gconstpointer b) {
+        return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+/* The values of Engine=, the default first; empty for an environment without that key. NULL-terminated. */
+static char **engines_of(const EnvironmentRow *row) {
+        g_autofree char *directory = private_directory();
+        g_autoptr(GDir) dir = g_dir_open(directory, 0, NULL);
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+        char engine[ENGINE_MAX];
+        const char *file;
+
+        if (!row || !environment_takes(row, ENGINE_KEY))
+                return g_strv_builder_end(builder);
+
+        while (dir && (file = g_dir_read_name(dir)))
+                if (environment_engine_of_file(row, file, engine))
+                        g_ptr_array_add(found, g_strdup(engine));
+        g_ptr_array_sort(found, by_text);
+        g_strv_builder_add(builder, ENGINE_DEFAULT);
+        for (guint i = 0; i < found->len; i++)
+                g_strv_builder_add(builder, found->pdata[i]);
+        return g_strv_builder_end(builder);
+}
+
+/* The keys in order; by key, the default and the help. */
+static void add_options(JsonObject *object, const EnvironmentRow *row) {
+        JsonObject *defaults = json_object_new(), *helps = json_object_new();
+        JsonArray *keys = json_array_new();
+        ActordOption option;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++) {
+                json_array_add_string_element(keys, option.key);
+                if (option.value[0])
+                        json_object_set_string_member(defaults, option.key, option.value);
+                else
+                        json_object_set_null_member(defaults, option.key);
+                json_object_set_string_member(helps, option.key, environment_option_help(option.key));
+        }
+        json_object_set_array_member(object, "options", keys);
+        json_object_set_object_member(object, "option_defaults", defaults);
+        json_object_set_object_member(object, "option_helps", helps);
+}
+
+static void show_json(const Options *options, const EnvironmentRow *row, const TrialSpec *said) {
+        g_auto(GStrv) engines = engines_of(row);
+        JsonObject *object = json_object_new(), *state = json_object_new();
+        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+        const ActordEnvSpec *spec = &said->spec;
+        JsonArray *installed = json_array_new();
+
+        for (char **engine = engines; *engine; engine++)
+                json_array_add_string_element(installed, *engine);
+        for (uint32_t i = 0; i < said->n_parts; i++)
+                json_object_set_int_member(state, said->parts[i].name, said->parts[i].n_numbers);
+        json_object_set_string_member(object, "environment", spec->name);
+        json_object_set_string_member(object, "module", row ? module_name(row) : "plugin");
+        json_object_set_string_member(object, "description", row ? row->description : "");
+        json_object_set_member(object, "observation", space_json(&spec->observation));
+        json_object_set_int_member(object, "frames", MAX(spec->stack, 1));
+        json_object_set_member(object, "action", space_json(&spec->action));
+        json_object_set_member(object, "horizon_steps",
+                        json_real(spec->horizon_steps > 0 ? spec->horizon_steps : NAN));
+        json_object_set_member(object, "reward_low", json_real(spec->reward_low));
+        json_object_set_member(object, "reward_high", json_real(spec->reward_high));
+        json_object_set_member(object, "solved_return", json_real(spec->solved_return));
+        json_object_set_boolean_member(object, "snapshots", !(spec->flags & ACTORD_ENV_STICKY));
+        json_object_set_member(object, "snapshot_bytes", json_unsigned(spec->snapshot_bytes));
+        json_object_set_object_member(object, "state", state);
+        json_object_set_array_member(object, "engines", installed);
+        if (row)
+                add_options(object, row);
+        json_print(node, options->json);
+        json_object_unref(object);
+}
+
+/* A line for each key: name, default, help. The helps fit 80 columns. */
+static void print_options(const EnvironmentRow *row) {
+        int key_width = 0, value_width = 1;
+        ActordOption option;
+        size_t n;
+
+        for (n = 0; environment_option(row, n, &option); n++) {
+                key_width = MAX(key_width, (int) strlen(option.key));
+                value_width = MAX(value_width, (int) strlen(option.value));
+        }
+        printf("options:      %s\n", n > 0 ? "each with its default" : "none");
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                printf("  %-*s  %-*s  %s\n", key_width, option.key, value_width,
+                                option.value[0] ? option.value : "-", environment_option_help(option.key));
+}
+
+static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
+        const ActordEnvSpec *spec = &said->spec;
+        g_autofree char *observation = space_words(&spec->observation), *action = space_words(&spec->action);
+        g_auto(GStrv) engines = engines_of(row);
+        g_autofree char *state = state_words(said), *list = g_strjoinv(", ", engines);
+
+        printf("%s%s%s\n", spec->name, row ? ": " : "", row ? row->description : "");
+        printf("module:       %s\n", row ? module_name(row) : "a plugin");
+        printf("observation:  %s\n", observation);
+        if (spec->stack > 0)
+                printf("frames:       the last %u, each stored once\n", spec->stack);
+        printf("action:       %s\n", action);
+        if (spec->horizon_steps > 0)
+                printf("episode:      at most %u steps\n", spec->horizon_steps);
+        else
+                printf("episode:      without a limit\n");
+        if (isfinite(spec->reward_low) && isfinite(spec->reward_high))
+                printf("reward:       from %.6g to %.6g a step\n", spec->reward_low, spec->reward_high);
+        if (isfinite(spec->solved_return))
+                printf("solved:       at a mean return of %g\n", spec->solved_return);
+        if (spec->flags & ACTORD_ENV_STICKY)
+                printf("snapshots:    none: an episode ends with the actor that it runs in\n");
+        else
+                printf("snapshots:    yes, of %" G_GUINT64_FORMAT " bytes\n", spec->snapshot_bytes);
+        printf("state:        %s\n", state[0] ? state : "not shown");
+        if (list[0])
+                printf("engines:      %s\n", list);
+        if (row)
+                print_options(row);
+}
+
+static ExitStatus env_show(const Options *options, const char *environment) {
+        const TrialRequest request = { .kind = TRIAL_SHOW };
+        TrialVerdict verdict;
+        JobFile job_file;
+        TrialSpec said = {};
+        ExitStatus status;
+
+        status = trial_submission(options, environment, &job_file);
+        if (status == STATUS_OK)
+                status = trial_call(&request, &job_file, NULL, trial_take_spec, &said, &verdict);
+        if (status == STATUS_OK)
+                status = trial_judge(environment, &verdict);
+        job_file_done(&job_file);
+        if (status != STATUS_OK)
+                return status;
+
+        pager_open(options);
+        if (options->json != JSON_OFF)
+                show_json(options, environment_find(environment), &said);
+        else
+                show_text(environment_find(environment), &said);
+        pager_close();
+        return STATUS_OK;
+}
+
+/* clang-format off */
+static const struct {
+        const char *word;
+        ExitStatus (*run)(const Options *options, const char *environment);
+        bool names, steps, rolls; /* whether it takes a name, --steps, and the options of a rollout */
+} words[] = {
+        { "list", env_list, false, false, false },
+        { "show", env_show, true, false, false },
+        { "check", env_check, true, false, false },
+        { "bench", env_bench, true, true, false },
+        { "rollout", env_rollout, true, true, true },
+};
+/* clang-format on */
+
+/* The first option that this word does not take; NULL: it takes all that were given. */
+static const char *excess(const Options *options, size_t word) {
+        const struct {
+                bool given;
+                const char *name;
+        } of_rollouts[] = {
+                { options->actions, "actions" },
+                { options->state_file, "state" },
+                { options->states, "states" },
+                { options->gif, "gif" },
+                { options->video, "video" },
+                { options->frames, "frames" },
+        };
+
+        if (options->n_steps > 0 && !words[word].steps)
+                return "steps";
+        if (words[word].rolls)
+                return NULL;
+        for (size_t i = 0; i < G_N_ELEMENTS(of_rollouts); i++)
+                if (of_rollouts[i].given)
+                        return of_rollouts[i].name;
+        return NULL;
+}
+
+ExitStatus verb_env(const Options *options, char **arguments, size_t n) {
+        const char *word = n > 0 ? arguments[0] : "list", *name = n > 1 ? arguments[1] : NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+                const char *option = excess(options, i);
+
+                if (strcmp(word, words[i].word) != 0 || words[i].names != (name != NULL))
+                        continue;
+                if (option) {
+                        complain("env %s takes no --%s", word, option);
+                        return STATUS_USAGE;
+                }
+                return !name || is_known(name) ? words[i].run(options, name) : STATUS_USAGE;
+        }
+        complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may also be ./FILE.so, "
+                 "gym:ID or mujoco:FILE.xml");
+        return STATUS_USAGE;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* eval: plays episodes with a policy from a checkpoint file or from a job. It is a job without a
+ * learner's updates. Episodes that are recorded are played without a job, where each state can be seen. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/checkpoint-open.h"
+#include "actorctl/follow.h"
+#include "actorctl/recording/play.h"
+#include "actorctl/recording/recording.h"
+#include "actorctl/job-file.h"
+#include "actorctl/view/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+static void print(const Options *options, const JobStatus *job) {
+        char evaluation[EVALUATION_TEXT_MAX];
+
+        if (options->json != JSON_OFF) {
+                JsonObject *object = json_object_new();
+                g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+
+                json_object_set_string_member(object, "environment", job->environment);
+                json_object_set_member(object, "episodes", json_unsigned(job->n_evaluation_episodes));
+                json_object_set_member(object, "return_mean", json_real(job->evaluation_mean));
+                json_object_set_member(object, "return_deviation", json_real(job->evaluation_deviation));
+                json_object_set_string_member(object, "policy_sha256", job->policy_sha256);
+                json_object_set_member(object, "wall_s", json_real((double) job->wall_nsec / 1e9));
+                json_print(node, options->json);
+                json_object_unref(object);
+                return;
+        }
+        printf("%s: return %s\n", job->environment, format_evaluation(job, evaluation));
+}
+
+static ExitStatus play(Connection *connection, const Options *options, const JobFile *job_file) {
+        g_autofree char *path = NULL;
+        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+        ExitStatus status;
+
+        status = job_file_follow(connection, options, job_file, &path, &job);
+        if (status != STATUS_OK)
+                return status;
+        status = job_exit_status(&job);
+        if (status == STATUS_OK)
+                print(options, &job);
+        else
+                complain("%s could not be played: %s", job_file->file_name,
+                                job.fault[0] ? job.fault : job.result);
+        return status;
+}
+
+static ExitStatus play_text(Connection *connection, const Options *options, const char *name,
+                const char *text, int checkpoint_fd) {
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load_text(&job_file, name, text, options->sets);
+        job_file.purpose = "evaluate";
+        job_file.n_episodes = options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT;
+        job_file.with_stderr = connection->pid > 0;
+        job_file.checkpoint_fd = fcntl(checkpoint_fd, F_DUPFD_CLOEXEC, 3);
+        if (status == STATUS_OK)
+                status = play(connection, options, &job_file);
+        job_file_done(&job_file);
+        return status;
+}
+
+ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
+        NamedCheckpoint from;
+        ExitStatus status;
+
+        follow_prepare();
+        status = named_checkpoint_open(&from, options, arguments[0]);
+        if (status == STATUS_OK && recording_wanted(options))
+                status = play_record(options, &from);
+        else if (status == STATUS_OK && !from.connection &&
+                        connection_open_any(options, &from.connection) < 0)
+                status = STATUS_FAILED;
+        else if (status == STATUS_OK)
+                status = play_text(from.connection, options, from.name, from.text, from.fd);
+        named_checkpoint_done(&from);
+        return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* rounds: prints everything that is known of a job's rounds. A screen gets a few columns, programs get
+ * all. */
+#include "actorctl/bus.h"
+#include "actorctl/view/series.h"
+
+#define ROUNDS_MOST 10000u
+
+static const SeriesColumn columns[] = {
+        { "round", "ROUND", NULL },
+        { "actors", "ACTORS", NULL },
+        { "env_steps", "STEPS", NULL },
+        { "episodes", NULL, NULL },
+        { "policy_version", NULL, NULL },
+        { "return_mean", "RETURN", "%.2f" },
+        { "evaluation_mean", "EVALUATION", "%.2f" },
+        { "kl", "KL", "%.4f" },
+        { "emulated_s", "EMULATED S", "%.1f" },
+        { "cost_full", "COST", "%.6f" },
+        {},
+};
+
+/* If there are more rounds, the daemon chooses this many over the whole job. */
+static const SeriesKind rounds = { "GetSeries", "round", columns, ROUNDS_MOST, false };
+
+ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+
+        if (series_check_options(options) != STATUS_OK)
+                return STATUS_USAGE;
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        return series_print(options, connection, path, &rounds);
+}

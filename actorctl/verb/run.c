@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* run: runs one job with a private daemon and prints its result. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actorctl/decisions.h"
+#include "actorctl/follow.h"
+#include "actorctl/job-file.h"
+#include "actorctl/private.h"
+#include "actorctl/view/table.h"
+#include "include/bus.h"
+#include "include/launch.h"
+#include "lib/cleanup.h"
+#include "lib/fragment.h"
+
+/* Prints where the policy is, since the next command is often `actorctl eval` with it. */
+static void print_places(const Connection *connection, const JobStatus *status) {
+        g_autofree char *checkpoint = g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME,
+                        connection->state_directory, status->id, status->round);
+
+        if (access(checkpoint, R_OK) == 0)
+                printf("checkpoint %s\n", checkpoint);
+        else if (!connection->temporary)
+                printf("state in %s\n", connection->state_directory);
+}
+
+/* Writes the file that Policy=replay:FILE reads. A fixed number of actors needs none, unless each round
+ * took the rollout of one actor of several. */
+static char *keep_decisions(Connection *connection, const char *path, const JobFile *job_file,
+                const JobStatus *status, double *ret_actors_mean) {
+        g_autoptr(GArray) counts = NULL;
+        g_autofree char *file = NULL;
+
+        *ret_actors_mean = NAN;
+        if (job_file->settings.scheduler.kind == SCHEDULER_FIXED &&
+                        !distribution_overlaps(distribution_of(&job_file->settings)))
+                return NULL;
+        file = g_build_filename(connection->state_directory, "decisions.json", NULL);
+        if (decisions_of_job(connection, path, &counts) < 0 || counts->len == 0)
+                return NULL;
+        *ret_actors_mean = decisions_mean(counts, status->round);
+        return decisions_write(file, counts) < 0 ? NULL : g_steal_pointer(&file);
+}
+
+static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
+                const JobBill *bill, double actors_mean) {
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = job_result_to_json(
+                                status, bill, connection->temporary ? NULL : connection->state_directory);
+
+                json_print(node, options->json);
+                return;
+        }
+        job_result_print(status, bill, actors_mean, options);
+        if (!options->quiet)
+                print_places(connection, status);
+}
+
+/* Whether there is nothing to keep: the job did not get as far as an invocation. */
+static bool began_nothing(const Connection *connection, const JobStatus *status) {
+        return strcmp(status->result, "failed") == 0 && status->n_env_steps == 0 &&
+               (status->n_invocations == 0 || job_environment_failed(status)) &&
+               !run_directory_has_checkpoint(connection->state_directory);
+}
+
+static ExitStatus finish(Connection *connection, const char *path, const Options *options,
+                const JobFile *job_file, const JobStatus *status) {
+        double actors_mean;
+        g_autofree char *decisions = keep_decisions(connection, path, job_file, status, &actors_mean);
+        g_autoptr(JobBill) bill = NULL;
+
+        if (job_bill_fetch(connection, path, NULL, &bill) < 0)
+                return STATUS_FAILED;
+        if (began_nothing(connection, status))
+                connection->temporary = true;
+        print_result(connection, options, status, bill, actors_mean);
+        if (decisions && options->json == JSON_OFF && !options->quiet)
+                printf("decisions %s\n", decisions);
+        if (job_environment_failed(status)) {
+                job_file_complain_environment(job_file, status->fault);
+                return STATUS_USAGE;
+        }
+        job_result_complain(status);
+        return job_exit_status(status);
+}
+
+/* The user left while the job waited for disk space to write its records. Says so, and says where the
+ * rest of the records is. */
+static ExitStatus leave(
+                Connection *connection, const char *path, const Options *options, const JobStatus *status) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(JobBill) bill = NULL;
+        const char *rest = "";
+
+        if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "KeepRest", &reply, NULL) < 0 ||
+                        sd_bus_message_read(reply, "s", &rest) < 0 ||
+                        job_bill_fetch(connection, path, NULL, &bill) < 0)
+                return STATUS_FAILED;
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
+
+                json_object_set_string_member(json_node_get_object(node), "waiting", status->waiting);
+                json_object_set_string_member(json_node_get_object(node), "rest", rest);
+                json_print(node, options->json);
+        }
+        if (*rest)
+                complain("the ledger in %s is not complete: what it lacks is in %s, and `actorctl recover %s` takes it in",
+                                connection->state_directory, rest, connection->state_directory);
+        return STATUS_ENDING;
+}
+
+/* --json promises an object for a job that is refused, too. */
+static ExitStatus refused(const Options *options, ExitStatus status) {
+        JsonObject *object = json_object_new();
+        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+
+        json_object_set_string_member(object, "state", "refused");
+        json_object_set_string_member(object, "result", "refused");
+        json_object_set_string_member(object, "fault", complaint_last());
+        json_object_unref(object);
+        if (options->json != JSON_OFF && status == STATUS_USAGE)
+                json_print(node, options->json);
+        return status;
+}
+
+static ExitStatus run(const Options *options, const JobFile *job_file) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+        ExitStatus status;
+
+        if (connection_open_private(true, &connection) < 0)
+                return STATUS_FAILED;
+        status = job_file_follow(connection, options, job_file, &path, &job);
+        if (status == STATUS_OK)
+                return finish(connection, path, options, job_file, &job);
+        if (status == STATUS_ENDING)
+                return leave(connection, path, options, &job);
+        if (path)
+                return status;
+        /* A job that was not accepted leaves nothing to keep, and takes no number. */
+        connection->temporary = true;
+        return refused(options, status);
+}
+
+ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load(&job_file, arguments[0], options->sets);
+        if (status == STATUS_OK)
+                status = job_file_add_data(&job_file, options);
+        job_file.with_stderr = true;
+        /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */
+        follow_prepare();
+        status = status == STATUS_OK ? run(options, &job_file) : refused(options, status);
+        job_file_done(&job_file);
+        return status;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* scheduler: trains, lists, shows and removes trained schedulers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/job-status.h"
+#include "actorctl/view/pager.h"
+#include "actorctl/view/table.h"
+#include "actorctl/scheduler/train.h"
+#include "actorctl/scheduler/trained.h"
+
+static JsonObject *start_to_json(const MinionsModel *m) {
+        JsonObject *object = json_object_new();
+
+        json_object_set_string_member(object, "name", m->start);
+        json_object_set_string_member(object, "environment", m->start_environment);
+        json_object_set_member(object, "episodes", json_unsigned(m->start_episodes));
+        json_object_set_member(object, "wall_s", json_real((double) m->start_wall_nsec / 1e9));
+        json_object_set_member(object, "paper", json_real(m->start_paper));
+        json_object_set_member(object, "full", json_real(m->start_full));
+        return object;
+}
+
+static JsonNode *trained_to_json(const Trained *trained) {
+        const MinionsModel *m = &trained->model;
+        JsonObject *object = json_object_new(), *training = json_object_new();
+        JsonNode *node = json_node_init_object(json_node_alloc(), object);
+
+        json_object_set_string_member(object, "name", trained->name);
+        json_object_set_string_member(object, "file", trained->path);
+        json_object_set_string_member(object, "job", m->job);
+        json_object_set_string_member(object, "environment", m->environment);
+        json_object_set_member(object, "actors_max", json_unsigned(m->n_choices));
+        json_object_set_member(object, "target", json_real(m->target));
+        json_object_set_member(training, "seed", json_unsigned(m->seed));
+        json_object_set_member(training, "episodes", json_unsigned(m->n_episodes));
+        json_object_set_boolean_member(training, "finished", m->n_asked == 0);
+        if (m->n_asked > 0)
+                json_object_set_member(training, "episodes_asked", json_unsigned(m->n_asked));
+        json_object_set_member(training, "rounds", json_unsigned(m->n_rounds));
+        json_object_set_member(training, "beta", json_real(m->beta));
+        json_object_set_member(training, "wall_s", json_real((double) m->wall_nsec / 1e9));
+        json_object_set_member(training, "emulated_s", json_real((double) m->emulated_nsec / 1e9));
+        json_object_set_member(training, "trained_usec", json_unsigned(m->trained_usec));
+        json_object_set_string_member(training, "currency", m->currency);
+        json_object_set_string_member(training, "price_sheet", m->price_sheet);
+        json_object_set_member(training, "paper", json_real(m->cost_paper));
+        json_object_set_member(training, "full", json_real(m->cost_full));
+        json_object_set_object_member(object, "training", training);
+        if (*m->start)
+                json_object_set_object_member(object, "from", start_to_json(m));
+        json_object_unref(object);
+        return node;
+}
+
+void trained_print(const Trained *trained, const Options *options) {
+        const MinionsModel *m = &trained->model;
+        char rounds[32], runs[32], wall[32], emulated[32], paper[48], full[48];
+
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = trained_to_json(trained);
+
+                json_print(node, options->json);
+                return;
+        }
+        printf("scheduler     %s\n", trained->name);
+        printf("file          %s\n", trained->path);
+        printf("trained on    %s (%s), 1 to %u actors, seed %" G_GUINT64_FORMAT "\n", m->job, m->environment,
+                        m->n_choices, m->seed);
+        printf("target        a return of %g\n", m->target);
+        printf("reward        less %g for each second on the emulated clock, and less the share of the "
+               "target that a run missed\n",
+                        m->beta);
+        printf("training      %s runs, %s rounds", format_count(m->n_episodes, runs),
+                        format_count(m->n_rounds, rounds));
+        if (m->n_asked > 0)
+                printf("; unfinished: interrupted, of %s runs at least", format_count(m->n_asked, runs));
+        printf("\n");
+        printf("time          %s on its host; %s on the emulated fleet\n",
+                        format_duration(m->wall_nsec, wall), format_duration(m->emulated_nsec, emulated));
+        printf("its bill      paper total %s, full total %s (prices: %s)\n",
+                        format_money(m->cost_paper, m->currency, paper),
+                        format_money(m->cost_full, m->currency, full), m->price_sheet);
+        if (!*m->start)
+                return;
+        printf("begun with    %s (%s), %s runs, which took %s\n", m->start, m->start_environment,
+                        format_count(m->start_episodes, runs), format_duration(m->start_wall_nsec, wall));
+        printf("its bill      paper total %s, full total %s\n",
+                        format_money(m->start_paper, m->currency, paper),
+                        format_money(m->start_full, m->currency, full));
+        printf("together      paper total %s, full total %s\n",
+                        format_money(m->start_paper + m->cost_paper, m->currency, paper),
+                        format_money(m->start_full + m->cost_full, m->currency, full));
+}
+
+/* A name means the user's own scheduler, then the one that came with actord. */
+static const char *origin_of(const Trained *trained) {
+        if (trained->own)
+                return "own";
+        return trained->replaced ? "shipped, replaced" : "shipped";
+}
+
+static ExitStatus list(const Options *options) {
+        g_autoptr(GPtrArray) all = trained_list();
+        g_autoptr(Table) table = table_new();
+        char full[48];
+
+        table_column(table, "SCHEDULER", "name", COLUMN_TEXT);
+        table_column(table, "ORIGIN", "origin", COLUMN_TEXT);
+        table_column(table, "JOB", "job", COLUMN_TEXT);
+        table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
+        table_column(table, "ACTORS", "actors_max", COLUMN_NUMBER);
+        table_column(table, "TARGET", "target", COLUMN_NUMBER);
+        table_column(table, "RUNS", "episodes", COLUMN_NUMBER);
+        table_column(table, "BILL", "full", COLUMN_NUMBER);
+        table_column(table, "FILE", "file", COLUMN_JSON);
+        for (guint i = 0; i < all->len; i++) {
+                const Trained *t = all->pdata[i];
+
+                table_string(table, t->name);
+                table_string(table, origin_of(t));
+                table_string(table, t->model.job);
+                table_string(table, t->model.environment);
+                table_unsigned(table, t->model.n_choices);
+                table_real(table, t->model.target, "%g");
+                table_unsigned(table, t->model.n_episodes);
+                table_string(table, format_money(t->model.start_full + t->model.cost_full, t->model.currency,
+                                                    full));
+                table_string(table, t->path);
+        }
+        pager_open(options);
+        table_print(table, options, "trained scheduler");
+        pager_close();
+        return STATUS_OK;
+}
+
+static ExitStatus show_or_export(const Options *options, const char *name, const char *to) {
+        g_autofree char *message = NULL;
+        g_autoptr(Trained) trained = trained_open(name, &message);
+        int r;
+
+        if (!trained) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
+        if (!to) {
+                trained_print(trained, options);
+                return STATUS_OK;
+        }
+        if (!may_replace(to))
+                return STATUS_USAGE;
+        r = trained_write(to, trained->data, trained->n);
+        if (r < 0)
+                complain("scheduler %s cannot be written to %s: %s", name, to, g_strerror(-r));
+        return r < 0 ? STATUS_FAILED : STATUS_OK;
+}
+
+ExitStatus verb_scheduler(const Options *options, char **arguments, size_t n) {
+        const char *word = n > 0 ? arguments[0] : "list";
+
+        if (n <= 1 && strcmp(word, "list") == 0)
+                return list(options);
+        if (n == 2 && strcmp(word, "show") == 0)
+                return show_or_export(options, arguments[1], NULL);
+        if (n == 3 && strcmp(word, "export") == 0)
+                return show_or_export(options, arguments[1], arguments[2]);
+        if (n == 2 && strcmp(word, "train") == 0)
+                return train(options, arguments[1]);
+        if (n == 2 && strcmp(word, "remove") == 0)
+                return trained_remove(arguments[1], options);
+        complain("scheduler takes one of: list, show NAME, train FILE, export NAME FILE, remove NAME");
+        return STATUS_USAGE;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* submit: gives a job to the daemon and prints its number, or waits for its end. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/view/display.h"
+#include "actorctl/follow.h"
+#include "actorctl/job-file.h"
+#include "actorctl/view/table.h"
+#include "lib/cleanup.h"
+
+static void print_number(const Options *options, uint64_t id) {
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), json_object_new());
+
+                json_object_set_member(json_node_get_object(node), "job", json_unsigned(id));
+                json_print(node, options->json);
+                return;
+        }
+        printf("%" G_GUINT64_FORMAT "\n", id);
+        (void) fflush(stdout);
+}
+
+static ExitStatus wait_for_end(Connection *connection, const char *path, const Options *options) {
+        g_autoptr(Display) display = options->quiet ? NULL : display_new(stderr, false, connection, path);
+        g_autoptr(JobBill) bill = NULL;
+        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+        ExitStatus status;
+
+        status = job_follow(connection, path, FOLLOW_LEAVE, options->quiet, display, &job);
+        if (status != STATUS_OK)
+                return status;
+        if (job_bill_fetch(connection, path, NULL, &bill) < 0)
+                return STATUS_FAILED;
+        if (options->json != JSON_OFF) {
+                g_autoptr(JsonNode) node = job_result_to_json(&job, bill, NULL);
+
+                json_print(node, options->json);
+        } else
+                job_result_print(&job, bill, NAN, options);
+        job_result_complain(&job);
+        return job_exit_status(&job);
+}
+
+static ExitStatus submit(const Options *options, const JobFile *job_file) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        uint64_t id;
+        ExitStatus status;
+
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        status = job_file_send(job_file, connection, &id, &path);
+        if (status != STATUS_OK)
+                return status;
+        if (!options->wait) {
+                print_number(options, id);
+                return STATUS_OK;
+        }
+        if (!options->quiet)
+                fprintf(stderr,
+                                "job %" G_GUINT64_FORMAT
+                                " was submitted; Ctrl-C ends the waiting, not the job\n",
+                                id);
+        return wait_for_end(connection, path, options);
+}
+
+ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load(&job_file, arguments[0], options->sets);
+        if (status == STATUS_OK)
+                status = job_file_add_data(&job_file, options);
+        if (status == STATUS_OK)
+                status = submit(options, &job_file);
+        job_file_done(&job_file);
+        return status;
+}

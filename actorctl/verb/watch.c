@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* watch: follows a job that is already running. */
+#include <math.h>
+#include <stdio.h>
+
+#include "actorctl/view/display.h"
+#include "actorctl/follow.h"
+#include "lib/cleanup.h"
+
+static ExitStatus watch(Connection *connection, const char *path, const Options *options, JobStatus *job) {
+        g_autoptr(Display) display = display_new(stdout, true, connection, path);
+        g_autoptr(JobBill) bill = NULL;
+        ExitStatus status;
+
+        /* An unknown number is reported before anything is drawn. */
+        if (job_status_fetch(job, connection, path) < 0)
+                return STATUS_FAILED;
+        status = job_follow(connection, path, FOLLOW_LEAVE, options->quiet, display, job);
+        if (status != STATUS_OK)
+                return status;
+        if (job_bill_fetch(connection, path, NULL, &bill) < 0)
+                return STATUS_FAILED;
+        printf("\n");
+        job_result_print(job, bill, NAN, options);
+        job_result_complain(job);
+        return STATUS_OK;
+}
+
+ExitStatus verb_watch(const Options *options, char **arguments, size_t n) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *path = NULL;
+        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+
+        if (job_path(arguments[0], NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        return watch(connection, path, options, &job);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Comparisons beside a bill: the same rounds under other distributions, and on fleets of servers. */
+#pragma once
+
+#include "actorctl/job-status.h"
+#include "actorctl/view/table.h"
+
+typedef struct BillBeside {
+        Table *estimates, *fleets; /* of programs */
+        Table *known;              /* the estimates that are known, for people */
+        bool has_estimates, has_fleets;
+        GString *unknown; /* lines about the other estimates */
+        char *reason;     /* of the last one of them */
+        double serverless;
+} BillBeside;
+
+/* fleet: the only price sheet to compare with; NULL: all. 0; or a negative errno, with a message. */
+int bill_beside_fetch(Connection *connection, const char *path, const JobStatus *job, const JobBill *bill,
+                const char *fleet, BillBeside **ret);
+BillBeside *bill_beside_free(BillBeside *beside);
+void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Options *options);
+/* Adds "estimates", "fleets" and "serverless". */
+void bill_beside_to_json(const BillBeside *beside, JsonObject *object);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(BillBeside, bill_beside_free)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shows progress on standard error or standard output: one live line or block on a terminal, else a plain
+ * line now and then. */
+#pragma once
+
+#include <stdio.h>
+
+#include "actorctl/job-status.h"
+
+typedef struct Display Display;
+
+/* curve: a block with a curve of the return; the display asks the daemon for rounds, by connection and
+ * path. */
+Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
+/* For a scheduler's training of at least n runs: shows how many are done, and the time left. 0: another
+ * job. */
+void display_count_runs(Display *display, uint64_t n);
+Display *display_free(Display *display);
+/* To be called when something may have changed, as often as the caller likes. */
+void display_update(Display *display, const JobStatus *status);
+/* Ends the live line or block; the next output begins on a line of its own. */
+void display_end(Display *display, const JobStatus *status);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Display, display_free)
+
+/* A curve of n points as text, rows * columns characters of braille (or ASCII), g_free(). Points have
+ * ascending x; those whose y is not finite are left out. */
+char *curve_draw(const double *x, const double *y, size_t n, unsigned columns, unsigned rows, bool utf8);
+/* [████████        ] of `width` cells. */
+char *bar_draw(double fraction, unsigned width, bool utf8);

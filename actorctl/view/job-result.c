@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Prints the result of a job, for programs and for people. The field names of the JSON object are stable:
+ * other tools read them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/job-status.h"
+#include "actorctl/view/table.h"
+
+static double seconds(uint64_t nsec) {
+        return (double) nsec / 1e9;
+}
+
+/* A job whose time ran out has done what it was asked to do. */
+static const char *result_state(const char *result) {
+        return strcmp(result, "runtime-exceeded") == 0 ? "finished" : result;
+}
+
+static void set_target(JsonObject *object, const JobStatus *status) {
+        json_object_set_boolean_member(object, "target_reached", status->target_reached);
+        if (status->target_reached) {
+                json_object_set_member(object, "target_env_steps", json_unsigned(status->target_env_steps));
+                json_object_set_member(
+                                object, "target_wall_s", json_real(seconds(status->target_wall_nsec)));
+        } else {
+                json_object_set_null_member(object, "target_env_steps");
+                json_object_set_null_member(object, "target_wall_s");
+        }
+}
+
+static void set_use(JsonObject *object, const JobStatus *status) {
+        JsonObject *cpu = json_object_new(), *invocations = json_object_new();
+
+        json_object_set_member(cpu, "actors", json_real(seconds(status->cpu_actors_nsec)));
+        json_object_set_member(cpu, "learner", json_real(seconds(status->cpu_learner_nsec)));
+        json_object_set_member(cpu, "control", json_real(seconds(status->cpu_control_nsec)));
+        json_object_set_member(cpu, "startup", json_real(seconds(status->cpu_startup_nsec)));
+        json_object_set_member(cpu, "lost", json_real(seconds(status->cpu_lost_nsec)));
+        /* CPU time that the job's own cgroup counted, to be compared with the bill; not printed where
+         * there is no cgroup. */
+        if (status->cpu_scope_nsec > 0)
+                json_object_set_member(cpu, "scope", json_real(seconds(status->cpu_scope_nsec)));
+        json_object_set_object_member(object, "cpu_s", cpu);
+        json_object_set_member(invocations, "total", json_unsigned(status->n_invocations));
+        json_object_set_member(invocations, "cold", json_unsigned(status->n_cold));
+        json_object_set_member(invocations, "warm", json_unsigned(status->n_warm));
+        json_object_set_member(invocations, "retried", json_unsigned(status->n_retried));
+        json_object_set_object_member(object, "invocations", invocations);
+}
+
+static void set_limits(JsonObject *object, const JobStatus *status) {
+        JsonArray *limits = json_array_new();
+
+        for (char **limit = status->limits; *limit; limit++)
+                json_array_add_string_element(limits, *limit);
+        json_object_set_array_member(object, "limits_not_enforced", limits);
+}
+
+JsonNode *job_result_to_json(const JobStatus *status, const JobBill *bill, const char *state_directory) {
+        JsonObject *object = json_object_new();
+        JsonNode *node = json_node_init_object(json_node_alloc(), object);
+
+        json_object_set_member(object, "job", json_unsigned(status->id));
+        json_object_set_string_member(object, "state",
+                        job_has_ended(status) ? result_state(status->result) : status->state);
+        json_object_set_string_member(object, "result", status->result);
+        json_object_set_string_member(object, "fault", status->fault);
+        json_object_set_string_member(object, "environment", status->environment);
+        json_object_set_string_member(object, "algorithm", status->algorithm);
+        json_object_set_string_member(object, "distribution", status->distribution);
+        json_object_set_string_member(object, "distribution_reason", status->distribution_reason);
+        json_object_set_member(object, "seed", json_unsigned(status->seed));
+        json_object_set_string_member(object, "scaling_policy", status->scaling_policy);
+        json_object_set_member(object, "actors_max", json_unsigned(status->n_actors_max));
+        json_object_set_member(object, "rounds", json_unsigned(status->round));
+        json_object_set_member(object, "env_steps", json_unsigned(status->n_env_steps));
+        json_object_set_member(object, "episodes", json_unsigned(status->n_episodes));
+        json_object_set_member(object, "return_mean", json_real(status->return_mean));
+        json_object_set_member(object, "evaluation_mean", json_real(status->evaluation_mean));
+        json_object_set_member(object, "evaluation_sd", json_real(status->evaluation_deviation));
+        json_object_set_member(object, "evaluation_episodes", json_unsigned(status->n_evaluation_episodes));
+        set_target(object, status);
+        json_object_set_member(object, "wall_s", json_real(seconds(status->wall_nsec)));
+        json_object_set_member(object, "emulated_s", json_real(seconds(status->emulated_nsec)));
+        json_object_set_string_member(object, "policy_sha256", status->policy_sha256);
+        json_object_set_member(object, "cost", job_bill_to_json(bill));
+        set_use(object, status);
+        json_object_set_member(object, "lives_unmetered", json_unsigned(status->n_lives_unmetered));
+        set_limits(object, status);
+        json_object_set_string_member(object, "sandbox_level", status->sandbox_level);
+        if (state_directory)
+                json_object_set_string_member(object, "state_directory", state_directory);
+        json_object_unref(object);
+        return node;
+}
+
+char *format_duration(uint64_t nsec, char ret[32]) {
+        uint64_t s = nsec / 1000000000;
+
+        if (s >= 3600)
+                snprintf(ret, 32, "%" G_GUINT64_FORMAT "h %umin", s / 3600, (unsigned) (s / 60 % 60));
+        else if (s >= 60)
+                snprintf(ret, 32, "%umin %us", (unsigned) (s / 60), (unsigned) (s % 60));
+        else if (s >= 10)
+                snprintf(ret, 32, "%.1f s", seconds(nsec));
+        else
+                snprintf(ret, 32, "%.3f s", seconds(nsec));
+        return ret;
+}
+
+char *format_count(uint64_t n, char ret[32]) {
+        char digits[24];
+        size_t length = (size_t) snprintf(digits, sizeof(digits), "%" G_GUINT64_FORMAT, n), to = 0;
+
+        for (size_t i = 0; i < length; i++) {
+                if (i > 0 && (length - i) % 3 == 0)
+                        ret[to++] = ',';
+                ret[to++] = digits[i];
+        }
+        ret[to] = '\0';
+        return ret;
+}
+
+char *format_money(double amount, const char *currency, char ret[48]) {
+        int digits = amount >= 0.01 ? 4 : 6;
+
+        if (amount >= 1)
+                digits = 2;
+        if (amount > 0 && amount < 1e-4)
+                digits = 9;
+        snprintf(ret, 48, "%.*f %s", digits, isfinite(amount) ? amount : 0.0, currency);
+        return ret;
+}
+
+char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]) {
+        if (status->n_evaluation_episodes == 1)
+                snprintf(ret, EVALUATION_TEXT_MAX, "%.2f (1 episode)", status->evaluation_mean);
+        else
+                snprintf(ret, EVALUATION_TEXT_MAX,
+                                "%.2f (mean of %" G_GUINT64_FORMAT " episodes; deviation %.2f)",
+                                status->evaluation_mean, status->n_evaluation_episodes,
+                                status->evaluation_deviation);
+        return ret;
+}
+
+char *format_scheduler(const JobStatus *status, double actors_mean) {
+        const char *policy = status->scaling_policy;
+        bool fixed = strcmp(policy, "fixed") == 0;
+
+        if (fixed || status->n_actors_min == status->n_actors_max)
+                return g_strdup_printf("%s, %u actor%s a round", policy, status->n_actors_min,
+                                status->n_actors_min == 1 ? "" : "s");
+        if (!isfinite(actors_mean))
+                return g_strdup_printf("%s, %u to %u actors a round", policy, status->n_actors_min,
+                                status->n_actors_max);
+        return g_strdup_printf("%s, %.2f actors a round, from %u to %u", policy, actors_mean,
+                        status->n_actors_min, status->n_actors_max);
+}
+
+static bool has_failed(const JobStatus *status) {
+        return strcmp(status->result, "failed") == 0;
+}
+
+void job_result_complain(const JobStatus *status) {
+        if (has_failed(status))
+                complain("the job failed: %s", status->fault[0] ? status->fault : "no reason was recorded");
+}
+
+void job_unmetered_print(const JobStatus *status) {
+        uint32_t n = status->n_lives_unmetered;
+
+        if (n > 0)
+                printf("%u %s of this job ended without a last record, and no cgroup could be read: what was used after "
+                       "the last record of %s is not on the bill\n",
+                                n, n == 1 ? "life" : "lives", n == 1 ? "that life" : "each");
+}
+
+void job_result_print(
+                const JobStatus *status, const JobBill *bill, double actors_mean, const Options *options) {
+        g_autofree char *scheduler = format_scheduler(status, actors_mean);
+        char steps[32], episodes[32], wall[32], emulated[32], evaluation[EVALUATION_TEXT_MAX];
+
+        printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes\n", status->environment,
+                        status->result, format_count(status->n_env_steps, steps), status->round,
+                        status->round == 1 ? "" : "s", format_count(status->n_episodes, episodes));
+        /* The reason of a failure is printed at the end, as an error. */
+        if (status->fault[0] && !has_failed(status))
+                printf("reason        %s\n", status->fault);
+        printf("scheduler     %s\n", scheduler);
+        if (status->distribution_reason[0]) {
+                g_autofree char *text = g_strdup_printf(
+                                "%s, since %s", status->distribution, status->distribution_reason);
+
+                print_wrapped("distribution  ", "              ", text);
+        }
+        if (isfinite(status->return_mean))
+                printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);
+        if (status->n_evaluation_episodes > 0)
+                printf("evaluation    %s\n", format_evaluation(status, evaluation));
+        if (status->target_reached)
+                printf("target        reached at %s steps, after %s\n",
+                                format_count(status->target_env_steps, steps),
+                                format_duration(status->target_wall_nsec, wall));
+        printf("time          %s on this host; %s on the emulated fleet\n",
+                        format_duration(status->wall_nsec, wall),
+                        format_duration(status->emulated_nsec, emulated));
+        if (status->policy_sha256[0])
+                printf("policy sha256 %s\n", status->policy_sha256);
+        printf("\n");
+        job_bill_print(bill, options);
+        job_unmetered_print(status);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Two repairs around json-glib. It appends ".0" to a real number without a point, even behind an
+ * exponent, and 1e-08.0 is not JSON. And its parser is recursive for each bracket, so that a deep text
+ * would exhaust the stack. */
+#include "actorctl/view/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actorctl/file.h"
+#include "lib/sanitise.h"
+
+#define DEPTH_MAX 64
+/* The longest list of decisions that can be repeated, with all columns and one decision a line, is a
+ * little over half of this. */
+#define FILE_BYTES_MAX (1u << 30)
+
+JsonNode *json_real(double value) {
+        return isfinite(value) ? json_node_init_double(json_node_alloc(), value)
+                               : json_node_init_null(json_node_alloc());
+}
+
+/* Integers in JSON have no bound, but json-glib's are signed 64-bit: beyond these the number becomes a
+ * real one. */
+JsonNode *json_unsigned(uint64_t value) {
+        return value <= G_MAXINT64 ? json_node_init_int(json_node_alloc(), (gint64) value)
+                                   : json_node_init_double(json_node_alloc(), (double) value);
+}
+
+/* The end of the string that begins at `at`, behind its quote, as json-glib writes strings. */
+static size_t skip_written_string(const char *text, size_t at) {
+        for (at++; text[at] && text[at] != '"'; at++)
+                at += text[at] == '\\' && text[at + 1];
+        return text[at] ? at + 1 : at;
+}
+
+/* In place: 1e-08.0 becomes 1e-08. Returns the new length. */
+static size_t mend_numbers(char *text) {
+        size_t n = 0, at = 0;
+
+        while (text[at]) {
+                size_t from = at, length;
+
+                if (text[at] == '"')
+                        at = skip_written_string(text, at);
+                else if (g_ascii_isdigit(text[at]))
+                        at += strspn(text + at, "0123456789+-.eE");
+                else
+                        at++;
+                length = at - from;
+                memmove(text + n, text + from, length);
+                n += length;
+                if (length > 2 && memchr(text + n - length, 'e', length) &&
+                                g_ascii_isdigit(text[n - length]) && memcmp(text + n - 2, ".0", 2) == 0)
+                        n -= 2;
+        }
+        text[n] = '\0';
+        return n;
+}
+
+char *json_text(JsonNode *node, bool pretty, size_t *ret_n) {
+        g_autoptr(JsonGenerator) generator = json_generator_new();
+        char *text;
+        size_t n;
+
+        g_assert(node);
+
+        json_generator_set_pretty(generator, pretty);
+        json_generator_set_root(generator, node);
+        text = json_generator_to_data(generator, NULL);
+        n = mend_numbers(text);
+        if (ret_n)
+                *ret_n = n;
+        return text;
+}
+
+void json_print(JsonNode *node, JsonMode mode) {
+        g_autofree char *text = sanitise_json(json_text(node, mode == JSON_PRETTY, NULL));
+
+        printf("%s\n", text);
+}
+
+char *json_quote(const char *text) {
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        g_autoptr(JsonNode) node = json_node_init_string(json_node_alloc(), valid);
+
+        return sanitise_json(json_text(node, false, NULL));
+}
+
+static bool is_unicode_escape(const char *p, const char *end) {
+        return end - p >= 6 && p[0] == '\\' && p[1] == 'u' && g_ascii_isxdigit(p[2]) &&
+               g_ascii_isxdigit(p[3]) && g_ascii_isxdigit(p[4]) && g_ascii_isxdigit(p[5]);
+}
+
+/* The place behind the escape at `p`; NULL: it is not an escape of JSON. After one half of a surrogate
+ * pair, json-glib's parser takes whatever follows, even a quote, for the other half. */
+static const char *skip_escape(const char *p, const char *end) {
+        bool half;
+
+        if (end - p >= 2 && p[1] != 'u')
+                return p[1] && strchr("\"\\/bfnrt", p[1]) ? p + 2 : NULL;
+        if (!is_unicode_escape(p, end))
+                return NULL;
+        half = g_ascii_tolower(p[2]) == 'd' && g_ascii_xdigit_value(p[3]) >= 8;
+        if (half && !is_unicode_escape(p + 6, end))
+                return NULL;
+        return p + (half ? 12 : 6);
+}
+
+/* The place behind the string that begins at `p`; NULL: it is not written as JSON writes strings. */
+static const char *skip_string(const char *p, const char *end) {
+        for (p++; p && p < end && *p != '"';)
+                if (*p == '\\')
+                        p = skip_escape(p, end);
+                else
+                        p = (unsigned char) *p >= ' ' ? p + 1 : NULL;
+        return p && p < end ? p + 1 : NULL;
+}
+
+/* Why the text is not given to the parser; NULL: it is. Both must see the end of each string at the same
+ * place, so extensions of the parser, comments and other quotes, are refused. */
+static const char *find_fault(const char *text, size_t n) {
+        static const char plain[] = "\t\n\r :,0123456789+-.eEtrufalsn";
+        const char *end = text + n;
+        unsigned depth = 0;
+
+        for (const char *p = text; p < end;) {
+                if (*p == '"') {
+                        p = skip_string(p, end);
+                        if (!p)
+                                return "it is not JSON: a string has no end, or an invalid escape";
+                        continue;
+                }
+                if (g_ascii_isdigit(*p)) {
+                        /* The parser would read infinity, which JSON cannot express. */
+                        if (!isfinite(g_ascii_strtod(p, NULL)))
+                                return "a number in it is too large";
+                        p += strspn(p, "0123456789+-.eE");
+                        continue;
+                }
+                if (*p == '[' || *p == '{') {
+                        if (++depth > DEPTH_MAX)
+                                return "it is nested more than " G_STRINGIFY(DEPTH_MAX) " deep";
+                } else if (*p == ']' || *p == '}')
+                        depth -= depth > 0;
+                else if (!memchr(plain, *p, sizeof(plain) - 1))
+                        return "it is not JSON";
+                p++;
+        }
+        return NULL;
+}
+
+int json_parse(const char *text, size_t n, JsonNode **ret, char **ret_reason) {
+        g_autoptr(JsonParser) parser = json_parser_new();
+        g_autoptr(GError) error = NULL;
+        const char *fault;
+
+        g_assert(text);
+        g_assert(ret);
+        g_assert(ret_reason);
+
+        fault = find_fault(text, n);
+        if (fault) {
+                *ret_reason = g_strdup(fault);
+                return -EBADMSG;
+        }
+        if (!json_parser_load_from_data(parser, text, (gssize) n, &error)) {
+                /* json-glib's name for a text without a file. */
+                bool placed = g_str_has_prefix(error->message, "<data>:");
+
+                *ret_reason = placed ? g_strdup_printf("line %s", error->message + strlen("<data>:"))
+                                     : g_strdup(error->message);
+                return -EBADMSG;
+        }
+        *ret = json_parser_steal_root(parser);
+        return 0;
+}
+
+int json_read(const char *file, JsonNode **ret, char **ret_reason) {
+        g_autofree char *text = NULL;
+        size_t n;
+        int r;
+
+        g_assert(file);
+        g_assert(ret);
+        g_assert(ret_reason);
+
+        r = file_read(file, FILE_BYTES_MAX, &text, &n);
+        if (r == -EFBIG)
+                *ret_reason = g_strdup_printf("it is longer than %u MiB", FILE_BYTES_MAX >> 20);
+        else if (r < 0)
+                *ret_reason = g_strdup(file_reason(r));
+        return r < 0 ? r : json_parse(text, n, ret, ret_reason);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* All JSON that comes in or goes out passes here: json-glib builds, prints and parses nodes, and this
+ * checks its input and corrects its output. */
+#pragma once
+
+#include <json-glib/json-glib.h>
+
+#include "actorctl/actorctl.h"
+
+/* null when it is not finite. */
+JsonNode *json_real(double value);
+JsonNode *json_unsigned(uint64_t value);
+
+/* The text of a node; g_free(). ret_n may be NULL. */
+char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
+/* Prints a node to standard output, with a newline. */
+void json_print(JsonNode *node, JsonMode mode);
+/* A text from elsewhere as a string of JSON, with quotes; g_free(). */
+char *json_quote(const char *text);
+
+/* Both: 0, with *ret NULL for an empty text; or a negative errno with *ret_reason (g_free()), without the
+ * file's name. -ENOENT: there is no such file. */
+int json_parse(const char *text, size_t n, JsonNode **ret, char **ret_reason);
+int json_read(const char *file, JsonNode **ret, char **ret_reason);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Prints rows of numbers with a name for each column, which GetSeries and GetDecisions return. */
+#pragma once
+
+#include "actorctl/bus.h"
+
+/* A column with a heading for people. heading NULL: not for the screen; format NULL: a whole number. */
+typedef struct SeriesColumn {
+        const char *name, *heading, *format;
+} SeriesColumn;
+
+/* A method of the bus that returns rows. columns ends with a row without a name; what: "round". */
+typedef struct SeriesKind {
+        const char *method, *what;
+        const SeriesColumn *columns;
+        uint32_t most;    /* the most rows of one answer */
+        bool until_fewer; /* an answer holds the first rows: ask again until fewer come */
+        /* The explanation of a row below the table, g_free(); NULL: none. May be NULL. */
+        char *(*words)(char *const *names, const double *row, bool utf8);
+} SeriesKind;
+
+/* Prints all rows of a job as the options say. */
+ExitStatus series_print(
+                const Options *options, Connection *connection, const char *path, const SeriesKind *kind);
+
+/* The checks that both verbs share. */
+ExitStatus series_check_options(const Options *options);

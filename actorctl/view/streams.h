@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Standard output and standard error pass through lib/sanitise.h, so that no verb has to think of it. */
+#pragma once
+
+#include <stdio.h>
+
+/* Replaces stdout and stderr by streams that sanitise lines. */
+void streams_sanitise(void);
+
+/* Writes past the sanitiser: our own control sequences (cursor, erasing), and text that the user wants
+ * byte for byte. */
+void stream_write_raw(FILE *stream, const char *bytes);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One table, printed as text or as JSON. */
+#pragma once
+
+#include "actorctl/actorctl.h"
+#include "actorctl/view/json.h"
+
+typedef struct Table Table;
+
+/* COLUMN_JSON: only in JSON, since it is too long for a screen. */
+typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_JSON } ColumnKind;
+
+/* heading: upper case, for people; name: for programs. */
+Table *table_new(void);
+Table *table_free(Table *table);
+void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
+
+/* Adds the next cell, row by row. A number that is not finite is empty, or null. */
+void table_string(Table *table, const char *value);
+/* The name of a user, or the number of one without a name. */
+void table_user(Table *table, uint32_t uid);
+void table_unsigned(Table *table, uint64_t value);
+void table_real(Table *table, double value, const char *format);
+void table_bool(Table *table, bool value);
+
+/* Prints to standard output; noun ("job") is for the footer, NULL: none. */
+void table_print(const Table *table, const Options *options, const char *noun);
+
+/* The rows as an array of objects, for a larger JSON object. */
+JsonNode *table_to_json(const Table *table);
+
+/* Prints a sentence to standard output in lines of at most 80 columns: the first begins with `first`, the
+ * others with `rest`. */
+void print_wrapped(const char *first, const char *rest, const char *text);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)

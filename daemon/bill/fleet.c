@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The bills are made as for any job (daemon/bill/price.c), once by each convention. */
+#include "daemon/bill/fleet.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/bill/price-private.h"
+
+#define HOUR_NSEC (3600ull * 1000 * 1000 * 1000)
+
+static void bill_by(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
+                uint32_t convention, Bill *ret) {
+        JobSettings copy = *settings;
+
+        copy.convention = convention;
+        bill_make(usage, sheet, &copy, ret);
+}
+
+/* Of a fleet that exists for as long. */
+static void fleet_bill(uint64_t nsec, const PriceSheet *fleet, const JobSettings *settings, Bill *ret) {
+        bill_by(&(Usage){ .emulated_nsec = nsec }, fleet, settings, CONVENTION_SERVER, ret);
+}
+
+double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {
+        Bill bill;
+
+        assert(usage);
+        assert(sheet);
+        assert(settings);
+
+        bill_by(usage, sheet, settings, CONVENTION_SERVERLESS, &bill);
+        return bill.training;
+}
+
+/* The paper total is without start-up, which a fleet that stays has once. */
+static double even_at(const Bill *bill, double serverless) {
+        return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;
+}
+
+void fleet_make(const Usage *usage, const PriceSheet *sheet, const PriceSheet *fleet,
+                const JobSettings *settings, Fleet *ret) {
+        double serverless;
+        Bill hour, emulated, wall;
+
+        assert(usage);
+        assert(sheet);
+        assert(fleet);
+        assert(settings);
+        assert(ret);
+
+        serverless = fleet_serverless(usage, sheet, settings);
+        fleet_bill(HOUR_NSEC, fleet, settings, &hour);
+        fleet_bill(usage->emulated_nsec, fleet, settings, &emulated);
+        fleet_bill(usage->wall_nsec, fleet, settings, &wall);
+        *ret = (Fleet){
+                .hour = hour.paper,
+                .emulated = emulated.full,
+                .wall = wall.full,
+                .even_emulated = even_at(&emulated, serverless),
+                .even_wall = even_at(&wall, serverless),
+        };
+}
+
+int fleet_check(const PriceSheet *sheet, const PriceSheet *fleet, const JobSettings *settings,
+                char **ret_message) {
+        assert(sheet);
+        assert(fleet);
+        assert(ret_message);
+
+        if (!price_sheet_has_servers(fleet))
+                *ret_message = g_strdup_printf("the price sheet %s names no servers", fleet->name);
+        else if (strcmp(sheet->currency, fleet->currency) != 0)
+                *ret_message = g_strdup_printf("the fleet %s is priced in %s, and this bill is in %s",
+                                fleet->name, fleet->currency, sheet->currency);
+        else
+                return price_sheet_check_places(fleet, settings, ret_message);
+        return -EINVAL;
+}
+
+static void add_servers(GString *s, double n, const char *instance) {
+        if (n > 0)
+                g_string_append_printf(s, "%s%.0f %s", s->len > 0 ? ", " : "", n,
+                                instance && *instance ? instance : "servers");
+}
+
+char *fleet_servers(const PriceSheet *fleet, const JobSettings *settings) {
+        GString *s = g_string_new(NULL);
+
+        assert(fleet);
+        assert(settings);
+
+        if (fleet->learner_hour > 0)
+                add_servers(s, fleet->learner_count, fleet->learner_instance);
+        if (fleet->actors_hour > 0)
+                add_servers(s,
+                                fleet->actors_count > 0 ? fleet->actors_count
+                                                        : ceil(settings_actors_max(settings) /
+                                                                          fleet->actors_functions),
+                                fleet->actors_instance);
+        return g_string_free(s, FALSE);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The difference between a counter and the records that telescope over it. */
+#include "daemon/bill/lost.h"
+
+#include <assert.h>
+
+#include "lib/clock.h"
+
+void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret) {
+        uint64_t used = 0, lost;
+
+        assert(books);
+        assert(settings);
+        assert(ret);
+
+        /* A counter that went backwards is another one: somebody removed the cgroup and made it anew. */
+        if (books->metered && books->over_nsec > books->began_nsec)
+                used = books->over_nsec - books->began_nsec;
+        lost = used > books->claimed_nsec ? used - books->claimed_nsec : 0;
+
+        *ret = (Record){
+                .kind = RECORD_LOST,
+                .life = books->life,
+                .seq = books->seq + 1,
+                .round = books->round,
+                .actor = UINT32_MAX,
+                /* 0 says that it is not known. */
+                .scope_cpu_nsec = used == 0 && books->metered && books->over_nsec == books->began_nsec ? 1 : used,
+                .metered = {
+                        .cpu_nsec = lost,
+                        .memory_reserved_bytes = settings->memory_max_bytes,
+                        .emulated_nsec = clock_lost_nsec(settings, lost),
+                },
+        };
+}

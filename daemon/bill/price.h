@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Price sheets and bills. Pure: base units and a sheet in, money out; the only file that multiplies the
+ * two.
+ *
+ * A sheet is a key file (packaging/price) with a name, a date, a source and its rates. The meter below
+ * adds up base units of records as unsigned 64-bit integers; money is computed from the sums, once, at
+ * each report. */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "include/charges.h"
+#include "include/record.h"
+#include "include/settings.h"
+
+typedef struct PriceSheet PriceSheet;
+
+/* 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
+int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
+PriceSheet *price_sheet_free(PriceSheet *sheet);
+const char *price_sheet_name(const PriceSheet *sheet);
+const char *price_sheet_date(const PriceSheet *sheet);
+const char *price_sheet_source(const PriceSheet *sheet);
+const char *price_sheet_currency(const PriceSheet *sheet);
+const char *price_sheet_description(const PriceSheet *sheet);
+/* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). To be asked before
+ * a job is accepted. */
+int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
+/* Whether a sheet's servers, if it says how many there are, have places for as many actors as the job may
+ * have; else as above. */
+int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);
+
+typedef enum Charge {
+#define X(name, word, total, purpose, use, idle) CHARGE_##name,
+        CHARGES(X)
+#undef X
+                        _CHARGE_MAX,
+        _CHARGE_INVALID = -EINVAL,
+} Charge;
+
+typedef enum CpuUse {
+        CPU_USE_ACTORS,
+        CPU_USE_LEARNER,
+        CPU_USE_CONTROL,
+        CPU_USE_STARTUP,
+        CPU_USE_LOST,
+        _CPU_USE_MAX
+} CpuUse;
+
+/* NULL: there is none of this number. */
+const char *charge_to_string(uint32_t charge);
+
+/* Whose share of a machine: an actor's and the learner's may have different prices. */
+typedef enum Share { SHARE_ACTOR, SHARE_LEARNER, _SHARE_MAX } Share;
+
+/* What is booked under one kind of charge. billed_nsec: emulated duration times allocation, each
+ * invocation rounded up to the sheet's granularity; the allocation is in the sheet's own terms: vCPUs, or
+ * functions where the sheet names a fleet. mib_usec: the same times memory, in units of MiB x
+ * microseconds. idle: of containers that are kept and have nothing to do. */
+typedef struct Account {
+        uint64_t cpu_nsec;
+        uint64_t billed_nsec[_SHARE_MAX], mib_usec;
+        uint64_t idle_nsec, idle_mib_usec;
+        uint64_t n_requests;
+} Account;
+
+/* What a job used so far, in base units; both clocks. Additions are checked for overflow and saturate. */
+typedef struct Usage {
+        uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
+        Account accounts[_CHARGE_MAX];
+        uint64_t emulated_nsec;                           /* of all rounds */
+        uint64_t wall_nsec;                               /* from the job's first record to its last */
+        uint64_t first_nsec, last_nsec, wall_before_nsec; /* before: of earlier boots */
+        uint64_t round_start_nano;                        /* the full total when the round in flight began */
+} Usage;
+
+/* Adds one record; records are added in (life, seq) order, each once. When a job begins another life, add
+ * its records afresh from ledger_records_foreach(): what the new life repeats is waste from then on. */
+void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
+
+typedef struct BillLine {
+        Charge charge;
+        const char *unit; /* GB-s, vCPU-s, requests, h, kWh … */
+        double quantity, amount;
+        bool paper; /* counts in the paper total */
+} BillLine;
+#define BILL_LINES_MAX (5u * _CHARGE_MAX)
+typedef struct Bill {
+        BillLine lines[BILL_LINES_MAX];
+        size_t n_lines;
+        double paper, full;          /* sums of the lines, in the sheet's currency */
+        double evaluation, training; /* of full: the lines of evaluations, and all others */
+} Bill;
+void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings, Bill *ret);
+
+/* CPU time of one use, over all charges: together they are the whole job. */
+uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
+
+/* Full total so far in billionths of the currency; what Budget= is compared with. */
+uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
+uint64_t bill_paper_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
+
+/* Whether no further round may begin: a function of where rounds and lives begin alone, so that it does
+ * not matter when the daemon looks. */
+bool budget_spent(const Usage *usage, const JobSettings *settings);
+
+/* A round as far as money goes, before it has been: so many actors, of which some start cold, so many
+ * others that are kept and idle, and times on the emulated clock without start-up. actor_nsec: of a
+ * rollout on average; learner_nsec: of each learner's update. */
+typedef struct RoundShape {
+        uint32_t n_actors, n_cold, n_parked;
+        uint64_t actor_nsec, slowest_nsec, learner_nsec;
+} RoundShape;
+
+typedef struct RoundPrice {
+        double full;                 /* what one more round of this shape adds to the full total */
+        double charges[_CHARGE_MAX]; /* which is their sum */
+        Charge dearest;
+        uint64_t nsec; /* its duration, start-up included */
+} RoundPrice;
+
+/* Computed by the functions that bill rounds which have been, in one fixed order: the same on every host. */
+void price_round(const PriceSheet *sheet, const JobSettings *settings, const RoundShape *shape,
+                RoundPrice *ret);
+
+/* What one second more of a learner adds to a round. */
+double price_learner_second(const PriceSheet *sheet, const JobSettings *settings);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Days as people of the host's time zone count them. A day has 23, 24 or 25 hours, and need not begin at
+ * 00:00. Pure, but for the time zone. */
+#pragma once
+
+#include <stdint.h>
+
+#define DAY_MAX       11u /* YYYY-MM-DD */
+#define DAY_WORDS_MAX 48u
+
+/* usec: since 1970, as CLOCK_REALTIME has it. Returns ret. */
+const char *day_of(uint64_t usec, char ret[DAY_MAX]);
+
+/* When the next day begins: the first second of another date. */
+uint64_t day_end(uint64_t usec);
+
+/* "2026-11-24 00:00 CET". Returns ret. */
+const char *day_words(uint64_t usec, char ret[DAY_WORDS_MAX]);

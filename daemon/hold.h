@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Whether a queued job may run under its user's quota: now, or ever, and why not, in words. Pure. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/quota.h"
+#include "include/settings.h"
+
+typedef enum HoldReason {
+        HOLD_NOTHING,
+        HOLD_UNKNOWN, /* the quota is not known yet */
+        HOLD_TURN,    /* an earlier job of the user waits for room, and none passes it */
+        HOLD_ACTORS,
+        HOLD_MEMORY,
+        HOLD_MONEY,
+} HoldReason;
+
+typedef struct Hold {
+        HoldReason reason;
+        /* Actors, or bytes: what jobs beside it have at most; billionths: what was spent today. And the
+         * quota. */
+        uint64_t beside, limit;
+        /* of money */
+        char currency[24];
+        uint64_t until_usec; /* CLOCK_REALTIME */
+} Hold;
+
+/* Of a job that runs. */
+void quota_add(QuotaUsage *usage, const JobSettings *settings);
+/* Whether files of so many bytes have room beside others. */
+bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
+
+/* But for money, which is not asked here: daemon/spending.h. beside: of its user's jobs that run, or are
+ * queued before it. */
+Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *settings);
+
+/* A clause to follow "The job cannot run: ", without a point (g_free()); NULL: it can run some time. */
+char *hold_never(const Quota *quota, const JobSettings *settings, const char *currency);
+
+/* "5 USD", "0.0005 USD": not rounded. Returns ret. */
+#define MONEY_WORDS_MAX 48u
+
+/* A sentence for people; empty: nothing holds it. */
+void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t size);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What follows from what became known of a job. Event sources of other files note facts (the invoker's
+ * process is gone, the spawner has answered, a commit succeeded) and return; here alone it is decided
+ * what comes next. One path: whatever of a job dies, other than an actor, its life is over, and the next
+ * one goes on from the newest checkpoint that counts; if the job has said its last record, or was asked
+ * to end, or gets no further, the job is over. */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "daemon/descriptors.h"
+#include "daemon/disk.h"
+#include "daemon/files.h"
+#include "daemon/sources.h"
+#include "daemon/trim.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+#include "lib/string-tables.h"
+
+#define BACKOFF_FIRST_USEC (50ull * 1000)
+
+static void remove_runtime_files(Job *job) {
+        char name[32];
+
+        (void) snprintf(name, sizeof(name), "%" PRIu64 ".sock", job->row.id);
+        (void) unlinkat(job->manager->sockets_fd, name, 0);
+        job_answer_forget(job);
+}
+
+static void say_end(const Job *job) {
+        const char *result = plan_end_to_string(job->end.end), *currency = price_sheet_currency(job->sheet);
+        const char *sentence = job->end.sentence;
+        LogEntry entry;
+        Bill bill;
+
+        bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
+        job_log_begin(&entry, job, job->end.end == PLAN_END_FAILED ? MESSAGE_JOB_FAILED : MESSAGE_JOB_ENDED);
+        log_field(&entry, "ACTORD_RESULT=%s", result);
+        log_field(&entry, "ACTORD_REASON=%s", sentence ? sentence : result);
+        log_field(&entry, "ACTORD_ENV_STEPS=%" PRIu64, job->progress.statistics.n_env_steps);
+        log_field(&entry, "ACTORD_COST_FULL=%.9f", bill.full);
+        log_field(&entry, "ACTORD_COST_PAPER=%.9f", bill.paper);
+        log_field(&entry, "ACTORD_CURRENCY=%s", currency);
+        if (job->end.end == PLAN_END_FAILED)
+                log_send(&entry, LOG_WARNING, "Job %" PRIu64 " failed: %s.", job->row.id, sentence);
+        else
+                log_send(&entry, LOG_INFO, "Job %" PRIu64 " ended: %s, %" PRIu64 " steps, %.9f %s.",
+                                job->row.id, result, job->progress.statistics.n_env_steps, bill.full,
+                                currency);
+}
+
+static bool has_life(const Job *job) {
+        return job->link && (!job->link_over || !job->exited);
+}
+
+static void remove_files(Job *job) {
+        Manager *manager = job->manager;
+
+        /* Its unit and cgroup are gone, as every later reader of the row will find. */
+        job->answer = (LaunchAnswer){};
+        job_life_clear(job);
+        job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
+        job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+        job_file_remove(manager->jobs_fd, job->row.id, "state/" CHECKPOINT_RESERVE);
+        job->stderr_fd = close_fd(job->stderr_fd);
+        directory_forget(job);
+        directory_fd_drop(TAKE_FD(job->directory_fd));
+        /* The last one: as long as it is there, a daemon that starts knows that the rest may be, too. */
+        remove_runtime_files(job);
+}
+
+/* The ledger has it, so it may be said. */
+static void announce(Job *job) {
+        Manager *manager = job->manager;
+
+        job->row.ended_usec = job->end.usec;
+        free(job->row.result);
+        job->row.result = strdup(plan_end_to_string(job->end.end));
+        memcpy(job->row.policy_sha256, job->end.policy_sha256, sizeof(job->row.policy_sha256));
+        job->row.has_policy = job->end.has_policy;
+        if (job->end.sentence)
+                job_set_fault(job, job->end.sentence);
+        remove_files(job);
+        disk_count(manager, job->row.id);
+        say_end(job);
+        job_set_state(job, JOB_ENDED);
+        job->changes |= JOB_CHANGE_REMOVED;
+        trim_soon(manager);
+        manager_schedule(manager);
+}
+
+/* As soon as the ledger has the end, its invoker is gone and its cgroup is removed, it is one. */
+static void end_check(Job *job) {
+        if (!job->end.durable || job->state == JOB_ENDED)
+                return;
+        if (has_life(job))
+                job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+        else if (job_clear_away(job))
+                announce(job);
+}
+
+static int on_backoff(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+
+        job->backoff = sd_event_source_disable_unref(job->backoff);
+        job_start(job);
+        return 0;
+}
+
+static void say_resumed(const Job *job, const char *sentence) {
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_JOB_RESUMED);
+        log_field(&entry, "ACTORD_REASON=%s", sentence);
+        log_send(&entry, LOG_WARNING, "Job %" PRIu64 " goes on in life %" PRIu64 ": %s.", job->row.id,
+                        job->row.life + 1, sentence);
+}
+
+static void begin_next_life(Job *job, uint64_t wait_usec) {
+        job_life_clear(job);
+        job_set_state(job, JOB_STARTING);
+        if (timer_start(job->manager->event, &job->backoff, "next-life", wait_usec, on_backoff, job) < 0)
+                job_finish(job, PLAN_END_FAILED, "there was no memory for a timer");
+}
+
+/* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. */
+static void life_failed(Job *job, const char *sentence) {
+        g_autofree char *copy = g_strdup(sentence);
+        uint64_t n_barren = job->row.life - job->progress.checkpoint_life;
+        uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
+
+        if (job->end_wanted != PLAN_END_NOT) {
+                job_finish(job, job->end_wanted, job->waits_checkpoint > 0 ? copy : NULL);
+                return;
+        }
+        if (job->row.purpose == LAUNCH_VERIFY || n_barren >= LIVES_MAX) {
+                job_finish(job, PLAN_END_FAILED, copy);
+                return;
+        }
+
+        say_resumed(job, copy);
+        job_set_fault(job, copy);
+        if (job->back_reason)
+                job_requeue(job);
+        else
+                begin_next_life(job, wait);
+}
+
+/* Of what the records say, which may have been committed before a restart. */
+static void ended(Job *job) {
+        const Progress *p = &job->progress;
+        char sentence[320];
+
+        if (job_end_by_records(job))
+                return;
+        if (p->end == PLAN_END_REDISTRIBUTED)
+                begin_next_life(job, BACKOFF_FIRST_USEC);
+        else if (p->end == PLAN_END_PREEMPTED)
+                job_requeue(job);
+        else
+                life_failed(job, fault_sentence_of(p->end_actor, p->end_fault, p->end_detail, sentence));
+}
+
+static void life_check(Job *job) {
+        if (job->end.noted) {
+                end_check(job);
+                return;
+        }
+        if (job->state == JOB_QUEUED || job->backoff)
+                return;
+        if (!job->link_over || !job->exited) {
+                /* One of the two signs that the invoker is gone; the other follows, or is not worth
+                 * waiting for. */
+                if (job->link_over || job->exited)
+                        job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
+                return;
+        }
+
+        /* The spool outlives its writer. */
+        if (!job->disbelieved && job_read(job) < 0)
+                job->disbelieved = true;
+        if (job->end.noted)
+                return;
+        if (job_has_unread(job) || job_offer_held(job) < 0 || (job_settle(job) && job_offer_held(job) < 0)) {
+                /* The ledger is blocked: nothing is decided before it has what it must have. */
+                job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
+                return;
+        }
+        if (!job->books.closed)
+                return;
+        if (manager_commit(job->manager) < 0) {
+                job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
+                return;
+        }
+        job_settle_note(job);
+
+        if (job->progress.ended && job->progress.life == job->row.life)
+                ended(job);
+        else if (job->life_hopeless)
+                job_give_up(job, job->life_error);
+        else
+                life_failed(job, job->life_error ? job->life_error
+                                                 : "its invoker ended without reporting an end");
+}
+
+/* What it wrote before it fell silent counts. */
+static void leave_silent(Job *job) {
+        (void) job_read(job);
+        if (job->life_error || job->link_over)
+                return;
+        job->life_error = g_strdup_printf("its invoker did not answer for %" PRIu64
+                                          " s (InvokerTimeoutSec= of actord.conf)",
+                        job->silent_usec / 1000000);
+        job_arm_deadline(job, 0, NULL);
+}
+
+/* Not only at checkpoints: while a life begins it reserves the place of its last one, and it has done so
+ * when its first round is closed. */
+static void count_files(Job *job) {
+        bool has_round = job->progress.life == job->row.life && job->progress.round > job->resume_round;
+
+        if (job->durable_round > 0)
+                disk_prune(job);
+        else if (has_round && !job->files_counted)
+                disk_count(job->manager, job->row.id);
+        else
+                return;
+        job->files_counted = true;
+        job->durable_round = 0;
+}
+
+static void committed(Job *job) {
+        count_files(job);
+        job_send_plan(job);
+        if (job->end.noted && !job->end.queued) {
+                job_queue_end(job);
+                manager_commit_soon(job->manager);
+        }
+}
+
+void job_step(Job *job) {
+        unsigned news = job->news;
+
+        assert(job);
+
+        job->news = 0;
+        if (news & JOB_NEWS_COMMIT)
+                committed(job);
+        if (job->silent_usec > 0)
+                leave_silent(job);
+        job->silent_usec = 0;
+        if (news & JOB_NEWS_LIFE)
+                life_check(job);
+}
+
+void job_leave(Job *job) {
+        char sentence[320];
+
+        assert(job);
+
+        if (job->state == JOB_ENDED || job->end.noted)
+                return;
+        if (!job->disbelieved)
+                (void) job_read(job);
+        if (job->end.noted || (job->progress.ended && job->progress.life == job->row.life &&
+                                              job_end_by_records(job)))
+                return;
+        job_settle_blindly(job);
+        if (job->waits_checkpoint > 0)
+                (void) snprintf(sentence, sizeof(sentence),
+                                "it was left when its last checkpoint could not be written (%s)",
+                                strerror(job->waits_checkpoint));
+        job_finish(job, job->end_wanted != PLAN_END_NOT ? job->end_wanted : PLAN_END_INTERRUPTED,
+                        job->waits_checkpoint > 0 ? sentence : "its daemon ended before the job did");
+}

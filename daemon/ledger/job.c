@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Jobs and checkpoints in the ledger: few rows, each durable before its function returns. */
+#include "daemon/ledger/private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/cleanup.h"
+
+#define JOB_COLUMNS                                                                                                  \
+        "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
+        "file_name, overrides, sheet, files, policy_sha256, scheduler_data, distribution, distribution_reason, "     \
+        "distribution_life, learners, tag, summary, trimmed_usec, preempted, back_usec, paused_usec"
+
+void ledger_job_done(LedgerJob *job) {
+        if (!job)
+                return;
+        free(job->state);
+        free(job->result);
+        free(job->fault);
+        free(job->text);
+        free(job->file_name);
+        free(job->overrides);
+        free(job->sheet);
+        free(job->files);
+        free(job->environment);
+        free(job->description);
+        free(job->currency);
+        free(job->scheduler_data);
+        free(job->distribution);
+        free(job->distribution_reason);
+        free(job->tag);
+        free(job->summary);
+        *job = (LedgerJob){};
+}
+
+static int column_text(sqlite3_stmt *statement, int at, char **ret) {
+        const unsigned char *text = sqlite3_column_text(statement, at);
+        char *copy;
+
+        if (!text) {
+                *ret = NULL;
+                return 0;
+        }
+        copy = strdup((const char *) text);
+        if (!copy)
+                return -ENOMEM;
+        *ret = copy;
+        return 0;
+}
+
+static bool column_hash(sqlite3_stmt *statement, int at, uint8_t ret[32]) {
+        if (sqlite3_column_bytes(statement, at) != 32)
+                return false;
+        memcpy(ret, sqlite3_column_blob(statement, at), 32);
+        return true;
+}
+
+static int column_blob(sqlite3_stmt *statement, int at, void **ret, size_t *ret_n) {
+        size_t n = (size_t) sqlite3_column_bytes(statement, at);
+        void *copy = NULL;
+
+        if (n > 0) {
+                copy = malloc(n);
+                if (!copy)
+                        return -ENOMEM;
+                memcpy(copy, sqlite3_column_blob(statement, at), n);
+        }
+        *ret = copy;
+        *ret_n = n;
+        return 0;
+}
+
+static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
+        LedgerJob job = {
+                .id = (uint64_t) sqlite3_column_int64(statement, 0),
+                .life = (uint64_t) sqlite3_column_int64(statement, 1),
+                .uid = (uint32_t) sqlite3_column_int64(statement, 2),
+                .purpose = (uint32_t) sqlite3_column_int64(statement, 3),
+                .n_episodes = (uint64_t) sqlite3_column_int64(statement, 4),
+                .submitted_usec = (uint64_t) sqlite3_column_int64(statement, 5),
+                .started_usec = (uint64_t) sqlite3_column_int64(statement, 6),
+                .ended_usec = (uint64_t) sqlite3_column_int64(statement, 7),
+                .distribution_life = (uint64_t) sqlite3_column_int64(statement, 20),
+                .n_learners = (uint64_t) sqlite3_column_int64(statement, 21),
+                .trimmed_usec = (uint64_t) sqlite3_column_int64(statement, 24),
+                .n_preempted = (uint64_t) sqlite3_column_int64(statement, 25),
+                .back_usec = (uint64_t) sqlite3_column_int64(statement, 26),
+                .paused_usec = (uint64_t) sqlite3_column_int64(statement, 27),
+        };
+        const struct {
+                char **to;
+                int at;
+        } strings[] = { { &job.state, 8 }, { &job.result, 9 }, { &job.fault, 10 }, { &job.text, 11 },
+                { &job.file_name, 12 }, { &job.overrides, 13 }, { &job.sheet, 14 }, { &job.files, 15 },
+                { &job.distribution, 18 }, { &job.distribution_reason, 19 }, { &job.tag, 22 },
+                { &job.summary, 23 } };
+        int r;
+
+        for (size_t i = 0; i < ELEMENTSOF(strings); i++) {
+                r = column_text(statement, strings[i].at, strings[i].to);
+                if (r < 0) {
+                        ledger_job_done(&job);
+                        return r;
+                }
+        }
+        job.has_policy = column_hash(statement, 16, job.policy_sha256);
+        r = column_blob(statement, 17, &job.scheduler_data, &job.n_scheduler_data);
+        if (r < 0) {
+                ledger_job_done(&job);
+                return r;
+        }
+
+        *ret = job;
+        return 0;
+}
+
+int ledger_job_add(Ledger *ledger, LedgerJob *job) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(job);
+
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_prepare(ledger,
+                        "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
+                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job->life);
+        bind_u64(statement, 2, job->uid);
+        bind_u64(statement, 3, job->purpose);
+        bind_u64(statement, 4, job->n_episodes);
+        bind_u64(statement, 5, job->submitted_usec);
+        bind_u64(statement, 6, job->started_usec);
+        bind_u64(statement, 7, job->ended_usec);
+        bind_text(statement, 8, job->state);
+        bind_text(statement, 9, job->result);
+        (void) sqlite3_bind_text(statement, 10, job->fault, -1, SQLITE_STATIC);
+        bind_text(statement, 11, job->text);
+        bind_text(statement, 12, job->file_name);
+        bind_text(statement, 13, job->overrides);
+        bind_text(statement, 14, job->sheet);
+        bind_text(statement, 15, job->files);
+        bind_hash(statement, 16, job->policy_sha256, job->has_policy);
+        bind_blob(statement, 17, job->scheduler_data, job->n_scheduler_data);
+        bind_text(statement, 18, job->tag);
+        (void) sqlite3_bind_text(statement, 19, job->environment, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 20, job->description, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 21, job->currency, -1, SQLITE_STATIC);
+
+        r = ledger_step_done(ledger, statement);
+        if (r < 0)
+                return r;
+        job->id = (uint64_t) sqlite3_last_insert_rowid(ledger->db);
+        return 0;
+}
+
+int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(job);
+
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_prepare(ledger,
+                        "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, result = ?, fault = ?, "
+                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, distribution_life = ?, learners = ?, "
+                        "preempted = ?, back_usec = ?, paused_usec = ? "
+                        "WHERE id = ?",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job->life);
+        bind_u64(statement, 2, job->started_usec);
+        bind_u64(statement, 3, job->ended_usec);
+        bind_text(statement, 4, job->state);
+        bind_text(statement, 5, job->result);
+        (void) sqlite3_bind_text(statement, 6, job->fault, -1, SQLITE_STATIC);
+        bind_hash(statement, 7, job->policy_sha256, job->has_policy);
+        (void) sqlite3_bind_text(statement, 8, job->distribution, -1, SQLITE_STATIC);
+        (void) sqlite3_bind_text(statement, 9, job->distribution_reason, -1, SQLITE_STATIC);
+        bind_u64(statement, 10, job->distribution_life);
+        bind_u64(statement, 11, job->n_learners);
+        bind_u64(statement, 12, job->n_preempted);
+        bind_u64(statement, 13, job->back_usec);
+        bind_u64(statement, 14, job->paused_usec);
+        bind_u64(statement, 15, job->id);
+
+        r = ledger_step_done(ledger, statement);
+        if (r < 0)
+                return r;
+        return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
+}
+
+/* The first row of a query by a job's number. -ENOENT: it has none. */
+static int job_query(Ledger *ledger, const char *sql, uint64_t job, sqlite3_stmt **ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        r = ledger_row(ledger, statement);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(statement);
+        return 0;
+}
+
+int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(ret);
+
+        r = job_query(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", id, &statement);
+        return r < 0 ? r : job_read(statement, ret);
+}
+
+int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(ret_uid);
+        assert(ret_ended_usec);
+
+        /* One that no start of the daemon could read has no time of its end. */
+        r = job_query(ledger,
+                        "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs WHERE id = ?",
+                        id, &statement);
+        if (r < 0)
+                return r;
+        *ret_uid = (uint32_t) sqlite3_column_int64(statement, 0);
+        *ret_ended_usec = (uint64_t) sqlite3_column_int64(statement, 1);
+        return 0;
+}
+
+int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes) {
+        int r;
+
+        assert(ledger);
+
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_exec_job(ledger,
+                        "INSERT OR IGNORE INTO files SELECT id, uid, 0 FROM jobs WHERE id = ?1 AND ?2 > 0",
+                        id, bytes);
+        if (r >= 0)
+                r = ledger_exec_job(ledger, "UPDATE files SET bytes = ?2 WHERE job = ?1 AND bytes <> ?2", id,
+                                bytes);
+        return ledger_end(ledger, r);
+}
+
+int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(ret_bytes);
+
+        r = ledger_prepare(ledger,
+                        "SELECT max(0, coalesce((SELECT bytes FROM disk WHERE uid = ?1), 0) "
+                        "- coalesce((SELECT bytes FROM files WHERE job = ?2 AND uid = ?1), 0))",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, uid);
+        bind_u64(statement, 2, but_job);
+        r = ledger_row(ledger, statement);
+        if (r < 0)
+                return r;
+        *ret_bytes = (uint64_t) sqlite3_column_int64(statement, 0);
+        return 0;
+}
+
+typedef struct JobsReader {
+        int (*each)(const LedgerJob *job, void *userdata);
+        void *userdata;
+} JobsReader;
+
+static int job_tell(sqlite3_stmt *statement, void *userdata) {
+        __attribute__((cleanup(ledger_job_done))) LedgerJob job = {};
+        const JobsReader *reader = userdata;
+        int r;
+
+        r = job_read(statement, &job);
+        return r < 0 ? r : reader->each(&job, reader->userdata);
+}
+
+int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        JobsReader reader = { each, userdata };
+        int r;
+
+        assert(ledger);
+        assert(each);
+
+        r = ledger_prepare(ledger,
+                        "SELECT " JOB_COLUMNS
+                        " FROM jobs INDEXED BY jobs_live WHERE state <> 'ended' ORDER BY id",
+                        &statement);
+        return r < 0 ? r : ledger_each(ledger, statement, job_tell, &reader);
+}
+
+/* Behind every record that there can be. */
+static const LedgerPosition position_end = { INT64_MAX, INT64_MAX };
+
+int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret) {
+        return ledger_checkpoint_before(ledger, job, &position_end, ret);
+}
+
+int ledger_checkpoint_before(
+                Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        LedgerCheckpoint checkpoint = { .job = job };
+        const char *name;
+        int r;
+
+        assert(ledger);
+        assert(position);
+        assert(ret);
+
+        r = ledger_prepare(ledger,
+                        "SELECT life, seq, round, name, sha256, scheduler FROM checkpoints "
+                        "WHERE job = ? AND (life, seq) < (?, ?) ORDER BY life DESC, seq DESC LIMIT 1",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        bind_u64(statement, 2, position->life);
+        bind_u64(statement, 3, position->seq);
+        r = ledger_row(ledger, statement);
+        if (r < 0)
+                return r;
+
+        checkpoint.life = (uint64_t) sqlite3_column_int64(statement, 0);
+        checkpoint.seq = (uint64_t) sqlite3_column_int64(statement, 1);
+        checkpoint.round = (uint64_t) sqlite3_column_int64(statement, 2);
+        name = (const char *) sqlite3_column_text(statement, 3);
+        if (!name || strlen(name) >= sizeof(checkpoint.name) ||
+                        !column_hash(statement, 4, checkpoint.sha256))
+                return -EUCLEAN;
+        strcpy(checkpoint.name, name);
+        r = column_blob(statement, 5, &checkpoint.scheduler, &checkpoint.scheduler_bytes);
+        if (r < 0)
+                return r;
+
+        *ret = checkpoint;
+        return 0;
+}
+
+int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(after);
+
+        r = ledger_prepare(ledger, "DELETE FROM checkpoints WHERE job = ? AND (life, seq) > (?, ?)",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        bind_u64(statement, 2, after->life);
+        bind_u64(statement, 3, after->seq);
+        return ledger_step_done(ledger, statement);
+}

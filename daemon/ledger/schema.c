@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The schema of the ledger. SQLite keeps the text of each CREATE with its comments, so `.schema` explains
+ * the file to whoever opens it. A later schema adds a step to ledger_schema_apply() and raises
+ * LEDGER_SCHEMA; nothing here is ever edited in place. */
+#include "daemon/ledger/private.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include "lib/string-tables.h"
+
+#define STRINGIFY_(x) #x
+#define STRINGIFY(x)  STRINGIFY_(x)
+
+/* The views name kinds by number, as SQLite must. */
+static_assert(RECORD_ROLLOUT == 2 && RECORD_EVALUATION == 3 && RECORD_UPDATE == 4 && RECORD_ROUND == 6,
+                "the numbers of kinds are part of the schema");
+
+static const char schema_jobs[] =
+                "CREATE TABLE jobs ( -- one row per submitted job; ids are never used twice\n"
+                "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+                "  life INTEGER NOT NULL, -- how many times it was started\n"
+                "  uid INTEGER NOT NULL, -- who submitted it, and owns it\n"
+                "  purpose INTEGER NOT NULL, -- 0 train, 1 verify, 2 evaluate\n"
+                "  n_episodes INTEGER NOT NULL, -- of an evaluation\n"
+                "  submitted_usec INTEGER NOT NULL, -- since 1970; 0: not yet\n"
+                "  started_usec INTEGER NOT NULL,\n"
+                "  ended_usec INTEGER NOT NULL,\n"
+                "  state TEXT NOT NULL, -- queued, running, ended\n"
+                "  result TEXT NOT NULL, -- finished, target-reached, budget-exhausted, failed, ...\n"
+                "  fault TEXT, -- a sentence\n"
+                "  text TEXT NOT NULL, -- the job file as submitted\n"
+                "  file_name TEXT NOT NULL,\n"
+                "  overrides TEXT NOT NULL, -- one Section.Key=VALUE a line\n"
+                "  sheet TEXT NOT NULL, -- the price sheet as of the submission: a bill never changes afterwards\n"
+                "  files TEXT NOT NULL, -- one key=path a line, below the job's directory\n"
+                "  policy_sha256 BLOB -- of the last policy\n"
+                ") STRICT";
+
+#define X(column, field, comment) "  " #column " INTEGER NOT NULL, -- " comment "\n"
+static const char schema_records[] =
+                "CREATE TABLE records ( -- what the invokers metered, in base units: one row per invocation, update, round, fault\n"
+                "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+                "  life INTEGER NOT NULL,\n"
+                "  seq INTEGER NOT NULL, -- from 1 within the life, without gaps\n"
+                "  actor INTEGER, -- NULL: the learner, or nobody\n" RECORD_COLUMNS_1(
+                                X) "  sha256 BLOB, -- kind checkpoint: of the file; kind ended: of the policy\n"
+                                   "  PRIMARY KEY (job, life, seq)\n"
+                                   ") STRICT, WITHOUT ROWID";
+#undef X
+
+#define X(name, unit) "  " #name " REAL, -- in " unit "\n"
+static const char schema_statistics[] =
+                "CREATE TABLE statistics ( -- of rounds (the learner's) and evaluation episodes; NULL: not measured\n"
+                "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+                "  life INTEGER NOT NULL,\n"
+                "  seq INTEGER NOT NULL, -- of the record that brought them\n" STATISTICS(
+                                X) "  n_env_steps INTEGER NOT NULL, -- since the job's beginning\n"
+                                   "  n_episodes INTEGER NOT NULL,\n"
+                                   "  policy_version INTEGER NOT NULL,\n"
+                                   "  PRIMARY KEY (job, life, seq)\n"
+                                   ") STRICT, WITHOUT ROWID";
+#undef X
+
+static const char schema_checkpoints[] =
+                "CREATE TABLE checkpoints ( -- a checkpoint counts once its row is here\n"
+                "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+                "  life INTEGER NOT NULL,\n"
+                "  seq INTEGER NOT NULL, -- the ledger's position: later records of this life are repeated by the next one\n"
+                "  round INTEGER NOT NULL,\n"
+                "  name TEXT NOT NULL, -- of the file, below the job's state directory\n"
+                "  sha256 BLOB NOT NULL, -- of the file\n"
+                "  scheduler BLOB, -- its state\n"
+                "  PRIMARY KEY (job, life, seq)\n"
+                ") STRICT";
+
+/* Work of an earlier life beyond its last checkpoint was done again, so it is waste: derived here, never
+ * written. */
+#define REPEATED                                                                      \
+        "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
+        " WHERE c.job = r.job AND c.life = r.life), 0))"
+
+/* Made anew whenever the statistics have grown. */
+#define X(name, unit) ", s." #name
+static const char schema_rounds[] =
+                "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
+                "SELECT r.job, r.life, r.seq, r.round, r.decision_n_actors AS n_actors,\n"
+                "  r.emulated_round_nsec / 1e9 AS emulated_s, r.end_nsec, s.n_env_steps, s.n_episodes,\n"
+                "  s.policy_version" STATISTICS(
+                                X) "\n"
+                                   "FROM records r JOIN jobs j ON j.id = r.job LEFT JOIN statistics s USING (job, life, seq)\n"
+                                   "WHERE r.kind = 6 AND NOT " REPEATED;
+#undef X
+
+static const char *const schema_rest[] = {
+        "CREATE INDEX records_rounds ON records (job, round) WHERE kind = 6 -- curves without a look at each invocation\n",
+        "CREATE TABLE kinds ( -- words for records.kind\n"
+        "  kind INTEGER PRIMARY KEY,\n"
+        "  word TEXT NOT NULL\n"
+        ") STRICT",
+        "CREATE TABLE faults ( -- words for records.fault\n"
+        "  fault INTEGER PRIMARY KEY,\n"
+        "  word TEXT NOT NULL\n"
+        ") STRICT",
+        "CREATE VIEW invocations AS -- rollouts, evaluation episodes and updates, for people\n"
+        "SELECT r.job, r.life, r.seq, r.round, k.word AS kind, r.actor, r.ordinal, r.attempt, r.cold,\n"
+        "  r.wasted OR " REPEATED " AS wasted, f.word AS fault, r.n_steps,\n"
+        "  r.cpu_nsec / 1e9 AS cpu_s, r.emulated_nsec / 1e9 AS emulated_s,\n"
+        "  (r.end_nsec - r.start_nsec) / 1e9 AS wall_s,\n"
+        "  r.memory_peak_bytes / 1048576.0 AS memory_peak_mib,\n"
+        "  r.memory_reserved_bytes / 1048576.0 AS memory_reserved_mib\n"
+        "FROM records r JOIN jobs j ON j.id = r.job JOIN kinds k ON k.kind = r.kind\n"
+        "  LEFT JOIN faults f ON f.fault = r.fault WHERE r.kind IN (2, 3, 4)",
+};
+
+/* Schema 2 (after 0.1.0): what schedulers decided, and what they were handed. */
+#define X(name, comment) "  " #name " INTEGER NOT NULL, -- " comment "\n"
+static const char *const schema_2[] = {
+        "ALTER TABLE jobs ADD COLUMN scheduler_data BLOB",
+        "CREATE TABLE decisions ( -- how many actors rounds were given, and what the scheduler saw: of the round before, if there was one\n"
+        "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
+        "  life INTEGER NOT NULL, -- that decided\n"
+        "  round INTEGER NOT NULL, -- the first one that it was for\n"
+        "  id INTEGER NOT NULL, -- records.decision_id of the rounds that ran under it\n"
+        "  decided INTEGER NOT NULL, -- the number of actors\n"
+        "  record INTEGER NOT NULL, -- seq of the record that closed the round before, whose statistics it saw; 0: none did\n" ROUND_FACTS(
+                        X) "  PRIMARY KEY (job, life, round)\n"
+                           ") STRICT, WITHOUT ROWID",
+};
+#undef X
+
+/* Schema 3: where the fragments of a job run under [Distribution] Policy=auto, once that was measured. */
+static const char *const schema_3[] = {
+        "ALTER TABLE jobs ADD COLUMN distribution TEXT /* what Policy=auto came to; NULL: nothing yet */",
+        "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",
+        "ALTER TABLE jobs ADD COLUMN distribution_life INTEGER NOT NULL DEFAULT 0 /* the first that runs so */",
+        "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
+};
+
+/* A user's newest days but one, of which there are 400. */
+#define SPENDING_DAYS_LAST 399
+
+/* Schema 4: what is kept of a job when the records of its rounds go, and sums that are kept for ever. */
+#define X(column, field, comment) \
+        "ALTER TABLE records ADD COLUMN " #column " INTEGER NOT NULL DEFAULT 0 /* " comment " */",
+#define WHY(name, comment) \
+        "ALTER TABLE decisions ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0 /* " comment " */",
+#define LIST_INDEX "CREATE INDEX jobs_list ON jobs (" LIST_COLUMNS ") -- a list reads no job's text"
+
+static const char *const schema_4[] = {
+        RECORD_COLUMNS_4(X) "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
+        "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
+        "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when its records, statistics and decisions began to be removed; 0: all are here */",
+        "ALTER TABLE jobs ADD COLUMN trimmable INTEGER NOT NULL DEFAULT 1 /* 0: all of them are removed, or they stay */",
+        "ALTER TABLE jobs ADD COLUMN environment TEXT /* as lists show it, with what follows; NULL: an older actord wrote the row */",
+        "ALTER TABLE jobs ADD COLUMN description TEXT",
+        "ALTER TABLE jobs ADD COLUMN currency TEXT",
+        "ALTER TABLE jobs ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0 /* as of its end, as the three that follow */",
+        "ALTER TABLE jobs ADD COLUMN env_steps INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE jobs ADD COLUMN return_mean REAL /* NULL: not measured */",
+        "ALTER TABLE jobs ADD COLUMN cost_full REAL NOT NULL DEFAULT 0",
+        "ALTER TABLE jobs ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0 /* times that it went back to the queue */",
+        "ALTER TABLE jobs ADD COLUMN back_usec INTEGER NOT NULL DEFAULT 0 /* since when it is there; 0: it is not */",
+        "ALTER TABLE jobs ADD COLUMN paused_usec INTEGER NOT NULL DEFAULT 0 /* how long it was there before that */",
+        LIST_INDEX,
+        DECISION_WHY(WHY) "CREATE INDEX jobs_trimmable ON jobs (trimmed_usec DESC, ended_usec, id) WHERE state = 'ended' AND summary IS NOT NULL AND trimmable",
+        "CREATE INDEX jobs_unsummed ON jobs (id) WHERE state = 'ended' AND summary IS NULL AND trimmable",
+        "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended'",
+        "CREATE INDEX jobs_older ON jobs (id) WHERE environment IS NULL",
+        "CREATE TABLE files ( -- of jobs that have some, or had\n"
+        "  job INTEGER PRIMARY KEY REFERENCES jobs (id),\n"
+        "  uid INTEGER NOT NULL,\n"
+        "  bytes INTEGER NOT NULL -- what they take, as last looked at\n"
+        ") STRICT",
+        "CREATE TABLE disk ( -- the sum of files.bytes for each user\n"
+        "  uid INTEGER PRIMARY KEY,\n"
+        "  bytes INTEGER NOT NULL\n"
+        ") STRICT",
+        "CREATE TRIGGER files_sum AFTER UPDATE OF bytes ON files BEGIN\n"
+        "  INSERT INTO disk VALUES (new.uid, new.bytes - old.bytes)\n"
+        "    ON CONFLICT (uid) DO UPDATE SET bytes = bytes + excluded.bytes;\n"
+        "END",
+        "CREATE TABLE spending ( -- what a user's jobs cost on a day, each part of it counted once\n"
+        "  uid INTEGER NOT NULL,\n"
+        "  day TEXT NOT NULL, -- YYYY-MM-DD, of local time, when it was written down\n"
+        "  currency TEXT NOT NULL,\n"
+        "  nano INTEGER NOT NULL, -- billionths of the currency, of full totals\n"
+        "  PRIMARY KEY (uid, day, currency)\n"
+        ") STRICT, WITHOUT ROWID",
+        "CREATE TRIGGER spending_keep AFTER INSERT ON spending BEGIN\n"
+        "  DELETE FROM spending WHERE uid = new.uid AND day <> new.day AND day < (SELECT DISTINCT day FROM spending\n"
+        "    WHERE uid = new.uid ORDER BY day DESC LIMIT 1 OFFSET " STRINGIFY(SPENDING_DAYS_LAST) ");\n"
+                                                                                                  "END",
+        "CREATE TABLE counted ( -- of jobs that have not ended: how much of what they cost is in spending\n"
+        "  job INTEGER PRIMARY KEY REFERENCES jobs (id),\n"
+        "  nano INTEGER -- NULL: an older actord began it, and what it cost by then is no day's\n"
+        ") STRICT",
+        "INSERT INTO counted SELECT id, NULL FROM jobs WHERE state <> 'ended'",
+        "CREATE TABLE totals ( -- of ended jobs, each counted once\n"
+        "  uid INTEGER NOT NULL,\n"
+        "  month TEXT NOT NULL, -- of their end, YYYY-MM in UTC\n"
+        "  tag TEXT NOT NULL, -- [Job] Tag=; empty: none\n"
+        "  currency TEXT NOT NULL,\n"
+        "  sheet TEXT NOT NULL, -- the price sheet's name\n"
+        "  n_jobs INTEGER NOT NULL,\n"
+        "  full_nano INTEGER NOT NULL, -- billionths of the currency\n"
+        "  paper_nano INTEGER NOT NULL,\n"
+        "  n_env_steps INTEGER NOT NULL,\n"
+        "  cpu_nsec INTEGER NOT NULL, -- of actors, learners and control, waste included\n"
+        "  PRIMARY KEY (uid, month, tag, currency, sheet)\n"
+        ") STRICT, WITHOUT ROWID",
+};
+#undef X
+
+static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = ledger_exec(ledger, steps[i]);
+        return r;
+}
+
+/* Statistics are added now and then, within a schema: what an older program's rounds lack was not
+ * measured, and is NULL. An older program of the same schema names the columns that it writes, and leaves
+ * the others. */
+static int statistics_add_missing(Ledger *ledger) {
+        static const char *const names[] = {
+#define X(name, unit) #name,
+                STATISTICS(X)
+#undef X
+        };
+        static const char *const units[] = {
+#define X(name, unit) unit,
+                STATISTICS(X)
+#undef X
+        };
+        bool missing = false;
+        int r;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                char sql[160];
+                int64_t n;
+
+                (void) snprintf(sql, sizeof(sql),
+                                "SELECT count(*) FROM pragma_table_info('statistics') WHERE name = '%s'",
+                                names[i]);
+                r = ledger_integer(ledger, sql, &n);
+                if (r < 0)
+                        return r;
+                if (n > 0)
+                        continue;
+                (void) snprintf(sql, sizeof(sql), "ALTER TABLE statistics ADD COLUMN %s REAL /* in %s */",
+                                names[i], units[i]);
+                r = ledger_exec(ledger, sql);
+                if (r < 0)
+                        return r;
+                missing = true;
+        }
+        if (!missing)
+                return 0;
+        r = ledger_exec(ledger, "DROP VIEW IF EXISTS rounds");
+        return r < 0 ? r : ledger_exec(ledger, schema_rounds);
+}
+
+static int schema_create(Ledger *ledger) {
+        static const char *const tables[] = { schema_jobs, schema_records, schema_statistics,
+                schema_checkpoints };
+        int r;
+
+        for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+                r = ledger_exec(ledger, tables[i]);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < sizeof(schema_rest) / sizeof(schema_rest[0]); i++) {
+                r = ledger_exec(ledger, schema_rest[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        r = ledger_exec(ledger, schema_rounds);
+        if (r < 0)
+                return r;
+        return ledger_exec(ledger, "PRAGMA application_id = " STRINGIFY(LEDGER_APPLICATION_ID));
+}
+
+static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char *(*word)(uint32_t)) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        for (uint32_t i = 0; r >= 0 && i < n; i++) {
+                if (!word(i))
+                        continue;
+                bind_u64(statement, 1, i);
+                (void) sqlite3_bind_text(statement, 2, word(i), -1, SQLITE_STATIC);
+                r = ledger_step_done(ledger, statement);
+        }
+        return r;
+}
+
+/* A newer program of the same schema may know more words. */
+static int words_refresh(Ledger *ledger) {
+        int r;
+
+        r = words_insert(ledger, "INSERT OR IGNORE INTO kinds VALUES (?, ?)", _RECORD_KIND_MAX,
+                        record_kind_to_string);
+        if (r < 0)
+                return r;
+        return words_insert(
+                        ledger, "INSERT OR IGNORE INTO faults VALUES (?, ?)", _FAULT_MAX, fault_to_string);
+}
+
+int ledger_probe(Ledger *ledger) {
+        int r;
+
+        assert(ledger);
+
+        r = ledger_look(ledger);
+        if (r < 0)
+                return r;
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        return ledger_end(ledger, ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA)));
+}
+
+int ledger_schema_apply(Ledger *ledger) {
+        int64_t application_id, version, n_objects;
+        int r;
+
+        assert(ledger);
+
+        r = ledger_integer(ledger, "PRAGMA application_id", &application_id);
+        if (r < 0)
+                return r;
+        r = ledger_integer(ledger, "PRAGMA user_version", &version);
+        if (r < 0)
+                return r;
+        r = ledger_integer(ledger, "SELECT count(*) FROM sqlite_schema", &n_objects);
+        if (r < 0)
+                return r;
+
+        if (n_objects > 0 &&
+                        (application_id != LEDGER_APPLICATION_ID || version < 1 || version > LEDGER_SCHEMA))
+                return -EUCLEAN;
+
+        /* Where there is no space, what is there must do. */
+        if (ledger->full && version == LEDGER_SCHEMA)
+                return 0;
+        r = ledger_begin(ledger);
+        if (r < 0)
+                return r;
+        if (n_objects == 0)
+                r = schema_create(ledger);
+        if (r >= 0 && version < 2)
+                r = schema_steps(ledger, schema_2, sizeof(schema_2) / sizeof(schema_2[0]));
+        if (r >= 0 && version < 3)
+                r = schema_steps(ledger, schema_3, sizeof(schema_3) / sizeof(schema_3[0]));
+        if (r >= 0 && version < 4)
+                r = schema_steps(ledger, schema_4, sizeof(schema_4) / sizeof(schema_4[0]));
+        if (r >= 0 && n_objects > 0)
+                r = statistics_add_missing(ledger);
+        if (r >= 0)
+                r = ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
+        if (r >= 0)
+                r = words_refresh(ledger);
+        return ledger_end(ledger, r);
+}

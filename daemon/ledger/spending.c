@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What users' jobs cost a day. What a job has cost is a function of its records, so it is written down in
+ * the transaction that they are: as what it came to, and what that is more than before is the day's. A
+ * daemon that is killed anywhere in between finds both or neither, and no part of it counts twice. */
+#include "daemon/ledger/private.h"
+
+#include <assert.h>
+
+int ledger_spent_note(Ledger *ledger, const LedgerSpent *spent) {
+        int r;
+
+        assert(ledger);
+        assert(spent);
+
+        for (size_t i = 0; i < ledger->n_spent; i++)
+                if (ledger->spent[i].job == spent->job) {
+                        ledger->spent[i] = *spent;
+                        return 0;
+                }
+        if (ledger->n_spent >= LEDGER_ENDS_MAX)
+                return -ENOBUFS;
+        r = ledger_rows_grow(
+                        &ledger->spent, &ledger->n_spent_allocated, ledger->n_spent, sizeof(*ledger->spent));
+        if (r < 0)
+                return r;
+        ledger->spent[ledger->n_spent++] = *spent;
+        return 0;
+}
+
+static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger,
+                        "INSERT INTO spending (uid, day, currency, nano) SELECT ?2, ?3, ?4, ?5 - nano FROM counted "
+                        "WHERE job = ?1 AND nano < ?5 ON CONFLICT (uid, day, currency) DO UPDATE SET " LEDGER_SUM(
+                                        nano),
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, spent->job);
+        bind_u64(statement, 2, spent->uid);
+        bind_text(statement, 3, spent->day);
+        bind_text(statement, 4, spent->currency);
+        bind_u64(statement, 5, nano);
+        return ledger_step_done(ledger, statement);
+}
+
+/* A job of an older actord has a row without a number: what it had cost by then is no day's. A job whose row
+ * has ended is counted to the end, even while its daemon has yet to announce that. */
+static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
+        uint64_t nano = spent->full_nano < INT64_MAX ? spent->full_nano : INT64_MAX;
+        int r;
+
+        r = ledger_exec_job(ledger,
+                        "INSERT OR IGNORE INTO counted SELECT id, 0 FROM jobs WHERE id = ?1 AND state <> 'ended'",
+                        spent->job, 0);
+        if (r < 0)
+                return r;
+        r = spending_add(ledger, spent, nano);
+        if (r < 0)
+                return r;
+        return ledger_exec_job(ledger, "UPDATE counted SET nano = max(coalesce(nano, 0), ?2) WHERE job = ?1",
+                        spent->job, nano);
+}
+
+int ledger_insert_spent(Ledger *ledger) {
+        int r;
+
+        for (size_t i = 0; i < ledger->n_spent; i++) {
+                r = spent_insert(ledger, &ledger->spent[i]);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+typedef struct SpendingReader {
+        int (*each)(const char *currency, uint64_t nano, void *userdata);
+        void *userdata;
+} SpendingReader;
+
+static int spending_read(sqlite3_stmt *s, void *userdata) {
+        const SpendingReader *reader = userdata;
+
+        return reader->each((const char *) sqlite3_column_text(s, 0), (uint64_t) sqlite3_column_int64(s, 1),
+                        reader->userdata);
+}
+
+int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
+                int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        SpendingReader reader = { each, userdata };
+        int r;
+
+        assert(ledger);
+        assert(day);
+        assert(each);
+
+        r = ledger_prepare(ledger,
+                        "SELECT currency, nano FROM spending WHERE uid = ? AND day = ? ORDER BY 1",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, uid);
+        bind_text(statement, 2, day);
+        return ledger_each(ledger, statement, spending_read, &reader);
+}
+
+int ledger_spending(
+                Ledger *ledger, uint32_t uid, const char *day, const char *currency, uint64_t *ret_nano) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        assert(ledger);
+        assert(day);
+        assert(currency);
+        assert(ret_nano);
+
+        r = ledger_prepare(ledger,
+                        "SELECT coalesce(max(nano), 0) FROM spending WHERE uid = ? AND day = ? AND currency = ?",
+                        &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, uid);
+        bind_text(statement, 2, day);
+        bind_text(statement, 3, currency);
+        r = ledger_row(ledger, statement);
+        if (r < 0)
+                return r;
+        *ret_nano = (uint64_t) sqlite3_column_int64(statement, 0);
+        return 0;
+}

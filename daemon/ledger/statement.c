@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Statements, errors and transactions: what the other files of the ledger are made of. */
+#include "daemon/ledger/private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+int ledger_error(Ledger *ledger, int rc) {
+        int error = ledger->db ? sqlite3_system_errno(ledger->db) : 0;
+
+        switch (rc & 0xff) {
+        case SQLITE_OK:
+        case SQLITE_ROW:
+        case SQLITE_DONE: return 0;
+        case SQLITE_FULL: return error == EFBIG ? -EFBIG : -ENOSPC;
+        case SQLITE_IOERR: /* growing the shared index of a WAL fails as an I/O error, whatever the reason */
+                if (error == EFBIG) /* RLIMIT_FSIZE */
+                        return -EFBIG;
+                return error == ENOSPC || error == EDQUOT ? -ENOSPC : -EIO;
+        case SQLITE_NOTADB:
+        case SQLITE_CORRUPT: return -EUCLEAN;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED: return -EBUSY;
+        case SQLITE_NOMEM: return -ENOMEM;
+        case SQLITE_READONLY: return -EROFS;
+        case SQLITE_PERM:
+        case SQLITE_AUTH: return -EACCES;
+        case SQLITE_CANTOPEN: return error > 0 ? -error : -ENOENT;
+        case SQLITE_TOOBIG: return -EMSGSIZE;
+        default: return -EIO; /* not an enum of ours: anything else is a disk or a file we cannot use */
+        }
+}
+
+int ledger_exec(Ledger *ledger, const char *sql) {
+        return ledger_error(ledger, sqlite3_exec(ledger->db, sql, NULL, NULL, NULL));
+}
+
+int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret) {
+        sqlite3_stmt *statement = NULL;
+        int rc;
+
+        rc = sqlite3_prepare_v2(ledger->db, sql, -1, &statement, NULL);
+        if (rc == SQLITE_ERROR) /* a statement that does not fit the tables: someone changed the schema */
+                return -EUCLEAN;
+        if (rc != SQLITE_OK)
+                return ledger_error(ledger, rc);
+        *ret = statement;
+        return 0;
+}
+
+int ledger_integer(Ledger *ledger, const char *sql, int64_t *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        r = ledger_row(ledger, statement);
+        if (r < 0)
+                return r;
+        *ret = sqlite3_column_int64(statement, 0);
+        return 0;
+}
+
+int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement) {
+        int r;
+
+        r = ledger_error(ledger, sqlite3_step(statement));
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
+int ledger_row(Ledger *ledger, sqlite3_stmt *statement) {
+        int rc = sqlite3_step(statement);
+
+        if (rc == SQLITE_ROW)
+                return 0;
+        return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
+}
+
+int ledger_each(Ledger *ledger, sqlite3_stmt *statement, int (*row)(sqlite3_stmt *statement, void *userdata),
+                void *userdata) {
+        int r, rc;
+
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+                r = row(statement, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return ledger_error(ledger, rc);
+}
+
+int ledger_exec_job(Ledger *ledger, const char *sql, uint64_t job, uint64_t number) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_prepare(ledger, sql, &statement);
+        if (r < 0)
+                return r;
+        bind_u64(statement, 1, job);
+        if (sqlite3_bind_parameter_count(statement) > 1)
+                bind_u64(statement, 2, number);
+        return ledger_step_done(ledger, statement);
+}
+
+int ledger_begin(Ledger *ledger) {
+        return ledger_exec(ledger, "BEGIN IMMEDIATE");
+}
+
+static bool is_of_space(int r) {
+        return r == -ENOSPC || r == -EDQUOT;
+}
+
+int ledger_end(Ledger *ledger, int r) {
+        if (r >= 0)
+                r = ledger_exec(ledger, "COMMIT");
+        /* Several errors roll back by themselves; a second ROLLBACK then only says so. */
+        if (r < 0 && !sqlite3_get_autocommit(ledger->db))
+                (void) sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
+        /* The WAL may be what fills the disk: when its commits are in the main file, the next try writes it
+         * from its beginning. */
+        if (is_of_space(r))
+                (void) sqlite3_wal_checkpoint_v2(ledger->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        return r;
+}
+
+static off_t pages_bytes(Ledger *ledger) {
+        int64_t bytes;
+        int r;
+
+        r = ledger_integer(ledger, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+                        &bytes);
+        return r < 0 ? INT64_MAX : (off_t) bytes;
+}
+
+int ledger_look(Ledger *ledger) {
+        struct stat st;
+
+        if (!ledger->path)
+                return 0;
+        if (stat(ledger->path, &st) < 0)
+                return errno == ENOENT ? -ESTALE : -errno;
+        if (ledger->inode == 0) {
+                ledger->device = st.st_dev;
+                ledger->inode = st.st_ino;
+        }
+        if (st.st_dev != ledger->device || st.st_ino != ledger->inode)
+                return -ESTALE;
+        /* Shorter, but long enough for its pages: sqlite3 has packed it (VACUUM). */
+        if (st.st_size < ledger->bytes && st.st_size < pages_bytes(ledger))
+                return -EUCLEAN;
+        ledger->bytes = st.st_size;
+        return 0;
+}
+
+int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size) {
+        size_t n_grown = *n_allocated ? *n_allocated * 2 : 256;
+        void **array = rows, *grown;
+
+        if (n < *n_allocated)
+                return 0;
+        grown = reallocarray(*array, n_grown, size);
+        if (!grown)
+                return -ENOMEM;
+
+        *array = grown;
+        *n_allocated = n_grown;
+        return 0;
+}
+
+double column_double(sqlite3_stmt *statement, int at) {
+        return sqlite3_column_type(statement, at) == SQLITE_NULL ? NAN
+                                                                 : sqlite3_column_double(statement, at);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/long-call.h"
+
+#include <assert.h>
+#include <time.h>
+#include "daemon/sources.h"
+#include "include/bus.h"
+
+#define TURN_NSEC UINT64_C(5000000)
+/* A long call waits at most so long for its turn while other calls keep the daemon busy: it gets a sixth of
+ * the time. */
+#define WAIT_MAX_USEC 25000
+
+typedef struct LongCall {
+        Job *job;
+        uint32_t uid;
+        sd_bus_message *message;
+        const LongCallOps *ops;
+        void *work;
+} LongCall;
+
+static void long_call_free(LongCall *call) {
+        call->job->n_long_calls--;
+        call->message = sd_bus_message_unref(call->message);
+        call->ops->free(call->work);
+        g_free(call);
+}
+
+static uint64_t now_nsec(void) {
+        struct timespec t;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+static void answer(LongCall *call, int result) {
+        int r;
+
+        r = call->ops->answer(call->message, result, call->work);
+        if (r < 0)
+                (void) sd_bus_reply_method_errno(call->message, r, NULL);
+        long_call_free(call);
+}
+
+static void arm(Manager *manager);
+
+static void take_turn(Manager *manager) {
+        LongCall *call = g_queue_pop_head(&manager->long_calls);
+        uint64_t end = now_nsec() + TURN_NSEC;
+        int r;
+
+        do
+                r = call->ops->part(call->work);
+        while (r > 0 && now_nsec() < end);
+        if (r > 0)
+                g_queue_push_tail(&manager->long_calls, call);
+        else
+                answer(call, r);
+        arm(manager);
+}
+
+static int on_idle(sd_event_source *source, void *userdata) {
+        take_turn(userdata);
+        return 0;
+}
+
+static int on_waited(sd_event_source *source, uint64_t usec, void *userdata) {
+        take_turn(userdata);
+        return 0;
+}
+
+/* Without memory for the timer a turn comes when the daemon has nothing else to do. */
+static void arm(Manager *manager) {
+        if (g_queue_is_empty(&manager->long_calls)) {
+                manager->long_call_source = sd_event_source_disable_unref(manager->long_call_source);
+                manager->long_call_timer = sd_event_source_disable_unref(manager->long_call_timer);
+                return;
+        }
+        if (timer_start(manager->event, &manager->long_call_timer, "long-calls-waited", WAIT_MAX_USEC,
+                            on_waited, manager) < 0)
+                return;
+        (void) sd_event_source_set_time_accuracy(manager->long_call_timer, 1000);
+        (void) sd_event_source_set_priority(manager->long_call_timer, SD_EVENT_PRIORITY_NORMAL - 1);
+}
+
+static int check_room(const Manager *manager, uint32_t uid, sd_bus_error *error) {
+        unsigned n = 0;
+
+        for (const GList *l = manager->long_calls.head; l; l = l->next)
+                n += ((const LongCall *) l->data)->uid == uid;
+        if (n >= LONG_CALLS_USER_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR(Busy),
+                                "%u calls of yours that go through the records of jobs wait for their answers: try again in a moment.",
+                                n);
+        if (manager->long_calls.length >= LONG_CALLS_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR(Busy),
+                                "%u calls that go through the records of jobs wait for their answers: try again in a moment.",
+                                manager->long_calls.length);
+        return 0;
+}
+
+int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps *ops, void *work,
+                sd_bus_error *error) {
+        Manager *manager;
+        LongCall *call;
+        int r;
+
+        assert(job);
+        assert(m);
+        assert(ops);
+
+        manager = job->manager;
+        r = check_room(manager, uid, error);
+        if (r >= 0 && !manager->long_call_source)
+                r = repeat_start(manager->event, &manager->long_call_source, "long-calls",
+                                SD_EVENT_PRIORITY_IDLE, on_idle, manager);
+        if (r < 0) {
+                ops->free(work);
+                return r;
+        }
+        call = g_new(LongCall, 1);
+        *call = (LongCall){
+                .job = job, .uid = uid, .message = sd_bus_message_ref(m), .ops = ops, .work = work
+        };
+        job->n_long_calls++;
+        g_queue_push_tail(&manager->long_calls, call);
+        if (!manager->long_call_timer)
+                arm(manager);
+        return 1;
+}
+
+void long_calls_done(Manager *manager) {
+        LongCall *call;
+
+        assert(manager);
+
+        while ((call = g_queue_pop_head(&manager->long_calls)))
+                long_call_free(call);
+        arm(manager);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the manager does when there is something to do: it takes the facts that others left (jobs.c), lets
+ * each job decide what follows, says on the bus what has changed, and looks at the queue. What a commit
+ * that had failed held up goes on here, too. */
+#include <assert.h>
+#include <systemd/sd-daemon.h>
+#include "daemon/ended.h"
+#include "daemon/job.h"
+#include "daemon/line.h"
+#include "daemon/places.h"
+#include "daemon/rest.h"
+#include "daemon/sources.h"
+#include "daemon/users.h"
+
+/* An ended job is a row: it leaves the list of objects, and its path stays. */
+static void let_ended_go(Manager *manager) {
+        for (guint i = manager->jobs->len; i-- > 0;) {
+                Job *job = manager->jobs->pdata[i];
+
+                if (job->state != JOB_ENDED || job->unsaved)
+                        continue;
+                (void) sd_bus_emit_object_removed(manager->bus, job->path);
+                (void) g_ptr_array_remove_index(manager->jobs, i);
+                ended_keep(manager, job);
+        }
+}
+
+/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again.
+ * A launch in flight is not waited for: scopes are ordered after our unit, so that systemd starts none of
+ * them before we are gone. */
+static bool may_exit(const Manager *manager) {
+        return manager->mode != DAEMON_RUN || manager->rest_kept ||
+               manager->n_queued + manager->n_running == 0;
+}
+
+/* Those that there is something new of by now: what comes of them meanwhile has its turn next. */
+static void do_jobs(Manager *manager) {
+        for (guint n = manager->work.length; n > 0; n--) {
+                Job *job = manager_next_work(manager);
+
+                if (!job)
+                        return;
+                job_step(job);
+                job_say_changes(job);
+        }
+}
+
+static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+        g_autofree char *rest = NULL;
+
+        if (manager->mode == DAEMON_RUN && rest_keep(manager, &rest) >= 0 && rest)
+                log_line(LOG_ERR, "What the ledger in %s lacks is in %s: `actorctl recover` takes it in.",
+                                manager->state_directory, rest);
+        log_line(LOG_ERR, "actord could not end in order (its ledger in %s may be gone) and ends now.",
+                        manager->state_directory);
+        return sd_event_exit(manager->event, EXIT_FAILURE);
+}
+
+void manager_stop(Manager *manager) {
+        assert(manager);
+
+        if (!manager->stopping) {
+                (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending; running jobs go on.");
+                (void) timer_start(manager->event, &manager->stop_timer, "stop-timeout", STOP_LONGEST_USEC,
+                                on_stop_timeout, manager);
+        }
+        manager->stopping = true;
+        (void) manager_commit(manager);
+
+        for (guint i = 0; manager->mode == DAEMON_RUN && i < manager->jobs->len; i++)
+                (void) job_stop(manager->jobs->pdata[i], PLAN_END_INTERRUPTED, "its daemon ends");
+        do_jobs(manager);
+        if (may_exit(manager))
+                (void) sd_event_exit(manager->event, 0);
+}
+
+static void schedule(Manager *manager) {
+        manager->schedule_wanted = false;
+        /* The one caller of run mode is gone, and its job goes with it. */
+        if (manager->caller_gone && !manager->stopping)
+                manager_stop(manager);
+        if (users_take_news(manager->users))
+                line_again(manager->lines, LINE_LOOKUPS);
+        let_ended_go(manager);
+        places_fill(manager);
+
+        (void) sd_notifyf(
+                        false, "STATUS=%u jobs run, %u are queued.", manager->n_running, manager->n_queued);
+        if (manager->stopping && may_exit(manager))
+                (void) sd_event_exit(manager->event, 0);
+        manager_idle_arm(manager);
+}
+
+static int on_work(sd_event_source *source, void *userdata) {
+        Manager *manager = userdata;
+
+        do_jobs(manager);
+        if (manager->schedule_wanted)
+                schedule(manager);
+        manager_emit_counts(manager);
+        return 0;
+}
+
+static void ledger_recovered(Manager *manager) {
+        LogEntry entry;
+
+        manager->ledger_blocked = 0;
+        log_begin(&entry, MESSAGE_LEDGER_RECOVERED);
+        log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
+        manager_schedule(manager);
+
+        /* Records wait in the daemon's hands. */
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+
+                if (!job_active(job))
+                        continue;
+                (void) job_read(job);
+                job_changed(job, JOB_CHANGE_STATE);
+        }
+}
+
+/* Rows of jobs that are older in the ledger than what happened meanwhile. */
+static int save_unsaved(Manager *manager) {
+        for (guint i = 0; i < manager->jobs->len; i++) {
+                Job *job = manager->jobs->pdata[i];
+                int r = job->unsaved ? job_save(job) : 0;
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+        int r;
+
+        if (manager_commit(manager) < 0 || !manager->ledger_blocked || save_unsaved(manager) < 0)
+                return 0;
+        /* Where nothing waited, nothing was written. */
+        r = ledger_probe(manager->ledger);
+        if (r < 0)
+                manager_ledger_blocked(manager, r);
+        else
+                ledger_recovered(manager);
+        return 0;
+}
+
+int manager_work_start(Manager *manager) {
+        int r;
+
+        assert(manager);
+
+        r = repeat_start(manager->event, &manager->work_source, "work", SD_EVENT_PRIORITY_NORMAL, on_work,
+                        manager);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_enabled(manager->work_source, SD_EVENT_OFF);
+        r = sd_event_add_time(manager->event, &manager->commit_timer, CLOCK_BOOTTIME, 0,
+                        COMMIT_INTERVAL_USEC / 10, on_commit, manager);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_description(manager->commit_timer, "commit");
+        return sd_event_source_set_enabled(manager->commit_timer, SD_EVENT_OFF);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/scheduler/response.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define LOCAL       8u
+#define CANDIDATES  21 /* theory is the one in the middle */
+#define MIDDLE      10
+#define LEAST       0.125 /* of b by theory */
+#define MISFIT_MOST 4.0   /* of two stays: nothing outweighs all others */
+#define PLAUSIBLE   1.0   /* what is worse than the best by no more than this may be true */
+#define CHANGE_MOST 1000.0
+
+/* What is known of a law before it is held against rounds. */
+static const struct Errors {
+        double round;       /* the squared relative error of one round's progress */
+        double drift;       /* and what training itself changes between two stays */
+        double theory;      /* theory is off by so many doublings, as a rule */
+        double theory_most; /* its misfit: it may be plainly wrong */
+} errors_noise = { 0.3, 0.1, 2, 2.5 }, errors_sharp = { 0.5, 0.2, 1.5, INFINITY };
+
+static const struct Errors *errors_of(Law law) {
+        return law.sharp ? &errors_sharp : &errors_noise;
+}
+
+double response_of(double n_actors, Law law) {
+        return n_actors / (law.sharp ? sqrt(n_actors * n_actors + law.b * law.b) : n_actors + law.b);
+}
+
+/* Where the sharp law holds, a round's steps add up as a random walk does, and what it measures of itself
+ * is the root of how far it got. */
+static double measured(uint32_t n_actors, Law law) {
+        double progress = response_of(n_actors, law);
+
+        return law.sharp ? sqrt(progress) : progress;
+}
+
+static const Stay *stay_at(const Response *response, uint64_t back) {
+        return &response->stays[(response->n_stays - 1 - back) % STAYS];
+}
+
+/* What lies further from a change tells more of training than of the change. */
+static uint32_t local(const Stay *stay) {
+        return stay->n_rounds < LOCAL ? stay->n_rounds : LOCAL;
+}
+
+void response_add(Response *response, uint32_t n_actors, double progress) {
+        Stay *stay;
+
+        assert(response);
+
+        if (!(progress >= 0))
+                return;
+        if (response->n_stays == 0 || stay_at(response, 0)->n_actors != n_actors) {
+                response->stays[response->n_stays % STAYS] = (Stay){ .n_actors = n_actors };
+                response->n_stays++;
+        }
+        stay = &response->stays[(response->n_stays - 1) % STAYS];
+        stay->n_rounds++;
+        if (stay->n_rounds <= LOCAL)
+                stay->first += (progress - stay->first) / stay->n_rounds;
+        stay->last += (progress - stay->last) / local(stay);
+}
+
+uint32_t response_rounds(const Response *response) {
+        assert(response);
+
+        return response->n_stays > 0 ? stay_at(response, 0)->n_rounds : 0;
+}
+
+/* How much the progress of the second is above that of the first. NaN: one of them got nowhere, as far as
+ * was measured, and that tells nothing of numbers. */
+static double change_between(const Stay *before, const Stay *after) {
+        return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
+}
+
+/* Of one candidate against two stays. */
+static double misfit(const Stay *before, const Stay *after, Law law) {
+        double ratio = change_between(before, after) * measured(before->n_actors, law) /
+                       measured(after->n_actors, law);
+        double off = ratio + 1 / ratio - 2;
+        double sure = errors_of(law)->round * (1.0 / local(before) + 1.0 / local(after)) +
+                      errors_of(law)->drift;
+
+        return isfinite(off) ? fmin(off, MISFIT_MOST) / sure : 0;
+}
+
+void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful) {
+        uint64_t known = response->n_stays < STAYS ? response->n_stays : STAYS;
+        const struct Errors *errors = errors_of(theory);
+        double misfits[CANDIDATES], candidates[CANDIDATES], least = INFINITY;
+
+        assert(response);
+        assert(ret_best);
+        assert(ret_hopeful);
+
+        for (int i = 0; i < CANDIDATES; i++) {
+                double off = (i - MIDDLE) / errors->theory;
+
+                candidates[i] = fmax(theory.b, LEAST) * ldexp(1, i - MIDDLE);
+                misfits[i] = fmin(off * off, errors->theory_most);
+                for (uint64_t back = 0; back + 1 < known; back++)
+                        misfits[i] += misfit(stay_at(response, back + 1), stay_at(response, back),
+                                        (Law){ candidates[i], theory.sharp });
+                if (misfits[i] < least) {
+                        least = misfits[i];
+                        *ret_best = candidates[i];
+                }
+        }
+        for (int i = 0; i < CANDIDATES; i++)
+                if (misfits[i] <= least + PLAUSIBLE)
+                        *ret_hopeful = candidates[i];
+}
+
+double response_change(const Response *response, bool sharp, uint32_t *ret_before) {
+        double change;
+
+        assert(response);
+        assert(ret_before);
+
+        *ret_before = response->n_stays > 1 ? stay_at(response, 1)->n_actors : 0;
+        change = response->n_stays > 1 ? change_between(stay_at(response, 1), stay_at(response, 0)) : NAN;
+        if (!(change >= 0))
+                return NAN;
+        return fmin(sharp ? change * change : change, CHANGE_MOST);
+}

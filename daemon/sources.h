@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Event sources with a name, in one step. *source is replaced, and NULL where there was no memory: then a
+ * negative errno is returned. */
+#pragma once
+
+#include <sys/epoll.h>
+#include <systemd/sd-event.h>
+
+static inline int source_named(sd_event_source *const *source, const char *name, int r) {
+        if (r >= 0)
+                (void) sd_event_source_set_description(*source, name);
+        return r;
+}
+
+/* Once, after that time, or up to a quarter of a second later; it goes on while the host sleeps. */
+static inline int timer_start(sd_event *event, sd_event_source **source, const char *name, uint64_t usec,
+                sd_event_time_handler_t handler, void *userdata) {
+        *source = sd_event_source_disable_unref(*source);
+        return source_named(source, name,
+                        sd_event_add_time_relative(
+                                        event, source, CLOCK_BOOTTIME, usec, 0, handler, userdata));
+}
+
+/* Each time that there is something to read. */
+static inline int reading_start(sd_event *event, sd_event_source **source, const char *name, int fd,
+                sd_event_io_handler_t handler, void *userdata) {
+        *source = sd_event_source_disable_unref(*source);
+        return source_named(source, name, sd_event_add_io(event, source, fd, EPOLLIN, handler, userdata));
+}
+
+/* Again and again, in turn with other sources of the priority, until it is released or disabled. */
+static inline int repeat_start(sd_event *event, sd_event_source **source, const char *name, int64_t priority,
+                sd_event_handler_t handler, void *userdata) {
+        int r;
+
+        *source = sd_event_source_disable_unref(*source);
+        r = sd_event_add_defer(event, source, handler, userdata);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_priority(*source, priority);
+        return source_named(source, name, sd_event_source_set_enabled(*source, SD_EVENT_ON));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Money a day (MaxMoneyPerDayPerUser=): what users' jobs cost is written down with their records, and a
+ * user who has reached the limit waits until the next day: queued jobs are held, and running ones go back
+ * to the queue. The day is what the wall clock says whenever it is asked; nothing is remembered of it, so
+ * that a restart, another time zone or a clock that is set change nothing but the day. */
+#pragma once
+
+#include "daemon/hold.h"
+#include "daemon/job.h"
+
+/* A clock that was set is noticed after this time at the latest. */
+#define SPENDING_LOOK_USEC (3600ull * 1000 * 1000)
+
+/* Of users without a limit it need not be known at once, and each time is two pages to write. */
+#define SPENDING_NOTE_USEC (5000ull * 1000)
+
+/* Before a commit: what jobs have come to goes into the same transaction as their records. After it
+ * *ret_users are those of whom that is so; NULL: nobody. */
+void spending_note(Manager *manager, GHashTable **ret_users);
+/* After it. A user who has reached the limit by now has running jobs that are to go back. */
+void spending_look(Manager *manager, GHashTable *users);
+
+/* What holds all of a user's jobs: the limit is reached, or HOLD_NOTHING. */
+Hold spending_hold(Manager *manager, uint32_t uid, const Quota *quota);
+/* Whether no round may begin before it is known what the last one cost. */
+bool spending_is_limited(Manager *manager, uint32_t uid);
+
+/* Today's, of each currency. Each returns 0 to go on. */
+int spending_today(Manager *manager, uint32_t uid,
+                int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata);

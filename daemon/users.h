@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What actord.conf says for a user. With sections of groups that is a question of which groups a user is
+ * in, and the host's user database may lie on a network and not answer. So a process of its own asks it,
+ * with a deadline, and the daemon goes on meanwhile; what it said is kept until the daemon ends. */
+#pragma once
+
+#include "daemon/manager.h"
+#include "daemon/quota.h"
+
+/* LOOKUPS_MAX of daemon/line.h are asked for at once. */
+#define LOOKUP_TIMEOUT_USEC (10ull * 1000 * 1000)
+#define LOOKUP_RETRY_USEC   (10ull * 1000 * 1000) /* after one that failed */
+#define USERS_KEPT_MAX      4096u
+
+Users *users_new(Manager *manager);
+Users *users_free(Users *users);
+
+/* 1: it is known; 0: not yet; negative: the host's user database did not say. */
+int users_known(Manager *manager, uint32_t uid, Quota *ret);
+/* false: it is not known yet. Then it is asked for, and manager_schedule() follows when there is an
+ * answer. */
+bool users_quota(Manager *manager, uint32_t uid, Quota *ret);
+/* Whether an answer came since the last time: calls that wait for one (quota_ask()) look again. */
+bool users_take_news(Users *users);

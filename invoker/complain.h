@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What goes wrong is said on the job's stream, once, by the function that gives up. */
+#pragma once
+
+#include <stdio.h>
+#include <string.h>
+
+/* Returns r, a negative errno. */
+static inline int invoker_complain(int r, const char *what) {
+        fprintf(stderr, "actord-invoker: %s: %s\n", what, strerror(-r));
+        return r;
+}

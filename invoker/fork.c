@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Forks. The only file of the invoker that knows the two rooms which share its program, actor/ and
+ * sandbox/. An actor is forked from this process without exec, so that what an administrator installed is
+ * loaded once; between the fork and its sandbox's last step it maps what it may see, at addresses of its
+ * own, and forgets the rest. The learner's child is confined here too, and goes on in learner.c. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "actor/actor.h"
+#include "actor/trial/trial.h"
+#include "include/turn.h"
+#include "invoker/address.h"
+#include "invoker/fork.h"
+#include "lib/environments.h"
+#include "lib/fd.h"
+#include "lib/width.h"
+#include "sandbox/sandbox.h"
+
+#define ACTOR_SPIN_NSEC 20000u /* for the learner's actions, where each process has a CPU to itself */
+#define LEARNER_UID     65533u /* and downwards: tasks are counted by user */
+
+/* What a child needs of ours is filled before the fork: after it, it has a stack and these. */
+static void *child_segments[ACTORS_MAX];
+static ActorContext child_context;
+static Trial child_trial;
+
+/* A mapping of its own for a module that keeps the pointer, since children give up the invoker's. It
+ * lasts as long as the module. NULL: it cannot be made. */
+static const JobSettings *map_for_module(const Placement *place) {
+        void *map;
+
+        if (fd_map(INVOKER_FD_SETTINGS, (place->inner ? 2 : 1) * sizeof(JobSettings), false, &map) < 0)
+                return NULL;
+        return map;
+}
+
+static bool module_keeps_settings(const Placement *place) {
+        const char *name = place->settings->environment;
+
+        return place->inner || environment_loads_packages(name) || environment_is_mjcf(name);
+}
+
+/* OpenBLAS would pick kernels by the CPU; the same ones everywhere give a scheduler the same figures on all
+ * CPUs that can run them. Read by its constructor, hence set before exec. */
+const char *fork_blas_kernels(void) {
+#ifdef __x86_64__
+        return width_present(WIDTH_AVX2) ? "OPENBLAS_CORETYPE=Haswell" : "OPENBLAS_CORETYPE=Prescott";
+#else
+        return "OPENBLAS_VERBOSE=0";
+#endif
+}
+
+bool fork_runs_foreign_code(const Placement *place) {
+        return !place->env || environment_is_foreign(place->settings->environment);
+}
+
+int fork_load_environment(Placement *place) {
+        const JobSettings *settings = module_keeps_settings(place) ? map_for_module(place) : place->settings;
+        const char *directory = place->invoked->directory;
+
+        if (!settings)
+                return -ENOMEM;
+        if (place->inner) {
+                /* It learns, too. */
+                if (putenv((char *) fork_blas_kernels()) != 0)
+                        return -errno;
+                return environment_load_job(settings + 1, directory, &place->env);
+        }
+        if (environment_loads_packages(settings->environment))
+                return environment_load_packages(settings, directory,
+                                settings->python[0] ? INVOKER_FD_MOUNTS : -1, &place->env);
+        if (environment_is_mjcf(settings->environment))
+                return environment_load_mjcf(settings, directory, INVOKER_FD_MOUNTS, &place->env);
+        return environment_load_for(settings, directory, &place->env);
+}
+
+/* Where it also acts, what its actors may use comes on top. */
+uint64_t fork_learner_memory_bytes(const Placement *place) {
+        uint64_t bytes;
+
+        if (!place_fuses(place))
+                return place->settings->learner_memory_max_bytes;
+        if (__builtin_mul_overflow(place->settings->memory_max_bytes, (uint64_t) place->n_actors, &bytes) ||
+                        __builtin_add_overflow(bytes, place->settings->learner_memory_max_bytes, &bytes))
+                return UINT64_MAX / 2;
+        return bytes;
+}
+
+int fork_make_sandboxes(Placement *place) {
+        const Launch *l = &place->invoked->launch;
+        SandboxSpec spec = {
+                .kind = SANDBOX_ACTOR,
+                .level = place->level,
+                .n_uids = l->n_uids,
+                .settings = place->settings,
+                .mounts = l->mounts,
+                .n_mounts = l->n_mounts,
+                .libraries = fork_runs_foreign_code(place),
+                .interpreter = environment_is_gym(place->settings->environment),
+                .memory_max_bytes = place->settings->memory_max_bytes,
+                .memory_limited = place->cgroup.controllers & CONTROLLER_MEMORY,
+                .fd_floor = LEARNER_FD_SEGMENTS + (int) place->n_actors,
+                .executable_fd = -EBADF,
+                .state_fd = -EBADF,
+        };
+        uint32_t missing;
+        int r;
+
+        r = sandbox_new(&spec, &place->actor_sandbox, &missing);
+        if (r < 0)
+                return r;
+        place->missing |= missing;
+        if (place->trial)
+                return 0; /* nothing is learned */
+
+        spec.kind = SANDBOX_LEARNER;
+        spec.memory_max_bytes = fork_learner_memory_bytes(place);
+        spec.n_mounts = 0;
+        spec.libraries = true;
+        spec.executable_fd = INVOKER_FD_LEARNER;
+        spec.state_fd = INVOKER_FD_STATE;
+        r = sandbox_new(&spec, &place->learner_sandbox, &missing);
+        if (r < 0)
+                return r;
+        place->missing |= missing;
+        return 0;
+}
+
+void fork_free_sandboxes(Placement *place) {
+        place->actor_sandbox = sandbox_free(place->actor_sandbox);
+        place->learner_sandbox = sandbox_free(place->learner_sandbox);
+}
+
+int fork_confine_ourselves(void) {
+        return sandbox_confine_parent();
+}
+
+int fork_leave_host(void) {
+        return sandbox_leave_host();
+}
+
+pid_t fork_learner(const Placement *place, Worker *learner) {
+        return worker_fork(learner, sandbox_clone_flags(place->learner_sandbox), place->proc_fd);
+}
+
+void fork_confine_learner(const Placement *place, const Worker *learner, uint32_t k, const int *keep_fds,
+                size_t n_keep_fds, uint64_t mapped_bytes) {
+        const SandboxEntry entry = {
+                .uid = LEARNER_UID - k,
+                .keep_fds = keep_fds,
+                .n_keep_fds = n_keep_fds,
+                .cgroup_fd = worker_leaf_to_enter(learner),
+                .mapped_bytes = mapped_bytes,
+                .name = "actord-learner",
+                .verdict = learner->verdict,
+        };
+
+        sandbox_enter(place->learner_sandbox, &entry);
+}
+/* The stretch that a container's page and segments fit into; 0: they are too large, or there is no such
+ * place, and then a futex may be anywhere. */
+static uint64_t reserve_words(const Placement *place) {
+        uint64_t bytes = sizeof(WorkerPage), n = place->n_actors / place->n_containers + 1;
+
+        if (place->page && __builtin_mul_overflow(n, place->page->segment.segment_bytes, &bytes))
+                return 0;
+        return bytes < SANDBOX_WORDS_BYTES / 4 && sandbox_has_high_addresses() ? address_reserve() : 0;
+}
+
+/* Only the segments of the actors that live here: a descriptor or mapping of another would be a way to
+ * it. */
+static int child_map_segments(const Placement *place, const Container *c, uint64_t *at, uint64_t *bytes) {
+        /* No actor lives with those that evaluate. */
+        for (uint32_t a = c->index < place->n_containers ? c->index : place->n_actors; a < place->n_actors;
+                        a += place->n_containers) {
+                child_segments[a] = address_map(place->segment_fds[a], place->page->segment.segment_bytes,
+                                PROT_READ | PROT_WRITE, at);
+                if (child_segments[a] == MAP_FAILED)
+                        return -errno;
+                *bytes += place->page->segment.segment_bytes;
+        }
+        return 0;
+}
+
+/* What is only read. The invoker's own mappings of the same are given up; an environment that keeps a
+ * pointer to its settings was given others. */
+static int child_map_contracts(const Placement *place, ActorContext *x, uint64_t *bytes) {
+        const void *settings = address_map(INVOKER_FD_SETTINGS, sizeof(JobSettings), PROT_READ, NULL), *page,
+                   *policy;
+
+        if (settings == MAP_FAILED)
+                return -errno;
+        x->settings = settings;
+        *bytes += sizeof(JobSettings);
+        if (!place->page)
+                return 0;
+
+        page = address_map(place->page_fd, sizeof(JobPage), PROT_READ, NULL);
+        if (page == MAP_FAILED)
+                return -errno;
+        policy = address_map(place->policy_read_fd, place->page->policy.segment_bytes, PROT_READ, NULL);
+        if (policy == MAP_FAILED)
+                return -errno;
+        x->page = page;
+        x->policy = policy;
+        *bytes += sizeof(JobPage) + place->page->policy.segment_bytes;
+        return 0;
+}
+
+static int child_map(const Placement *place, const Container *c, SandboxEntry *entry) {
+        uint64_t at = entry->words_at = reserve_words(place);
+        ActorContext *x = &child_context;
+        void *page;
+        int r;
+
+        page = address_map(c->worker.page_fd, sizeof(WorkerPage), PROT_READ | PROT_WRITE, &at);
+        if (page == MAP_FAILED)
+                return -errno;
+        *x = (ActorContext){
+                .worker = page,
+                .env = place->env,
+                .plugin_path = place->plugin_path,
+                .n_containers = place->n_containers,
+                .segments = child_segments,
+                .bell_fd = c->worker.bell_fd,
+                .ask_fd = c->ask_fd,
+                .spin_nsec = place->asks_fd >= 0 && place->n_containers < place->n_cpus ? ACTOR_SPIN_NSEC
+                                                                                        : 0,
+        };
+        entry->mapped_bytes = sizeof(WorkerPage) + (entry->words_at ? SANDBOX_WORDS_BYTES : 0);
+
+        r = child_map_contracts(place, x, &entry->mapped_bytes);
+        if (r < 0)
+                return r;
+        return place->page ? child_map_segments(place, c, &at, &entry->mapped_bytes) : 0;
+}
+
+/* After the last look at them. */
+static void child_forget(const Placement *place) {
+        fd_unmap((void *) place->page, sizeof(JobPage));
+        fd_unmap((void *) place->settings, sizeof(JobSettings));
+}
+
+/* ps shows the words that a program was started with, and these were the invoker's. */
+static void take_name(char *words, const char *name) {
+        size_t n = strlen(words);
+
+        for (size_t k = 0; k < n; k++)
+                words[k] = k < strlen(name) ? name[k] : 0;
+}
+
+/* All of a job are. Of trials those are not that run what an administrator installed, to be compared. */
+static bool child_is_sandboxed(const Placement *place) {
+        return !place->trial || place->trial->inside;
+}
+
+static void fill_trial(const Placement *place) {
+        const TrialOrder *order = place->trial;
+
+        child_trial = (Trial){
+                .context = &child_context,
+                .settings = child_context.settings,
+                .request = order->request,
+                .numbers = (const double *) (order->request + 1),
+                .page = &child_context.worker->trial,
+                .directory = place->invoked->directory,
+                .level = place->level,
+                .point = order->point,
+        };
+}
+
+/* sandbox.h asks for them in ascending order. */
+static void keep(int fds[], size_t *n, int fd) {
+        size_t i;
+
+        if (fd < 0)
+                return;
+        for (i = (*n)++; i > 0 && fds[i - 1] > fd; i--)
+                fds[i] = fds[i - 1];
+        fds[i] = fd;
+}
+
+/* The others have nothing to say there, and what they wrote would pass for the invoker's words. */
+static bool child_says_rows(const Placement *place) {
+        return place->trial && place->trial->request->kind != TRIAL_CHECK &&
+               place->trial->request->kind != TRIAL_BENCH;
+}
+
+static _Noreturn void child_run(const Placement *place, const Container *c) {
+        int kept[4];
+        SandboxEntry entry = {
+                .uid = 1 + c->index,
+                .keep_fds = kept,
+                .cgroup_fd = worker_leaf_to_enter(&c->worker),
+                .name = "actord-actor",
+                .verdict = c->worker.verdict,
+        };
+        int r;
+
+        take_name(program_invocation_name, entry.name);
+        r = child_map(place, c, &entry);
+        if (r < 0) {
+                dprintf(STDERR_FILENO, "actord-actor: its memory cannot be mapped: %s\n", strerror(-r));
+                _exit(EXIT_FAILURE);
+        }
+
+        /* Without a root of its own what the job brought is reached through its descriptor. */
+        if (place->invoked->launch.n_mounts > 0 && place->level < SANDBOX_LEVEL_USERNS)
+                keep(kept, &entry.n_keep_fds, INVOKER_FD_MOUNTS);
+        keep(kept, &entry.n_keep_fds, c->worker.bell_fd);
+        keep(kept, &entry.n_keep_fds, c->ask_fd);
+        if (child_says_rows(place))
+                keep(kept, &entry.n_keep_fds, TRIAL_FD_ROWS);
+
+        child_forget(place);
+        if (child_is_sandboxed(place))
+                sandbox_enter(place->actor_sandbox, &entry);
+        else
+                (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
+        if (!place->trial)
+                actor_main(&child_context);
+        fill_trial(place);
+        trial_main(&child_trial);
+}
+
+pid_t fork_actor(const Placement *place, Container *c) {
+        uint64_t flags = child_is_sandboxed(place) ? sandbox_clone_flags(place->actor_sandbox) : 0;
+        pid_t pid = worker_fork(&c->worker, flags, place->proc_fd);
+
+        if (pid == 0)
+                child_run(place, c);
+        return pid;
+}

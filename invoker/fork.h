@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* fork.c is the only file that knows the rooms which share this program, actor/ and sandbox/. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "invoker/placement.h"
+#include "invoker/pool.h"
+
+int fork_load_environment(Placement *place);
+/* Whether actors run what a user wrote: it is asked what it is in one of them, and each brings the host's
+ * libraries. */
+bool fork_runs_foreign_code(const Placement *place);
+int fork_make_sandboxes(Placement *place);
+void fork_free_sandboxes(Placement *place);
+int fork_confine_ourselves(void); /* new privileges and calls that this program never makes are given up */
+int fork_leave_host(void);        /* its file system: nothing of it is needed after the sandboxes are made */
+/* Pids; negative: errno. fork_learner() returns 0 in the child, which is confined when it has its
+ * descriptors. */
+pid_t fork_actor(const Placement *place, Container *c);
+pid_t fork_learner(const Placement *place, Worker *learner);
+void fork_confine_learner(const Placement *place, const Worker *learner, uint32_t k, const int *keep_fds,
+                size_t n_keep_fds, uint64_t mapped_bytes);
+uint64_t fork_learner_memory_bytes(const Placement *place); /* that its process may use */
+/* "OPENBLAS_CORETYPE=...", for a process that loads the library: a literal. */
+const char *fork_blas_kernels(void);

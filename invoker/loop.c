@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An event's kind and its worker's number travel in the 64 bits that epoll keeps for us. */
+#include "invoker/loop.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+
+static int control(Loop *loop, int operation, int fd, uint32_t events, uint32_t kind, uint32_t index) {
+        struct epoll_event event = { .events = events, .data.u64 = (uint64_t) kind << 32 | index };
+
+        return epoll_ctl(loop->epoll_fd, operation, fd, &event) < 0 ? -errno : 0;
+}
+
+int loop_init(Loop *ret) {
+        Loop loop = LOOP_EMPTY;
+        int r;
+
+        loop.timer_nsec = UINT64_MAX;
+        loop.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (loop.epoll_fd < 0)
+                return -errno;
+        loop.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        r = loop.timer_fd < 0 ? -errno : loop_watch(&loop, loop.timer_fd, EVENT_TIMER);
+        if (r < 0) {
+                loop_done(&loop);
+                return r;
+        }
+        *ret = loop;
+        return 0;
+}
+
+void loop_done(Loop *loop) {
+        loop->timer_fd = close_fd(loop->timer_fd);
+        loop->epoll_fd = close_fd(loop->epoll_fd);
+}
+
+int loop_watch(Loop *loop, int fd, EventKind kind) {
+        return control(loop, EPOLL_CTL_ADD, fd, EPOLLIN, kind, 0);
+}
+
+/* By edges: each ring is heard once, and nobody has to empty the bell. */
+int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index) {
+        return control(loop, EPOLL_CTL_ADD, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
+}
+
+int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index) {
+        return control(loop, EPOLL_CTL_ADD, worker->pid_fd, EPOLLIN, EVENT_PROCESS, index);
+}
+
+int loop_mute_bell(Loop *loop, const Worker *worker) {
+        return control(loop, EPOLL_CTL_MOD, worker->bell_fd, 0, 0, 0);
+}
+
+int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index) {
+        return control(loop, EPOLL_CTL_MOD, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
+}
+
+void loop_want_timer(Loop *loop, uint64_t nsec) {
+        struct itimerspec at = { .it_value = { .tv_sec = (time_t) (nsec / 1000000000u),
+                                                 .tv_nsec = (long) (nsec % 1000000000u) } };
+
+        if (nsec >= loop->timer_nsec || nsec == 0)
+                return;
+        loop->timer_nsec = nsec;
+        (void) timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+uint64_t loop_timer_rang(Loop *loop) {
+        uint64_t rings, due_nsec = loop->timer_nsec;
+
+        (void) !read(loop->timer_fd, &rings, sizeof(rings));
+        loop->timer_nsec = UINT64_MAX;
+        return due_nsec;
+}
+
+bool loop_next(Loop *loop, Event *ret) {
+        uint64_t data;
+
+        if (loop->n_served == loop->n_seen)
+                return false;
+        data = loop->seen[loop->n_served++].data.u64;
+        *ret = (Event){ .kind = (uint32_t) (data >> 32), .index = (uint32_t) data };
+        return true;
+}
+
+int loop_wait(Loop *loop) {
+        int n = epoll_wait(loop->epoll_fd, loop->seen, EVENTS_AT_ONCE, -1);
+
+        loop->n_served = 0;
+        loop->n_seen = n > 0 ? n : 0;
+        return n < 0 && errno != EINTR ? -errno : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the invoker sleeps on: one epoll over bells, processes, signals, the daemon's socket and one
+ * timer. A leaf: it says which event came, and invoker.c decides what follows. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include "invoker/worker.h"
+
+enum { EVENTS_AT_ONCE = 64 };
+
+typedef enum EventKind {
+        EVENT_BELL = 1,
+        EVENT_PROCESS,
+        EVENT_SIGNAL,
+        EVENT_TIMER,
+        EVENT_LISTEN,
+        EVENT_LINK,
+} EventKind;
+
+typedef struct Event {
+        uint32_t kind;  /* EventKind */
+        uint32_t index; /* of the worker, for its bell and its process */
+} Event;
+
+typedef struct Loop {
+        int epoll_fd, timer_fd;
+        uint64_t timer_nsec; /* when it rings; UINT64_MAX: never */
+        struct epoll_event seen[EVENTS_AT_ONCE];
+        int n_seen, n_served; /* events by edges are seen once: those that are not served yet stay here */
+} Loop;
+
+#define LOOP_EMPTY \
+        { .epoll_fd = -EBADF, .timer_fd = -EBADF }
+
+int loop_init(Loop *ret);
+void loop_done(Loop *loop);
+
+int loop_watch(Loop *loop, int fd, EventKind kind);
+int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index);
+int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index);
+int loop_mute_bell(Loop *loop, const Worker *worker);
+int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* again */
+
+/* CLOCK_BOOTTIME. It rings for the earliest of all, and whoever is served by that ring asks again. */
+void loop_want_timer(Loop *loop, uint64_t nsec);
+/* The timer has rung: when it was to. */
+uint64_t loop_timer_rang(Loop *loop);
+
+/* The next event that was seen and is not served. False: there is none, and loop_wait() sleeps until
+ * there are some. */
+bool loop_next(Loop *loop, Event *ret);
+int loop_wait(Loop *loop);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a job was given, and where it lies: contracts, sizes, shared memory, descriptors, sandboxes. It is
+ * filled while the job is prepared and then read by everyone. Nothing of it says how far the job has
+ * come. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "include/actord/env.h"
+#include "include/fragment.h"
+#include "include/launch.h"
+#include "include/slot.h"
+#include "include/trial.h"
+#include "include/turn.h"
+#include "invoker/cgroup.h"
+
+typedef struct Sandbox Sandbox;
+
+/* What its distribution asks of a round: the invoker knows no distribution by name. */
+typedef struct Traits {
+        /* OrderKind of the learner while actors roll. NONE: they act by themselves; SERVE: it acts for
+         * them; ROLLOUT: its process is all of them, and no container trains */
+        uint32_t rolls_with;
+        uint32_t acting_phases; /* bits of Phase: when actors have orders */
+        bool overlaps;          /* rounds learn from one actor that is ready, and the others act on */
+} Traits;
+
+/* Of LAUNCH_TRIAL: what the next actor is to try, in the place of orders. */
+typedef struct TrialOrder {
+        const TrialRequest *request;
+        uint32_t point; /* CHECK: TrialPoint_ */
+        bool inside;    /* of the sandbox; else it runs nothing but what an administrator installed */
+} TrialOrder;
+
+typedef struct Placement {
+        const Invoked *invoked;
+        const JobSettings *settings;
+        const JobSettings *inner; /* of Environment=job:FILE; NULL: of no other */
+        const JobPage *page;
+        const TrialOrder *trial; /* NULL: it is a job */
+        const Distribution *distribution;
+        Traits traits;
+        uint32_t n_actors, n_containers, n_learners, n_cpus;
+        /* containers after those, which only play the evaluations of a job that trains */
+        uint32_t n_evaluators;
+        uint64_t n_episodes;     /* of an evaluation */
+        uint32_t level, missing; /* SandboxLevel; bits of Limit */
+
+        const ActordEnv *env;    /* NULL: a plugin, loaded inside the sandbox */
+        const char *plugin_path; /* inside the root */
+        FusedRun run_acting;     /* the program of a learner that is all actors */
+        Sandbox *actor_sandbox, *learner_sandbox;
+        Cgroup cgroup;
+        int proc_fd;
+
+        int page_fd, policy_fd;
+        int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */
+        int *segment_fds;   /* [n_actors] */
+        /* epoll of the actors' bells, and ours beside them; -EBADF: actors act by themselves */
+        int asks_fd, stop_fd;
+        int reduce_fd; /* what several learners share; -EBADF */
+} Placement;
+
+#define PLACEMENT_EMPTY                                                                                \
+        {                                                                                              \
+                .cgroup = { .fd = -EBADF }, .proc_fd = -EBADF, .page_fd = -EBADF, .policy_fd = -EBADF, \
+                .policy_read_fd = -EBADF, .asks_fd = -EBADF, .stop_fd = -EBADF, .reduce_fd = -EBADF,   \
+        }
+
+static inline bool place_trains(const Placement *place) {
+        return place->invoked->launch.purpose == LAUNCH_TRAIN;
+}
+
+/* The learner's process steps environments, too. */
+static inline bool place_fuses(const Placement *place) {
+        return place->traits.rolls_with == ORDER_ROLLOUT;
+}
+
+static inline uint32_t containers_all(const Placement *place) {
+        return place->n_containers + place->n_evaluators;
+}
+
+static inline uint64_t timeout_nsec(const Placement *place) {
+        uint64_t nsec;
+
+        return __builtin_mul_overflow(place->settings->timeout_usec, 1000u, &nsec) ? UINT64_MAX / 2 : nsec;
+}

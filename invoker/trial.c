@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "invoker/trial.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/trial.h"
+#include "invoker/complain.h"
+#include "invoker/invoker.h"
+#include "lib/cleanup.h"
+#include "lib/environments.h"
+#include "lib/fd.h"
+
+enum { TICK_MSEC = 50, BENCH_RUNS = 7 };
+/* Loading, one reset or one step: none takes longer where a job could use it, and people wait. What
+ * Python imports may take as long as a job lets it: that depends on the disk, and on what else runs. */
+#define STALL_NSEC_MAX UINT64_C(10000000000)
+
+typedef struct Trying {
+        Placement place;
+        TrialOrder order;
+        Container actor;
+} Trying;
+
+bool trial_is_wanted(void) {
+        const Invoked *invoked;
+        bool wanted;
+        void *map;
+
+        if (fd_map(INVOKER_FD_INVOKED, sizeof(Invoked), false, &map) < 0)
+                return false; /* setup.c says so */
+        invoked = map;
+        wanted = invoked->launch.purpose == LAUNCH_TRIAL;
+        fd_unmap(map, sizeof(Invoked));
+        return wanted;
+}
+
+/* The request, and as many numbers behind it as it says. */
+static int map_request(const TrialRequest **ret) {
+        const TrialRequest *request;
+        uint64_t n, bytes;
+        void *map;
+        int r;
+
+        r = memfd_check_sealed(TRIAL_FD_REQUEST);
+        if (r < 0)
+                return r;
+        r = fd_map(TRIAL_FD_REQUEST, sizeof(TrialRequest), false, &map);
+        if (r < 0)
+                return r;
+        request = map;
+        if (request->abi != TRIAL_ABI || request->struct_bytes != sizeof(TrialRequest) ||
+                        request->kind >= _TRIAL_KIND_MAX || request->actions >= _TRIAL_ACTIONS_MAX)
+                return -EBADMSG;
+        if (__builtin_mul_overflow(request->n_actions, (uint64_t) request->action_numbers, &n) ||
+                        __builtin_add_overflow(n, request->n_policy, &n) ||
+                        __builtin_add_overflow(n, (uint64_t) request->n_state, &n) ||
+                        __builtin_mul_overflow(n, sizeof(double), &bytes) ||
+                        __builtin_add_overflow(bytes, sizeof(TrialRequest), &bytes))
+                return -EOVERFLOW;
+        fd_unmap(map, sizeof(TrialRequest));
+        r = fd_map(TRIAL_FD_REQUEST, bytes, false, &map);
+        if (r < 0)
+                return r;
+        *ret = map;
+        return 0;
+}
+
+static int say(uint32_t kind, const void *body, size_t n) {
+        const TrialRecord record = { .kind = kind, .n_bytes = (uint32_t) n };
+        int r;
+
+        r = write_full(TRIAL_FD_ROWS, &record, sizeof(record));
+        return r < 0 ? r : write_full(TRIAL_FD_ROWS, body, n);
+}
+
+/* Until it ends, nothing has moved for so long, or nobody reads any more. */
+static void watch(Worker *worker) {
+        struct pollfd p[] = { { .fd = worker->pid_fd, .events = POLLIN }, { .fd = TRIAL_FD_ROWS } };
+        uint64_t seen = 0, idle_nsec = 0;
+
+        while (poll(p, ELEMENTSOF(p), TICK_MSEC) <= 0) {
+                uint64_t now = atomic_load(&worker->page->trial.progress);
+
+                idle_nsec = now == seen ? idle_nsec + TICK_MSEC * UINT64_C(1000000) : 0;
+                seen = now;
+                worker->late = idle_nsec >= worker->timeout_nsec;
+                if (worker->late)
+                        break;
+        }
+        worker_kill(worker);
+}
+
+/* One actor, from its fork to its end. */
+static Fault try_once(Trying *t, int32_t *ret_detail) {
+        Worker *worker = &t->actor.worker;
+        TrialPage *page = &worker->page->trial;
+        Ended ended;
+        int r;
+
+        memset(page, 0, sizeof(*page));
+        r = fork_actor(&t->place, &t->actor);
+        if (r < 0) {
+                *ret_detail = -r;
+                return FAULT_INTERNAL;
+        }
+        worker->timeout_nsec = timeout_nsec(&t->place);
+        if (!environment_is_gym(t->place.settings->environment) && worker->timeout_nsec > STALL_NSEC_MAX)
+                worker->timeout_nsec = STALL_NSEC_MAX;
+        watch(worker);
+        r = worker_reap(worker, REAP_MSEC, &ended);
+        if (r < 0) {
+                *ret_detail = -r;
+                return FAULT_INTERNAL;
+        }
+
+        *ret_detail = ended.detail;
+        if (ended.fault != FAULT_EXITED || ended.detail != 0 || !page->finished)
+                return ended.fault;
+        *ret_detail = page->detail;
+        return page->fault < _FAULT_MAX ? page->fault : FAULT_ANSWER;
+}
+
+/* Each point in an actor of its own. After one that does not end, or a spec that cannot be used, there is
+ * nothing to learn from the others. */
+static int check(Trying *t) {
+        bool useless = false;
+
+        for (uint32_t i = 0; i < _TRIAL_POINT_MAX; i++) {
+                TrialPoint point = { .point = i, .finding = TRIAL_FINDING_NOT_TRIED };
+                int r;
+
+                if (!useless) {
+                        t->order.point = i;
+                        point.fault = try_once(t, &point.detail);
+                        point.finding = point.fault != FAULT_NONE ? TRIAL_FINDING_FAULT
+                                                                  : t->actor.worker.page->trial.finding;
+                        if (point.finding >= _TRIAL_FINDING_MAX)
+                                point = (TrialPoint){ i, TRIAL_FINDING_FAULT, FAULT_ANSWER, 0 };
+                        /* Its process is still there: another cannot be forked in its place. */
+                        useless = point.fault == FAULT_TIMEOUT || t->actor.worker.pid > 0 ||
+                                  (i == TRIAL_POINT_SPEC && point.finding != TRIAL_FINDING_KEPT);
+                }
+                r = say(TRIAL_POINT, &point, sizeof(point));
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* In the sandbox and out of it by turns, so that what else the machine does falls on both alike; what a
+ * user wrote, only in it. */
+static Fault bench(Trying *t, int32_t *ret_detail) {
+        bool foreign = fork_runs_foreign_code(&t->place);
+
+        for (uint32_t i = 0; i < 2 * BENCH_RUNS; i++) {
+                TrialRate rate = { .inside = i % 2, .level = t->place.level };
+                Fault fault;
+
+                if (foreign && !rate.inside)
+                        continue;
+                t->order.inside = rate.inside;
+                fault = try_once(t, ret_detail);
+                if (fault != FAULT_NONE)
+                        return fault;
+                rate.steps_per_second = t->actor.worker.page->trial.rate;
+                if (say(TRIAL_RATE, &rate, sizeof(rate)) < 0)
+                        return FAULT_NONE;
+        }
+        return FAULT_NONE;
+}
+
+static int close_sandbox(Placement *place) {
+        int r;
+
+        r = prepare_level(place);
+        return r < 0 ? r : prepare_sandboxes(place);
+}
+
+/* As a job's actors have it; the catalogue loads what an administrator installed, and no sandbox. */
+static int prepare(Trying *t, TrialVerdict *ret) {
+        ActordEnvSpec spec = {};
+        int r;
+
+        ret->problem = TRIAL_PROBLEM_SETUP;
+        r = worker_init("trial", &t->place.cgroup, NULL, &t->actor.worker);
+        if (r < 0) {
+                ret->detail = -r;
+                return r;
+        }
+        if (t->order.request->kind == TRIAL_CATALOGUE)
+                return 0;
+
+        ret->problem = TRIAL_PROBLEM_FAULT;
+        r = probe_load(&t->place, &ret->fault, &ret->detail);
+        if (r < 0)
+                return r;
+        /* It reads its models at its first spec(). */
+        r = fork_runs_foreign_code(&t->place) ? 0 : probe_ask(&t->place, &spec, &ret->fault, &ret->detail);
+        if (r < 0)
+                return r;
+
+        ret->problem = TRIAL_PROBLEM_SETUP;
+        r = close_sandbox(&t->place);
+        ret->detail = -r;
+        t->order.inside = true;
+        return r;
+}
+
+static void conduct(Trying *t, TrialVerdict *ret) {
+        const TrialPage *page = &t->actor.worker.page->trial;
+
+        *ret = (TrialVerdict){};
+        if (t->order.request->kind == TRIAL_CHECK) {
+                (void) check(t);
+                return;
+        }
+        ret->fault = t->order.request->kind == TRIAL_BENCH ? bench(t, &ret->detail)
+                                                           : try_once(t, &ret->detail);
+        if (ret->fault != FAULT_NONE)
+                ret->problem = TRIAL_PROBLEM_FAULT;
+        else
+                ret->problem = page->problem < _TRIAL_PROBLEM_MAX ? page->problem : TRIAL_PROBLEM_SETUP;
+}
+
+int trial_serve(void) {
+        Trying t = { .place = PLACEMENT_EMPTY, .actor = { .worker = WORKER_EMPTY, .ask_fd = -EBADF } };
+        TrialVerdict verdict = {};
+        int r;
+
+        r = setup_contracts(&t.place);
+        if (r < 0)
+                return r;
+        r = setup_streams();
+        if (r < 0)
+                return invoker_complain(r, "its standard streams cannot be set up");
+        r = map_request(&t.order.request);
+        if (r < 0)
+                return invoker_complain(r,
+                                "descriptor 8 is no request: install actorctl and actord-invoker from one build");
+        (void) signal(SIGPIPE, SIG_IGN);
+        t.place.trial = &t.order;
+
+        r = prepare(&t, &verdict);
+        if (r >= 0)
+                conduct(&t, &verdict);
+        verdict.done = 1;
+        fork_free_sandboxes(&t.place);
+        worker_done(&t.actor.worker, &t.place.cgroup, true);
+        return pwrite(TRIAL_FD_VERDICT, &verdict, sizeof(verdict), 0) == sizeof(verdict) ? 0 : -EIO;
+}

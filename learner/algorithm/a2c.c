@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "Asynchronous Methods for Deep Reinforcement Learning" (Mnih et al. 2016) without the asynchrony: the
+ * advantage actor-critic, one gradient step on all rows of a round. With Lambda=1 its targets are the
+ * paper's n-step returns. The optimiser is Adam; AdamBeta1=0 makes it RMSProp, which the paper uses, with
+ * the bias correction that RMSProp lacks. */
+
+#include "learner/algorithm/algorithm.h"
+#include "learner/algorithm/policy-gradient.h"
+
+static int a2c_learn(Runtime *runtime) {
+        const JobSettings *s = runtime_settings(runtime);
+        double rate = runtime_scheduled(runtime, s->learning_rate, s->learning_rate_schedule);
+        PolicyGradientTotal total = {};
+        int r;
+
+        runtime_recompute(runtime, NET_POLICY);
+        runtime_advantage(runtime, s->gamma, s->lambda);
+
+        policy_gradient_noise(runtime);
+        r = policy_gradient_step(runtime, runtime_rows(runtime), rate, &total);
+        if (r < 0)
+                return r;
+
+        policy_gradient_report(runtime, &total, rate);
+        return 0;
+}
+
+const Algorithm algorithm_a2c = {
+        .name = "a2c",
+        .learn = a2c_learn,
+        .second = policy_gradient_second,
+};

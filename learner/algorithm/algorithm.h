@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An algorithm is one file: this row, and learn() over the verbs of learner/runtime.h. How it acts, what
+ * it keeps and which keys it reads is a row of lib/algorithm-traits.c, which others than the learner need. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "learner/runtime.h"
+
+typedef struct Algorithm {
+        const char *name;
+        void (*init)(const JobSettings *settings,
+                        double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
+        int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: something is not finite */
+        /* of its loss, as the round ended; NULL: the curvature of the loss is not measured */
+        LossSecond second;
+        /* Chance of a random action, for the next round's actors; NULL: none but what the policy's
+         * distribution has. */
+        double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps);
+        /* Whether finite numbers out of a file can be its state; NULL: any can. */
+        bool (*possible)(const double state[ALGORITHM_STATE_MAX]);
+} Algorithm;
+
+extern const Algorithm algorithm_ppo, algorithm_a2c, algorithm_impala, algorithm_impact, algorithm_dqn;
+
+/* By Algorithm_; NULL outside. */
+const Algorithm *algorithm_find(uint32_t algorithm);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* "Human-level control through deep reinforcement learning" (Mnih et al. 2015): a network that says what
+ * each action is worth, replay, a target network, large errors with the gradient of small ones. Targets
+ * are those of "Deep Reinforcement Learning with Double Q-learning" (van Hasselt et al. 2016): the policy
+ * chooses, the target network says what the choice is worth, after NSteps= rewards.
+ *
+ * Gradient steps and exploration follow environment steps: with TrainRatio= of the former for each of the
+ * latter, a job learns the same from many short rounds as from few long ones, but for how old its policy
+ * is. */
+#include <math.h>
+
+#include "learner/algorithm/algorithm.h"
+
+enum {
+        STATE_OWED,  /* gradient steps that the environment steps so far are worth and that were not taken */
+        STATE_STEPS, /* gradient steps since the target network was updated */
+};
+
+/* Where TargetInterval= is unset: of CleanRL's DQN for classic control. */
+enum { TARGET_INTERVAL = 500 };
+
+/* Half the squared error up to the bound, and linear beyond it (Huber). */
+static void dqn_loss(const Shard *s, const void *arg) {
+        const float bound = *(const float *) arg;
+        double sum = 0.0;
+
+        for (uint32_t i = 0; i < s->stride; i++) {
+                float error = s->value[i] - s->target[i], size = fabsf(error);
+
+                s->d_value[i] = s->weight[i] * fminf(fmaxf(error, -bound), bound);
+                sum += (double) (s->weight[i] *
+                                 (size <= bound ? 0.5f * error * error : bound * (size - 0.5f * bound)));
+        }
+        s->sums[0] += sum;
+}
+
+static int dqn_step(Runtime *runtime, uint32_t draw, double rate, double *loss, double *norm_sum) {
+        const JobSettings *s = runtime_settings(runtime);
+        double *n = &runtime_state(runtime)[STATE_STEPS], sum, norm;
+        float bound = (float) s->huber_bound;
+        Rows rows;
+        int r;
+
+        rows = runtime_replay(runtime, draw, s->gamma);
+        runtime_choose(runtime, NET_POLICY);
+        runtime_recompute(runtime, NET_TARGET);
+        runtime_bootstrap(runtime);
+
+        r = runtime_gradient(runtime, NET_POLICY, rows, dqn_loss, &bound, &sum, 1);
+        if (r < 0)
+                return r;
+        r = runtime_apply(runtime, NET_POLICY, rate, s->max_grad_norm, &norm);
+        if (r < 0)
+                return r;
+
+        if (++*n >= (settings_present(s, SETTING_Learner_TargetInterval) ? s->target_interval
+                                                                         : TARGET_INTERVAL)) {
+                runtime_copy(runtime, NET_TARGET, NET_POLICY);
+                *n = 0.0;
+        }
+        *loss += sum;
+        *norm_sum += norm;
+        return 0;
+}
+
+static int dqn_learn(Runtime *runtime) {
+        const JobSettings *s = runtime_settings(runtime);
+        double rate = runtime_scheduled(runtime, s->learning_rate, s->learning_rate_schedule);
+        double *owed = &runtime_state(runtime)[STATE_OWED], loss = 0.0, norm = 0.0;
+        Statistics *statistics = runtime_statistics(runtime);
+        uint32_t n = 0;
+        int r;
+
+        if (runtime_store(runtime) >= s->replay_min)
+                *owed += (double) runtime_rows(runtime).n * s->train_ratio;
+        for (; *owed >= 1.0; *owed -= 1.0, n++) {
+                r = dqn_step(runtime, n, rate, &loss, &norm);
+                if (r < 0)
+                        return r;
+        }
+
+        statistics->learning_rate = rate;
+        statistics->loss_value = n > 0 ? loss / n : NAN;
+        statistics->gradient_norm = n > 0 ? norm / n : NAN;
+        return 0;
+}
+
+static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps) {
+        if (n_env_steps >= s->epsilon_steps)
+                return s->epsilon_end;
+        return s->epsilon_start +
+               (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
+}
+
+/* A round leaves less than a step owed; a checkpoint that claims more would have the learner work it off
+ * before anything else. */
+static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
+        return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0 && state[STATE_STEPS] >= 0.0;
+}
+
+const Algorithm algorithm_dqn = {
+        .name = "dqn",
+        .learn = dqn_learn,
+        .epsilon = dqn_epsilon,
+        .possible = dqn_possible,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* V-trace, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
+ * (Espeholt et al. 2018), equation 1 in the recursive form of its remark 1: targets for the values of one
+ * policy from the steps of another. Where the two are the same and neither weight is cut, the targets are
+ * n-step returns. */
+#pragma once
+
+#include <stdint.h>
+
+typedef struct VtraceIn {
+        uint32_t steps, envs;
+        const float *rewards;      /* [steps][envs] */
+        const uint8_t *ends;       /* [steps][envs]: EndKind */
+        const float *values;       /* [steps + 1][envs] */
+        const float *final_values; /* of truncated episodes, in (step, env) order */
+        uint32_t n_finals;
+        const float *log_probability;           /* [steps][envs]: of the policy that is learned about */
+        const float *behaviour_log_probability; /* of the one that acted; any finite number */
+        double gamma, rho_bar, c_bar;
+} VtraceIn;
+
+/* [steps][envs] each; advantage = cut weight * (reward + gamma * next target - value) */
+void vtrace_estimate(const VtraceIn *in, float *ret_advantage, float *ret_target);

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Everything below the daemon in one file. It is written aside, synced, read back and renamed, so that
+ * under its name there is always all of it or nothing; the daemon decides which checkpoint counts, and
+ * removes old ones. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/launch.h"
+#include "learner/learner.h"
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/cleanup.h"
+#include "lib/fragment.h"
+#include "lib/settings/print.h"
+
+#define PARTIAL_NAME  ".checkpoint.partial"
+#define RESERVE_SPARE 4096u /* for digits that numbers get meanwhile */
+
+enum {
+#define X(name, unit) _STATISTIC_##name,
+        STATISTICS(X)
+#undef X
+                        N_STATISTICS,
+};
+static_assert(offsetof(Statistics, n_env_steps) == N_STATISTICS * sizeof(double),
+                "the doubles of Statistics are an array");
+
+typedef struct TensorList {
+        TensorRow *rows;
+        size_t n;
+        unsigned format;
+} TensorList;
+
+static TensorRow *tensor_add(TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
+        TensorRow *row = &list->rows[list->n++];
+
+        assert(list->n <= SAFETENSORS_ENTRIES_MAX);
+
+        *row = (TensorRow){ .dtype = dtype, .n_dims = 1, .shape = { n }, .data = data };
+        (void) snprintf(row->name, sizeof(row->name), "%s", name);
+        return row;
+}
+
+/* Of the policy's network, beside its parameters. */
+static void policy_tensor_add(
+                TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
+        char whole[TENSOR_NAME_MAX];
+
+        checkpoint_tensor_name(list->format, NETWORK_POLICY, name, whole);
+        tensor_add(list, whole, dtype, data, n);
+}
+
+static void list_numbers(TensorList *list, Learner *l) {
+        EpisodeStatistics *episodes = l->episodes;
+        Adam *net = l->runtime->nets[NET_POLICY];
+
+        tensor_add(list, "round", "I64", &l->round, 1);
+        tensor_add(list, "policy_version", "I64", &l->policy_version, 1);
+        tensor_add(list, "n_env_steps", "I64", &episodes->n_env_steps, 1);
+        tensor_add(list, "n_episodes", "I64", &episodes->n_episodes, 1);
+        policy_tensor_add(list, "adam.step", "I64", &net->step, 1);
+        tensor_add(list, "actors.ordinals", "I64", l->context.worker->ordinals, l->batch->n_actors_max);
+        tensor_add(list, "slots.elapsed_steps", "I64", episodes->elapsed_steps, episodes->n_slots);
+        tensor_add(list, "slots.running_return", "F64", episodes->running_return, episodes->n_slots);
+        tensor_add(list, "slots.discounted_return", "F64", episodes->discounted_return, episodes->n_slots);
+        tensor_add(list, "episodes.returns", "F64", episodes->returns, EPISODES_KEPT);
+        tensor_add(list, "statistics", "F64", &l->statistics, N_STATISTICS);
+        tensor_add(list, "algorithm.state", "F64", l->runtime->state, ALGORITHM_STATE_MAX);
+        tensor_add(list, "observation.count", "F64", &l->observation->count, 1);
+        tensor_add(list, "observation.mean", "F64", l->observation->mean, l->observation->n);
+        tensor_add(list, "observation.m2", "F64", l->observation->m2, l->observation->n);
+        tensor_add(list, "discounted.count", "F64", &l->discounted->count, 1);
+        tensor_add(list, "discounted.mean", "F64", l->discounted->mean, 1);
+        tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
+}
+
+/* Where others act while one is learned from: who does, and with which versions. What they have done so
+ * far is no state: their orders go out again, and come to the same. */
+static void list_flights(TensorList *list, Learner *l) {
+        Arrival *arrival = &l->context.worker->arrival;
+        TensorRow *row;
+
+        tensor_add(list, "arrival.free_nsec", "I64", &arrival->free_nsec, 1);
+        tensor_add(list, "arrival.policy_bank", "I64", &arrival->policy_bank, 1);
+        row = tensor_add(list, "actors.flights", "I64", arrival->flights, l->batch->n_actors_max);
+        row->n_dims = 2;
+        row->shape[1] = sizeof(Flight) / sizeof(uint64_t);
+}
+
+static void list_banks(TensorList *list, Learner *l) {
+        const PolicyLayout *layout = &l->context.page->policy;
+        TensorRow *row = tensor_add(list, "policy.banks", "U8", l->context.policy, layout->n_banks);
+
+        row->n_dims = 2;
+        row->shape[1] = layout->bank_bytes;
+}
+
+static void list_parameters(TensorList *list, Learner *l, const char *name, Net net) {
+        list->n += checkpoint_network_rows(list->format, name, &l->context.page->network,
+                        l->runtime->nets[net]->parameters, list->rows + list->n);
+}
+
+/* Format 1 had all of a target network's parameters in one row. */
+static void list_target(TensorList *list, Learner *l) {
+        const Adam *target = l->runtime->nets[NET_TARGET];
+
+        if (target && list->format >= 2)
+                list_parameters(list, l, NETWORK_TARGET, NET_TARGET);
+        else if (target)
+                tensor_add(list, "target.parameters", "F32", target->parameters, target->n);
+}
+
+static void list_moments(TensorList *list, Learner *l) {
+        Adam *net = l->runtime->nets[NET_POLICY];
+
+        policy_tensor_add(list, "adam.m", "F32", net->m, net->n);
+        policy_tensor_add(list, "adam.v", "F32", net->v, net->n);
+}
+
+/* What the algorithm keeps from round to round, by the width of elements. */
+static void list_store_numbers(TensorList *list, Learner *l) {
+        Buffer *buffer = l->runtime->buffer;
+
+        if (buffer) {
+                tensor_add(list, "buffer.pushed", "I64", &buffer->n_pushed, 1);
+                tensor_add(list, "buffer.actors", "I64", buffer->n_actors, buffer->n);
+        }
+        if (l->runtime->replay)
+                tensor_add(list, "replay.stored", "I64", l->runtime->replay->n_stored,
+                                l->runtime->replay->n_slots);
+}
+
+static void list_replay_observations(
+                TensorList *list, const Replay *replay, const char *dtype, size_t element_bytes) {
+        uint64_t n = replay->n_slots * replay->ring * (replay->observation_bytes / element_bytes);
+
+        tensor_add(list, "replay.observations", dtype, replay->observations, n);
+        tensor_add(list, "replay.successors", dtype, replay->successors, n);
+}
+
+static void list_store_columns(TensorList *list, Learner *l) {
+        const Runtime *rt = l->runtime;
+        const Buffer *buffer = rt->buffer;
+        const Replay *replay = rt->replay;
+        uint64_t n = buffer ? buffer->n * l->batch->n_rows : replay ? replay->n_slots * replay->ring : 0;
+
+        list_target(list, l);
+        if (replay) {
+                if (!replay->images)
+                        list_replay_observations(list, replay, "F32", sizeof(float));
+                tensor_add(list, "replay.rewards", "F32", replay->rewards, n);
+                tensor_add(list, "replay.choices", "I32", replay->choices, n);
+        }
+        if (!buffer)
+                return;
+        tensor_add(list, "buffer.finals", "I32", buffer->n_finals,
+                        (uint64_t) buffer->n * l->batch->n_blocks);
+        if (!l->batch->images)
+                tensor_add(list, "buffer.observations", "F32", buffer->columns.observations,
+                                buffer->n * batch_block_numbers(l->batch, l->batch->n_blocks));
+        tensor_add(list, "buffer.rewards", "F32", buffer->columns.scaled, n);
+        tensor_add(list, "buffer.log_probabilities", "F32", buffer->columns.behaviour_log_probability, n);
+        if (buffer->columns.actions)
+                tensor_add(list, "buffer.actions", "F32", buffer->columns.actions, n * l->batch->n_action);
+        else
+                tensor_add(list, "buffer.choices", "I32", buffer->columns.choices, n);
+}
+
+static void list_store_bytes(TensorList *list, Learner *l) {
+        const Buffer *buffer = l->runtime->buffer;
+
+        if (buffer)
+                tensor_add(list, "buffer.ends", "U8", buffer->columns.ends, buffer->n * l->batch->n_rows);
+        if (buffer && l->batch->images)
+                tensor_add(list, "buffer.observations", "U8", buffer->columns.pixels,
+                                buffer->n * batch_block_numbers(l->batch, l->batch->n_blocks));
+        if (l->runtime->replay && l->runtime->replay->images)
+                list_replay_observations(list, l->runtime->replay, "U8", sizeof(uint8_t));
+        if (l->runtime->replay)
+                tensor_add(list, "replay.ends", "U8", l->runtime->replay->ends,
+                                l->runtime->replay->n_slots * l->runtime->replay->ring);
+}
+
+static void list_snapshots(TensorList *list, Learner *l, const uint32_t *banks) {
+        const SegmentLayout *layout = &l->context.page->segment;
+
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++) {
+                uint8_t *segment = l->context.segments[a];
+                TensorRow *row;
+                char name[64];
+
+                (void) snprintf(name, sizeof(name), "slots.snapshots.%" PRIu32, a);
+                row = tensor_add(list, name, "U8", segment + layout->snapshots_at[banks ? banks[a] & 1 : 0],
+                                layout->envs);
+                row->n_dims = 2;
+                row->shape[1] = layout->snapshot_stride;
+        }
+}
+
+/* Wide elements first, so that each tensor lies aligned in the file. */
+size_t learner_tensors(Learner *l, unsigned format, const uint32_t *banks, TensorRow *ret) {
+        bool overlap = distribution_overlaps(distribution_of(l->context.settings));
+        TensorList list = { .rows = ret, .format = format };
+
+        list_numbers(&list, l);
+        if (overlap)
+                list_flights(&list, l);
+        list_store_numbers(&list, l);
+        if (l->context.learner == 0) { /* the others see what it reads */
+                list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
+                list_moments(&list, l);
+        }
+        list_store_columns(&list, l);
+        list_snapshots(&list, l, banks);
+        list_store_bytes(&list, l);
+        if (overlap)
+                list_banks(&list, l);
+        assert(list.n < SAFETENSORS_ENTRIES_MAX);
+        return list.n;
+}
+
+size_t learner_parameters(Learner *l, TensorRow *ret) {
+        TensorList list = { .rows = ret, .format = PARAMETERS_FORMAT_NEWEST };
+
+        list_parameters(&list, l, NETWORK_POLICY, NET_POLICY);
+        return list.n;
+}
+
+/* Metadata */
+
+typedef struct Description {
+        MetadataRow rows[SAFETENSORS_METADATA_MAX];
+        size_t n, n_texts;
+        char texts[_SETTING_MAX + OPTIONS_MAX + 8][SETTING_TEXT_MAX];
+        char keys[_SETTING_MAX + OPTIONS_MAX][64];
+} Description;
+
+static char *describe_text(Description *d, const char *key) {
+        char *text = d->texts[d->n_texts++];
+
+        d->rows[d->n++] = (MetadataRow){ key, text };
+        return text;
+}
+
+static void describe_settings(Description *d, const JobSettings *settings) {
+        for (int i = 0; i < _SETTING_MAX; i++) {
+                const SettingRow *row = setting_row(i);
+
+                (void) snprintf(d->keys[i], sizeof(d->keys[i]), "%s.%s", row->section, row->key);
+                (void) setting_print(settings, i, describe_text(d, d->keys[i]));
+        }
+        for (uint32_t i = 0; i < settings->n_options && i < OPTIONS_MAX; i++) {
+                char *key = d->keys[_SETTING_MAX + i];
+
+                (void) snprintf(key, sizeof(d->keys[0]), "Environment.%.32s", settings->options[i].key);
+                (void) snprintf(describe_text(d, key), SETTING_TEXT_MAX, "%.224s",
+                                settings->options[i].value);
+        }
+}
+
+static void describe(Description *d, const Learner *l) {
+        (void) snprintf(describe_text(d, METADATA_FORMAT), SETTING_TEXT_MAX, CHECKPOINT_FORMAT "%u",
+                        CHECKPOINT_FORMAT_NEWEST);
+        (void) snprintf(describe_text(d, METADATA_ARITHMETIC), SETTING_TEXT_MAX, "%u", ARITHMETIC);
+        d->rows[d->n++] = (MetadataRow){ METADATA_VERSION, ACTORD_VERSION };
+        if (*l->arithmetic_before)
+                d->rows[d->n++] = (MetadataRow){ METADATA_ARITHMETIC_BEFORE, l->arithmetic_before };
+        d->rows[d->n++] = (MetadataRow){ METADATA_ENVIRONMENT, l->context.page->spec.name };
+        (void) snprintf(describe_text(d, METADATA_ROUND), SETTING_TEXT_MAX, "%" PRIu64, l->round);
+        (void) snprintf(describe_text(d, METADATA_POLICY), SETTING_TEXT_MAX, "%" PRIu64, l->policy_version);
+        sha256_print(l->policy_sha256, describe_text(d, METADATA_POLICY_SHA256));
+        describe_settings(d, l->context.settings);
+}
+
+/* What lies on the disk, as far as the kernel lets go of its copy, must be what was written. */
+static int read_back(int fd, const uint8_t expected[32]) {
+        char reason[SAFETENSORS_REASON_MAX];
+        _cleanup_(checkpoint_close) Checkpoint c = {};
+        uint8_t sha256[32];
+        int r;
+
+        (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        r = safetensors_open(fd, &c.file, reason);
+        if (r >= 0)
+                r = safetensors_verify(c.file, sha256);
+        if (r == -EBADMSG || (r >= 0 && memcmp(sha256, expected, sizeof(sha256)) != 0))
+                return -EIO;
+        return r;
+}
+
+typedef struct Content {
+        TensorRow *tensors; /* [SAFETENSORS_ENTRIES_MAX] */
+        size_t n;
+        Description *description;
+} Content;
+
+static void content_done(Content *content) {
+        free(content->tensors);
+        free(content->description);
+}
+
+static int content_make(Learner *l, const uint32_t *banks, Content *ret) {
+        *ret = (Content){ .tensors = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow)),
+                .description = calloc(1, sizeof(Description)) };
+        if (!ret->tensors || !ret->description)
+                return -ENOMEM;
+        describe(ret->description, l);
+        ret->n = learner_tensors(l, CHECKPOINT_FORMAT_NEWEST, banks, ret->tensors);
+        return 0;
+}
+
+static int file_write(int fd, const Content *content, uint8_t ret_sha256[32]) {
+        off_t end;
+        int r;
+
+        r = safetensors_write(fd, content->tensors, content->n, content->description->rows,
+                        content->description->n, ret_sha256);
+        if (r < 0)
+                return r;
+        end = lseek(fd, 0, SEEK_CUR);
+        if (end < 0 || ftruncate(fd, end) < 0 || fsync(fd) < 0)
+                return -errno;
+        return read_back(fd, ret_sha256);
+}
+
+/* A file of this name is written and gets another one. What fails is removed, unless its place is worth
+ * more. */
+static int named_write(Learner *l, const char *aside, int flags, const Content *content, const char *name,
+                uint8_t ret_sha256[32]) {
+        _cleanup_close_ int fd =
+                        openat(l->context.state_fd, aside, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
+        int r = fd < 0 ? -errno : 0;
+
+        if (r >= 0)
+                r = file_write(fd, content, ret_sha256);
+        if (r >= 0 && renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0)
+                r = -errno;
+        if (r < 0 && (flags & O_CREAT))
+                (void) unlinkat(l->context.state_fd, aside, 0);
+        return r;
+}
+
+/* The last checkpoint of a job must not fail for lack of space: nobody may be there to wait for some. So
+ * its blocks are allocated while the job begins, and again where checkpoints grow, and only the last one
+ * is written over them, in place, if there is no other space. The size of the file stays 0 meanwhile. A
+ * file system that copies on each write, or knows no allocation ahead, keeps nothing for us: there the job
+ * waits, as it does where there was no space at its beginning. */
+static void place_reserve(Learner *l, const Content *content) {
+        _cleanup_close_ int fd = -EBADF;
+        uint64_t bytes;
+
+        if (safetensors_size(content->tensors, content->n, content->description->rows,
+                            content->description->n, &bytes) < 0)
+                return;
+        bytes += RESERVE_SPARE;
+        if (bytes <= l->reserved_bytes)
+                return;
+        fd = openat(l->context.state_fd, CHECKPOINT_RESERVE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                        0644);
+        if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t) bytes) >= 0) {
+                l->reserved_bytes = bytes;
+                return;
+        }
+        if (errno == ENOSPC || errno == EDQUOT)
+                (void) fprintf(stderr,
+                                "actord-learner: no space can be reserved for the job's last checkpoint: %s\n",
+                                strerror(errno));
+        if (l->reserved_bytes == 0)
+                (void) unlinkat(l->context.state_fd, CHECKPOINT_RESERVE, 0);
+}
+
+void learner_reserve_checkpoint(Learner *l) {
+        _cleanup_(content_done) Content content = {};
+
+        assert(l);
+
+        if (l->context.learner == 0 && content_make(l, NULL, &content) >= 0)
+                place_reserve(l, &content);
+}
+
+static bool is_of_space(int r) {
+        return r == -ENOSPC || r == -EDQUOT;
+}
+
+static int write_somewhere(Learner *l, const Order *order, const char *name, uint8_t ret_sha256[32]) {
+        _cleanup_(content_done) Content content = {};
+        int r;
+
+        r = content_make(l, l->context.worker->banks, &content);
+        if (r < 0)
+                return r;
+        r = named_write(l, PARTIAL_NAME, O_CREAT | O_TRUNC, &content, name, ret_sha256);
+        if (is_of_space(r) && order->last)
+                r = named_write(l, CHECKPOINT_RESERVE, 0, &content, name, ret_sha256) == 0 ? 0 : r;
+        if (r >= 0 && !order->last)
+                place_reserve(l, &content);
+        if (r >= 0 && order->last)
+                (void) unlinkat(l->context.state_fd, CHECKPOINT_RESERVE, 0);
+        return r;
+}
+
+int learner_write_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[32]) {
+        char name[64];
+        int r;
+
+        assert(l);
+        assert(order);
+
+        l->round = order->round;
+        (void) snprintf(name, sizeof(name), CHECKPOINT_NAME, order->round);
+
+        r = write_somewhere(l, order, name, ret_sha256);
+        /* A name that is not on the disk yet could be lost with what the daemon commits next. */
+        if (r >= 0 && fsync(l->context.state_fd) < 0)
+                r = -errno;
+        /* Once for each reason: the last one is tried each second until it is written. */
+        if (r < 0 && r != l->checkpoint_error)
+                (void) fprintf(stderr,
+                                "actord-learner: could not write %s into the job's state directory: %s\n",
+                                name, strerror(-r));
+        l->checkpoint_error = r;
+        return r;
+}

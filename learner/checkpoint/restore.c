@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From a checkpoint, from the parameters of another job, or from nothing. A file is believed after its
+ * numbers have been checked: it may be cut short, come from another job, or be made up; then the learner
+ * says why and goes no further. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "learner/kernel/finite.h"
+#include "learner/learner.h"
+#include "lib/arrival.h"
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/cleanup.h"
+#include "lib/fragment.h"
+#include "lib/rng.h"
+#include "lib/settings/print.h"
+#include "lib/slot.h"
+
+/* -EBADMSG: it is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another job
+ * (lib/string-tables.c says so where only the number is left). */
+__attribute__((format(printf, 2, 3))) static int refuse(int r, const char *format, ...) {
+        va_list values;
+
+        (void) fprintf(stderr, "actord-learner: the checkpoint is refused: ");
+        va_start(values, format);
+        (void) vfprintf(stderr, format, values);
+        va_end(values);
+        (void) fputc('\n', stderr);
+        return r;
+}
+
+/* Rounds that another version computed stay what they are, and those that follow are ours: the job goes on,
+ * to another policy than either version alone comes to. That is said, and written down in each checkpoint
+ * from here on. */
+static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
+        const char *before = safetensors_metadata(checkpoint->file, METADATA_ARITHMETIC_BEFORE);
+        size_t n = sizeof(l->arithmetic_before), at;
+
+        (void) snprintf(l->arithmetic_before, n, "%s", before ?: "");
+        if (checkpoint->arithmetic == ARITHMETIC)
+                return;
+
+        at = strlen(l->arithmetic_before);
+        (void) snprintf(l->arithmetic_before + at, n - at, "%s%u until round %" PRIu64, at > 0 ? ", " : "",
+                        checkpoint->arithmetic, l->round);
+        (void) fprintf(stderr,
+                        "actord-learner: the checkpoint of round %" PRIu64
+                        " was computed by version %u of actord's arithmetic; the job goes on with version %u, to another "
+                        "policy than with one of them alone\n",
+                        l->round, checkpoint->arithmetic, ARITHMETIC);
+}
+
+static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
+        const char *environment = safetensors_metadata(checkpoint->file, METADATA_ENVIRONMENT);
+
+        if (!environment || strcmp(environment, l->context.page->spec.name) != 0)
+                return refuse(-EMEDIUMTYPE, "it is of the environment \"%s\", the job's is \"%s\"",
+                                environment ?: "unknown", l->context.page->spec.name);
+        return 0;
+}
+
+/* What tensors there are, and their shapes, follows from these and the environment. */
+static const Setting shaping[] = {
+        SETTING_Job_Algorithm,
+        SETTING_Distribution_Policy,
+        SETTING_Scaling_Actors,
+        SETTING_Scaling_MaxActors,
+        SETTING_Actor_EnvsPerActor,
+        SETTING_Actor_RolloutSteps,
+        SETTING_Learner_BufferBatches,
+        SETTING_Learner_ReplaySize,
+        SETTING_Learner_Convolutions,
+        SETTING_Learner_HiddenLayers,
+        SETTING_Learner_SharedNetwork,
+};
+
+static bool word_overlaps(const char *distribution) {
+        int found = choice_distribution_from_string(distribution);
+        const Distribution *row = found < 0 ? NULL : distribution_find((uint32_t) found);
+
+        return row && distribution_overlaps(row);
+}
+
+static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
+        return strcmp(theirs, ours) == 0 ||
+               (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
+}
+
+/* ": [Learner] ReplaySize= was 1000 and is 500, …", or "" where the file does not say another value of
+ * any. */
+static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
+        size_t at = 0;
+
+        ret[0] = 0;
+        for (size_t k = 0; k < ELEMENTSOF(shaping) && at < n; k++) {
+                const SettingRow *row = setting_row(shaping[k]);
+                char key[64], ours[SETTING_TEXT_MAX];
+                const char *theirs;
+
+                (void) snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
+                theirs = safetensors_metadata(file, key);
+                (void) setting_print(l->context.settings, shaping[k], ours);
+                if (theirs && !shapes_alike(shaping[k], theirs, ours))
+                        at += (size_t) snprintf(ret + at, n - at, "%s [%s] %s= was %.80s and is %.80s",
+                                        at > 0 ? "," : ":", row->section, row->key,
+                                        *theirs ? theirs : "unset", *ours ? ours : "unset");
+        }
+}
+
+static int refuse_shape(const Learner *l, const Safetensors *file, const char *tensor, bool missing) {
+        const char *what = missing ? "is missing" : "has another shape than this job's";
+        char differences[1024];
+
+        print_differences(l, file, differences, sizeof(differences));
+        if (!*differences)
+                return refuse(-EMEDIUMTYPE, "its \"%s\" %s: network, actors or environments differ", tensor,
+                                what);
+        return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; leave that as it was", tensor, what, differences);
+}
+
+/* An older program measured less: what it lacks, at the end, was not measured. */
+static int read_statistics(const Safetensors *file, TensorRow *row) {
+        double *numbers = row->data;
+        uint64_t n = row->shape[0];
+        int r;
+
+        do
+                r = safetensors_read(file, row);
+        while (r == -EMEDIUMTYPE && --row->shape[0] > 0);
+        for (uint64_t i = row->shape[0]; r >= 0 && i < n; i++)
+                numbers[i] = NAN;
+        return r;
+}
+
+static int read_tensors(Learner *l, const Checkpoint *checkpoint) {
+        const Safetensors *file = checkpoint->file;
+        _cleanup_free_ TensorRow *rows = calloc(SAFETENSORS_ENTRIES_MAX, sizeof(TensorRow));
+        size_t n;
+        int r;
+
+        if (!rows)
+                return -ENOMEM;
+
+        n = checkpoint->parameters ? learner_parameters(l, rows)
+                                   : learner_tensors(l, checkpoint->format, NULL, rows);
+        for (size_t i = 0; i < n; i++) {
+                r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
+                                                   : safetensors_read(file, &rows[i]);
+                if (r == -ENOENT || r == -EMEDIUMTYPE)
+                        return refuse_shape(l, file, rows[i].name, r == -ENOENT);
+                if (r < 0)
+                        return refuse(r, "\"%s\" could not be read: %s", rows[i].name, strerror(-r));
+        }
+        return 0;
+}
+
+static bool normaliser_possible(const Normaliser *m) {
+        return doubles_finite(&m->count, 1, 0.0) && doubles_finite(m->mean, m->n, -INFINITY) &&
+               doubles_finite(m->m2, m->n, 0.0);
+}
+
+/* Streams are numbered by them: no job that went on from less comes to what they cannot have. */
+#define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
+
+static bool streams_possible(const Learner *l) {
+        const SegmentLayout *layout = &l->context.page->segment;
+
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++) {
+                if (l->context.worker->ordinals[a] > NUMBER_MOST)
+                        return false;
+                for (uint32_t e = 0; e < layout->envs; e++)
+                        if (segment_snapshot(l->context.segments[a], layout, 0, e)->episode > NUMBER_MOST)
+                                return false;
+        }
+        return l->round <= NUMBER_MOST && l->policy_version <= NUMBER_MOST;
+}
+
+/* What later sums and indices rely on. */
+static bool numbers_possible(const Learner *l) {
+        const Adam *net = l->runtime->nets[NET_POLICY];
+        const EpisodeStatistics *episodes = l->episodes;
+        bool updates = net->m != NULL;
+
+        for (uint32_t i = 0; i < episodes->n_slots; i++)
+                if (episodes->elapsed_steps[i] > INT64_MAX)
+                        return false;
+        return streams_possible(l) && episodes->n_env_steps <= INT64_MAX &&
+               episodes->n_episodes <= INT64_MAX && net->step <= INT64_MAX &&
+               floats_finite(net->parameters, net->n, -INFINITY) &&
+               (!updates || (floats_finite(net->m, net->n, -INFINITY) &&
+                                            floats_finite(net->v, net->n, 0.0f))) &&
+               doubles_finite(episodes->running_return, episodes->n_slots, -INFINITY) &&
+               doubles_finite(episodes->discounted_return, episodes->n_slots, -INFINITY) &&
+               doubles_finite(episodes->returns, EPISODES_KEPT, -INFINITY) &&
+               doubles_finite(l->runtime->state, ALGORITHM_STATE_MAX, -INFINITY) &&
+               (!l->algorithm->possible || l->algorithm->possible(l->runtime->state)) &&
+               normaliser_possible(l->observation) && normaliser_possible(l->discounted);
+}
+
+static bool stores_possible(const Runtime *rt) {
+        const Adam *target = rt->nets[NET_TARGET];
+
+        return (!target || floats_finite(target->parameters, target->n, -INFINITY)) &&
+               (!rt->buffer || buffer_possible(rt->buffer)) && (!rt->replay || replay_possible(rt->replay));
+}
+
+static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_version) {
+        const PolicyLayout *layout = &l->context.page->policy;
+        const PolicyHead *head = policy_bank(l->context.policy, layout, bank);
+        size_t n = l->batch->n_observation;
+
+        return head->policy_version == policy_version && head->n_env_steps <= l->episodes->n_env_steps &&
+               head->observation_clip == learner_observation_clip(l->context.settings) &&
+               head->epsilon >= 0.0 && head->epsilon <= 1.0 &&
+               floats_finite(policy_numbers(head, layout->mean_at), n, -INFINITY) &&
+               floats_finite(policy_numbers(head, layout->inverse_sd_at), n, 0.0f) &&
+               floats_finite(policy_numbers(head, layout->parameters_at), l->runtime->nets[NET_POLICY]->n,
+                               -INFINITY);
+}
+
+/* Who acted acts on, with the version that it had. */
+static bool flights_possible(const Learner *l) {
+        const Arrival *arrival = &l->context.worker->arrival;
+        uint32_t n_actors = l->batch->n_actors_max;
+
+        if (!distribution_overlaps(distribution_of(l->context.settings)))
+                return true;
+        if (!arrival_possible(arrival, n_actors, l->context.page->policy.n_banks, l->policy_version))
+                return false;
+        for (uint32_t a = 0; a < n_actors; a++) {
+                const Flight *flight = &arrival->flights[a];
+
+                if (!arrival_acts(arrival, a))
+                        continue;
+                /* The newest version is published once more, from what was checked already. */
+                if (flight->policy_bank == arrival->policy_bank ? flight->policy_version != l->policy_version
+                                                                : !bank_possible(l, flight->policy_bank,
+                                                                                  flight->policy_version))
+                        return false;
+        }
+        return true;
+}
+
+static int check_policy(const Learner *l, const Safetensors *file) {
+        const char *said = safetensors_metadata(file, METADATA_POLICY_SHA256);
+        uint8_t sha256[32];
+        char text[65];
+
+        learner_hash_policy(l, sha256);
+        sha256_print(sha256, text);
+        if (!said || strcmp(said, text) != 0)
+                return refuse(-EBADMSG, "its policy hashes to %s, and it says %s: the file is damaged", text,
+                                said ?: "nothing");
+        return 0;
+}
+
+/* The optimiser, statistics and counters are as in any job that begins. */
+static int begin_with(Learner *l, const Checkpoint *checkpoint) {
+        Runtime *rt = l->runtime;
+        int r;
+
+        r = l->context.learner == 0 ? read_tensors(l, checkpoint) : 0;
+        if (r < 0)
+                return r;
+        if (!floats_finite(rt->nets[NET_POLICY]->parameters, rt->nets[NET_POLICY]->n, -INFINITY))
+                return refuse(-EBADMSG, "some of its numbers are not finite");
+        if (rt->nets[NET_TARGET])
+                runtime_copy(rt, NET_TARGET, NET_POLICY);
+        return 0;
+}
+
+static int restore_file(Learner *l) {
+        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
+        char reason[SAFETENSORS_REASON_MAX];
+        int r;
+
+        r = checkpoint_open(l->context.checkpoint_fd, &checkpoint, reason);
+        if (r < 0)
+                return refuse(r, "%s", reason);
+        if (checkpoint.parameters)
+                return begin_with(l, &checkpoint);
+
+        r = check_metadata(l, &checkpoint);
+        if (r < 0)
+                return r;
+        r = read_tensors(l, &checkpoint);
+        if (r < 0)
+                return r;
+        if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
+                return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
+        if (l->context.learner == 0)
+                note_arithmetic(l, &checkpoint);
+        return l->context.learner == 0 ? check_policy(l, checkpoint.file) : 0;
+}
+
+static int restore(Learner *l) {
+        struct stat st;
+
+        if (l->context.checkpoint_fd >= 0 && fstat(l->context.checkpoint_fd, &st) >= 0 &&
+                        S_ISREG(st.st_mode))
+                return restore_file(l);
+        if (l->runtime->nets[NET_TARGET])
+                runtime_copy(l->runtime, NET_TARGET, NET_POLICY);
+        return 0;
+}
+
+int learner_restore(Learner *l) {
+        bool first;
+        int r, met;
+
+        assert(l);
+
+        /* Each of several learners has initialised some layers. What a checkpoint has instead the first
+         * one reads for all, and it meets the others even if it has failed, so that no other learner
+         * waits for it. */
+        first = l->context.learner == 0;
+        r = runtime_meet(l->runtime);
+        if (r >= 0 && first)
+                r = restore(l);
+        met = runtime_meet(l->runtime);
+        if (met >= 0 && !first)
+                r = restore(l);
+        if (met < 0)
+                (void) fprintf(stderr,
+                                "actord-learner: another learner has stopped before the first round\n");
+        if (r < 0 || met < 0)
+                return r < 0 ? r : met;
+
+        l->statistics.n_env_steps = l->episodes->n_env_steps;
+        l->statistics.n_episodes = l->episodes->n_episodes;
+        learner_publish(l, l->policy_version, (uint32_t) l->context.worker->arrival.policy_bank);
+        return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Distributions to second order. With x the outputs, t the terms and L the loss, the gradient is L_t t_x;
+ * its derivative along a vector is (L_tt t') t_x + L_t (t_x)', where ' is the derivative along the
+ * vector. */
+#include <math.h>
+
+#include "learner/curvature/hessian.h"
+
+static void categorical_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]) {
+        uint32_t n = h->network->n_action;
+        double *y = shard_columns(h->layers[h->layer_action].y, n, shard);
+        const int32_t *choices = h->choices + (size_t) shard * HESSIAN_ROWS;
+
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
+                double top = y[r], sum = 0.0, entropy = 0.0;
+
+                for (uint32_t a = 1; a < n; a++)
+                        top = fmax(top, y[a * HESSIAN_ROWS + r]);
+                for (uint32_t a = 0; a < n; a++)
+                        sum += exp(y[a * HESSIAN_ROWS + r] - top);
+                top += log(sum);
+                for (uint32_t a = 0; a < n; a++) {
+                        double *l = &y[a * HESSIAN_ROWS + r];
+
+                        *l -= top;
+                        entropy -= exp(*l) * *l;
+                }
+                ret[TERM_LOG_PROBABILITY][r] = y[(uint32_t) choices[r] * HESSIAN_ROWS + r];
+                ret[TERM_ENTROPY][r] = entropy;
+        }
+}
+
+static void gaussian_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]) {
+        const double half_log_2pi = 0.91893853320467274178;
+        uint32_t n = h->network->n_action;
+        const double *mean = shard_columns(h->layers[h->layer_action].y, n, shard);
+        const double *log_sd = shard_columns(h->layers[h->layer_log_sd].y, n, shard);
+        const double *actions = shard_columns(h->actions, n, shard);
+
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
+                double log_probability = 0.0, entropy = 0.0;
+
+                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
+                        double z = (actions[i] - mean[i]) * exp(-log_sd[i]);
+
+                        log_probability -= 0.5 * z * z + log_sd[i] + half_log_2pi;
+                        entropy += log_sd[i] + 0.5 + half_log_2pi;
+                }
+                ret[TERM_LOG_PROBABILITY][r] = log_probability;
+                ret[TERM_ENTROPY][r] = entropy;
+        }
+}
+
+void head_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]) {
+        const double *value = shard_columns(h->layers[h->layer_value].y, 1, shard);
+
+        switch ((ActKind) h->network->act) {
+        case ACT_CATEGORICAL: categorical_terms(h, shard, ret); break;
+        case ACT_GAUSSIAN: gaussian_terms(h, shard, ret); break;
+        case ACT_EPSILON_GREEDY: assert(!"only distributions are differentiated"); break;
+        }
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++)
+                ret[TERM_VALUE][r] = h->wanted[h->layer_value] ? value[r] : NAN;
+}
+
+/* l_p = chosen - p and H_p = -p (log p + H), for the logit of choice a. */
+static void categorical_gradient(const Hessian *h, uint32_t shard) {
+        uint32_t n = h->network->n_action;
+        const double *y = shard_columns(h->layers[h->layer_action].y, n, shard);
+        const int32_t *choices = h->choices + (size_t) shard * HESSIAN_ROWS;
+        const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
+        double *d = shard_columns(h->layers[h->layer_action].d, n, shard);
+
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
+                const double *jet = jets[r].d;
+                double entropy = 0.0;
+
+                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS)
+                        entropy -= exp(y[i]) * y[i];
+                for (uint32_t a = 0, i = r; a < n; a++, i += HESSIAN_ROWS) {
+                        double p = exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
+
+                        d[i] = jet[TERM_LOG_PROBABILITY] * (chosen - p) -
+                               jet[TERM_ENTROPY] * p * (y[i] + entropy);
+                }
+        }
+}
+
+static void gaussian_gradient(const Hessian *h, uint32_t shard) {
+        uint32_t n = h->network->n_action;
+        const double *mean = shard_columns(h->layers[h->layer_action].y, n, shard);
+        const double *log_sd = shard_columns(h->layers[h->layer_log_sd].y, n, shard);
+        const double *actions = shard_columns(h->actions, n, shard);
+        const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
+        double *d_mean = shard_columns(h->layers[h->layer_action].d, n, shard);
+        double *d_log_sd = shard_columns(h->layers[h->layer_log_sd].d, n, shard);
+
+        for (uint32_t i = 0; i < n * HESSIAN_ROWS; i++) {
+                const double *jet = jets[i % HESSIAN_ROWS].d;
+                double inverse = exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
+
+                d_mean[i] = jet[TERM_LOG_PROBABILITY] * z * inverse;
+                d_log_sd[i] = jet[TERM_LOG_PROBABILITY] * (z * z - 1.0) + jet[TERM_ENTROPY];
+        }
+}
+
+void head_gradient(const Hessian *h, uint32_t shard) {
+        const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
+        double *d_value = shard_columns(h->layers[h->layer_value].d, 1, shard);
+
+        switch ((ActKind) h->network->act) {
+        case ACT_CATEGORICAL: categorical_gradient(h, shard); break;
+        case ACT_GAUSSIAN: gaussian_gradient(h, shard); break;
+        case ACT_EPSILON_GREEDY: assert(!"only distributions are differentiated"); break;
+        }
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++)
+                d_value[r] = jets[r].d[TERM_VALUE];
+}
+
+/* (L_t)' = L_tt t' */
+static void jet_along(const LossJet *jet, const double along[_TERM_MAX], double ret[_TERM_MAX]) {
+        for (unsigned t = 0; t < _TERM_MAX; t++) {
+                ret[t] = 0.0;
+                for (unsigned u = 0; u < _TERM_MAX; u++)
+                        ret[t] += jet->dd[t][u] * along[u];
+        }
+}
+
+/* p' = p (x' - sum p x'), (log p)' = p' / p, H' = -sum p' (log p + H) */
+static void categorical_along(const Hessian *h, uint32_t shard, const double *y, double *const *along_y,
+                double *const *ret) {
+        uint32_t n = h->network->n_action;
+        const int32_t *choices = h->choices + (size_t) shard * HESSIAN_ROWS;
+        const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
+        const double *along = along_y[h->layer_action], *value = along_y[h->layer_value];
+        double *d = ret[h->layer_action], *d_value = ret[h->layer_value];
+
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
+                const double *jet = jets[r].d;
+                double entropy = 0.0, mean = 0.0, terms[_TERM_MAX] = {}, jets_along[_TERM_MAX];
+
+                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
+                        entropy -= exp(y[i]) * y[i];
+                        mean += exp(y[i]) * along[i];
+                }
+                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS)
+                        terms[TERM_ENTROPY] -= exp(y[i]) * (along[i] - mean) * (y[i] + entropy);
+                terms[TERM_LOG_PROBABILITY] = along[(uint32_t) choices[r] * HESSIAN_ROWS + r] - mean;
+                terms[TERM_VALUE] = value[r];
+                jet_along(&jets[r], terms, jets_along);
+
+                for (uint32_t a = 0, i = r; a < n; a++, i += HESSIAN_ROWS) {
+                        double p = exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
+                        double log_along = along[i] - mean, p_along = p * log_along;
+
+                        d[i] = jets_along[TERM_LOG_PROBABILITY] * (chosen - p) -
+                               jet[TERM_LOG_PROBABILITY] * p_along -
+                               jets_along[TERM_ENTROPY] * p * (y[i] + entropy) -
+                               jet[TERM_ENTROPY] * (p_along * (y[i] + entropy) +
+                                                                   p * (log_along + terms[TERM_ENTROPY]));
+                }
+                d_value[r] = jets_along[TERM_VALUE];
+        }
+}
+
+/* z = (action - mean) / sd: z' = -mean' / sd - z (log sd)' */
+static void gaussian_along(const Hessian *h, uint32_t shard, const double *mean, double *const *along_y,
+                double *const *ret) {
+        uint32_t n = h->network->n_action;
+        const double *log_sd = shard_columns(h->layers[h->layer_log_sd].y, n, shard);
+        const double *actions = shard_columns(h->actions, n, shard);
+        const LossJet *jets = h->jets + (size_t) shard * HESSIAN_ROWS;
+        const double *along_mean = along_y[h->layer_action], *along_sd = along_y[h->layer_log_sd];
+        double *d_mean = ret[h->layer_action], *d_log_sd = ret[h->layer_log_sd];
+
+        for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
+                double terms[_TERM_MAX] = { [TERM_VALUE] = along_y[h->layer_value][r] };
+                double along[_TERM_MAX], d = jets[r].d[TERM_LOG_PROBABILITY];
+
+                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
+                        double inverse = exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
+
+                        terms[TERM_LOG_PROBABILITY] +=
+                                        z * along_mean[i] * inverse + (z * z - 1.0) * along_sd[i];
+                        terms[TERM_ENTROPY] += along_sd[i];
+                }
+                jet_along(&jets[r], terms, along);
+
+                for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
+                        double inverse = exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
+                        double z_along = -along_mean[i] * inverse - z * along_sd[i];
+
+                        d_mean[i] = along[TERM_LOG_PROBABILITY] * z * inverse +
+                                    d * (z_along - z * along_sd[i]) * inverse;
+                        d_log_sd[i] = along[TERM_LOG_PROBABILITY] * (z * z - 1.0) + d * 2.0 * z * z_along +
+                                      along[TERM_ENTROPY];
+                }
+                ret[h->layer_value][r] = along[TERM_VALUE];
+        }
+}
+
+void head_along(const Hessian *h, uint32_t shard, double *const *along_y, double *const *ret_along_d) {
+        const double *y = shard_columns(h->layers[h->layer_action].y, h->network->n_action, shard);
+
+        switch ((ActKind) h->network->act) {
+        case ACT_CATEGORICAL: categorical_along(h, shard, y, along_y, ret_along_d); break;
+        case ACT_GAUSSIAN: gaussian_along(h, shard, y, along_y, ret_along_d); break;
+        case ACT_EPSILON_GREEDY: assert(!"only distributions are differentiated"); break;
+        }
+}

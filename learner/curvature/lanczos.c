@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Products build an orthonormal basis in which the matrix is tridiagonal; the ends of its spectrum are
+ * found first. Orthogonality is lost to rounding as soon as they are, so each vector is cleared of all
+ * others, twice, which is enough ("The Symmetric Eigenvalue Problem", Parlett). */
+#include "learner/curvature/lanczos.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "learner/kernel/blas.h"
+#include "lib/cleanup.h"
+
+/* A new direction this much shorter than the products is their rounding. */
+#define BREAKDOWN 1e-10
+
+DEFINE_CLEANUP(Lanczos *, lanczos_free)
+
+Lanczos *lanczos_free(Lanczos *lanczos) {
+        if (!lanczos)
+                return NULL;
+
+        free(lanczos->basis);
+        free(lanczos->diagonal);
+        free(lanczos->beside);
+        free(lanczos->along);
+        free(lanczos);
+        return NULL;
+}
+
+int lanczos_new(size_t n_max, uint32_t steps_max, Lanczos **ret) {
+        _cleanup_(lanczos_freep) Lanczos *l = NULL;
+
+        assert(n_max > 0);
+        assert(steps_max > 0);
+        assert(ret);
+
+        l = calloc(1, sizeof(*l));
+        if (!l)
+                return -ENOMEM;
+        l->n = n_max;
+        l->steps_max = steps_max;
+        l->basis = calloc((size_t) steps_max + 1, n_max * sizeof(double));
+        l->diagonal = calloc(steps_max, sizeof(double));
+        l->beside = calloc(steps_max, sizeof(double));
+        l->along = calloc(steps_max, sizeof(double));
+        if (!l->basis || !l->diagonal || !l->beside || !l->along)
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(l);
+        return 0;
+}
+
+static double vector_length(const double *x, size_t n) {
+        double square;
+
+        blas_dots(x, 1, n, x, &square);
+        return sqrt(square);
+}
+
+static void vector_scale(double *x, double factor, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                x[i] *= factor;
+}
+
+/* Clears the product of step k of the basis; its part along vector k is what the diagonal holds. Returns
+ * what is left of its length. */
+static double step_clear(Lanczos *l, uint32_t k) {
+        double *product = l->basis + (k + 1) * l->n;
+
+        l->diagonal[k] = 0.0;
+        for (unsigned pass = 0; pass < 2; pass++) {
+                blas_dots(l->basis, k + 1, l->n, product, l->along);
+                blas_clear(l->basis, k + 1, l->n, l->along, product);
+                l->diagonal[k] += l->along[k];
+        }
+        return vector_length(product, l->n);
+}
+
+int lanczos_extremes(Lanczos *l, LanczosProduct product, void *arg, double *ret_min, double *ret_max) {
+        double length = vector_length(l->basis, l->n), scale = 0.0;
+        uint32_t n = 0;
+        int r;
+
+        assert(product);
+        assert(ret_min);
+        assert(ret_max);
+
+        if (!isfinite(length) || !(length > 0.0))
+                return -ERANGE;
+        vector_scale(l->basis, 1.0 / length, l->n);
+
+        while (n < l->steps_max) {
+                double *next = l->basis + (n + 1) * l->n;
+
+                product(arg, l->basis + n * l->n, next);
+                length = step_clear(l, n);
+                if (!isfinite(length) || !isfinite(l->diagonal[n]))
+                        return -ERANGE;
+                l->beside[n] = length;
+                scale = fmax(scale, fmax(length, fabs(l->diagonal[n])));
+                n++;
+                if (length <= BREAKDOWN * scale)
+                        break;
+                vector_scale(next, 1.0 / length, l->n);
+        }
+
+        r = blas_tridiagonal(l->diagonal, l->beside, n);
+        if (r < 0)
+                return -ERANGE;
+        *ret_min = l->diagonal[0];
+        *ret_max = l->diagonal[n - 1];
+        return (int) n;
+}

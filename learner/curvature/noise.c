@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Each actor's share of the round gives a gradient; their mean is that of all of them, since shares are
+ * equal. An actor alone has parts instead of shares, of one environment each or of its successive steps:
+ * neighbours in time, whose gradients differ by less, which is the best there is. What is asked for is
+ * how these gradients differ, and none of the updates computes them: minibatches mix the actors, whose
+ * rows resemble their neighbours, so that their gradients differ by less, and all but the first are taken
+ * elsewhere. So each share costs what it costs in one epoch, and beyond NoiseActors= of them the answer
+ * is not worth it. */
+#include "learner/curvature/noise.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "learner/runtime-internal.h"
+
+double noise_scale_estimate(double rows_small, double square_small, double rows_big, double square_big) {
+        double gradient = (rows_big * square_big - rows_small * square_small) / (rows_big - rows_small);
+        double noise = (square_small - square_big) / (1.0 / rows_small - 1.0 / rows_big);
+
+        return gradient > 0.0 && isfinite(noise / gradient) ? noise / gradient : NAN;
+}
+
+enum { PARTS_ALONE = 8 };
+
+/* The only actor's rows, environment by environment. */
+static Rows rows_by_environment(Runtime *rt) {
+        const Batch *b = rt->batch;
+        uint32_t k = 0;
+
+        for (uint32_t e = 0; e < b->envs; e++)
+                for (uint32_t t = 0; t < b->steps; t++)
+                        b->order[k++] = t * b->envs + e;
+        return (Rows){ .order = b->order, .n = k };
+}
+
+double runtime_noise_scale(Runtime *rt, Net net, Loss loss, const void *arg) {
+        bool alone = rt->n_actors == 1;
+        Rows all = alone ? rows_by_environment(rt) : runtime_rows(rt);
+        uint32_t share = alone ? all.n / PARTS_ALONE : rt->batch->step_rows;
+        uint32_t n = alone ? PARTS_ALONE : rt->settings->n_noise_actors;
+        double sums[SUMS_MAX], small = 0.0, big = 0.0;
+
+        if (share == 0)
+                return NAN;
+        if (!alone && n > rt->n_actors)
+                n = rt->n_actors;
+
+        memset(rt->noise_mean, 0, rt->network->n_parameters * sizeof(double));
+        for (uint32_t a = 0; a < n; a++) {
+                Rows rows = { .order = all.order + (size_t) a * share, .n = share };
+
+                /* What is not finite here is not finite in the round's first update either, which then
+                 * says so. */
+                if (runtime_gradient(rt, net, rows, loss, arg, sums, SUMS_MAX) < 0)
+                        return NAN;
+                for (uint32_t i = 0; i < rt->n_blocks; i++)
+                        small += rt->block_sums[i] / n;
+                for (uint64_t i = 0; i < rt->network->n_parameters; i++)
+                        rt->noise_mean[i] += (double) rt->gradients[0][i] / n;
+        }
+        for (uint64_t i = 0; i < rt->network->n_parameters; i++)
+                big += rt->noise_mean[i] * rt->noise_mean[i];
+
+        return noise_scale_estimate(share, small, (double) n * share, big);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is known of each slot between rounds, and of the episodes that ended: kept by the learner from raw
+ * rewards and ends, since an actor's word about its own score is worth nothing. Changes only when a round
+ * is learned from. */
+#pragma once
+
+#include "include/record.h"
+#include "include/settings.h"
+#include "learner/store/batch.h"
+#include "learner/normaliser.h"
+
+enum { EPISODES_KEPT = 100 };
+
+typedef struct EpisodeStatistics {
+        uint32_t n_slots;
+        double *running_return, *discounted_return; /* [n_slots]: of the episode in progress */
+        uint64_t *elapsed_steps;
+        double returns[EPISODES_KEPT]; /* of episode i at i % 100 */
+        uint64_t n_env_steps, n_episodes;
+} EpisodeStatistics;
+
+int episode_statistics_new(uint32_t n_slots, EpisodeStatistics **ret);
+EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes);
+
+/* Enters the steps of the first n_actors blocks; fills what Statistics says of episodes. Carry=reset
+ * begins each slot afresh. */
+void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset,
+                Statistics *statistics);
+/* Normaliser of the discounted returns along the way, slot by slot; to be called before
+ * episode_statistics_enter(). */
+void episode_statistics_discount(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors,
+                bool reset, double gamma, Normaliser *returns);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The fused loop: acting and learning as one fragment, a round at a time, in one process and on plain
+ * memory. No meter, no socket, no sandbox; the policy is the one that the same job learns under any other
+ * distribution with the same counts of actors. */
+#pragma once
+
+#include "include/actord/env.h"
+#include "include/record.h"
+#include "include/settings.h"
+
+typedef struct Fused Fused;
+
+/* Of one round, on the emulated clock (lib/clock.h). */
+typedef struct FusedTimes {
+        uint64_t learner_nsec, slowest_actor_nsec;
+        uint64_t actors_nsec; /* the sum over the round's actors */
+        /* learner + slowest actor; where rounds overlap, from the end of the one before */
+        uint64_t round_nsec;
+} FusedTimes;
+
+typedef struct FusedFault {
+        uint32_t fault, actor; /* Fault; UINT32_MAX: the learner */
+        int32_t detail;
+} FusedFault;
+
+/* env is called as anybody's: its spec is checked. The settings are copied. 0; -EINVAL: a spec that is
+ * impossible, or no policy of ours acts on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; what spec()
+ * returned. */
+int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
+Fused *fused_free(Fused *fused);
+
+/* One round of actors 0 .. n_actors - 1, between 1 and MaxActors=; where rounds overlap, so many act, and
+ * one is learned from. 0; -EIO: fused_fault() says what happened, and the loop goes no further. */
+int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *ret_times);
+
+/* The mean return of the evaluation episodes first .. first + n - 1 under the newest policy, which no
+ * slot notices. n is at least 1. 0, -EIO. */
+int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
+
+const FusedFault *fused_fault(const Fused *fused);
+const uint8_t *fused_policy_sha256(const Fused *fused); /* [32]: of the newest policy */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The kernels of kernels-wide.h for each width of vectors, and the choice among them. Forced inlining puts
+ * the elementary functions into loops for the CPU that the loop is for. */
+#include "learner/kernel/kernels.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "include/policy.h"
+#include "lib/elementary.h"
+#include "lib/width.h"
+
+enum {
+        TILE_ROWS = 6,    /* of sums at a time */
+        TILE_DEPTH = 256, /* numbers that they run over at a time */
+};
+
+typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), may_alias));
+typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
+
+/* X(type, name, parameters, arguments): all that there is once for each width. kernel_NAME() takes the
+ * one of the process's width. */
+#define KERNELS(X)                                                                                          \
+        X(void, product, (const Product *p), (p))                                                           \
+        X(void, transpose, (const float *x, uint32_t n, uint32_t stride, float *ret), (x, n, stride, ret))  \
+        X(void, pixels,                                                                                     \
+                        (const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale,           \
+                                        uint32_t stride, float *ret),                                       \
+                        (rows, n, scale, stride, ret))                                                      \
+        X(void, activate, (float *y, size_t n, uint32_t activation), (y, n, activation))                    \
+        X(void, bias_activate,                                                                              \
+                        (float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation),    \
+                        (y, bias, n, stride, activation))                                                   \
+        X(void, activation_backward,                                                                        \
+                        (float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,              \
+                                        uint32_t activation, bool accumulate),                              \
+                        (dy, y, dbias, n, stride, activation, accumulate))                                  \
+        X(void, categorical,                                                                                \
+                        (float *logits, const int32_t *choice, uint32_t n, uint32_t stride,                 \
+                                        float *ret_log_probability, float *ret_entropy),                    \
+                        (logits, choice, n, stride, ret_log_probability, ret_entropy))                      \
+        X(void, categorical_backward,                                                                       \
+                        (const float *log_probabilities, const int32_t *choice, const float *entropy,       \
+                                        const float *d_log_probability, const float *d_entropy, uint32_t n, \
+                                        uint32_t stride, float *ret_d_logits),                              \
+                        (log_probabilities, choice, entropy, d_log_probability, d_entropy, n, stride,       \
+                                        ret_d_logits))                                                      \
+        X(void, gaussian,                                                                                   \
+                        (const float *mean, const float *log_sd, const float *action, uint32_t n,           \
+                                        uint32_t stride, float *ret_log_probability, float *ret_entropy),   \
+                        (mean, log_sd, action, n, stride, ret_log_probability, ret_entropy))                \
+        X(void, gaussian_backward,                                                                          \
+                        (const float *mean, const float *log_sd, const float *action,                       \
+                                        const float *d_log_probability, const float *d_entropy, uint32_t n, \
+                                        uint32_t stride, float *ret_d_mean, float *ret_d_log_sd),           \
+                        (mean, log_sd, action, d_log_probability, d_entropy, n, stride, ret_d_mean,         \
+                                        ret_d_log_sd))                                                      \
+        X(void, add, (float *x, const float *y, size_t n), (x, y, n))                                       \
+        X(double, square_sum, (const float *x, size_t n), (x, n))                                           \
+        X(void, adam,                                                                                       \
+                        (float *parameters, float *m, float *v, const float *gradient, size_t n,            \
+                                        const AdamScalars *scalars),                                        \
+                        (parameters, m, v, gradient, n, scalars))                                           \
+        X(void, exp, (float *x, size_t n), (x, n))                                                          \
+        X(void, log, (float *x, size_t n), (x, n))                                                          \
+        X(void, clear_row, (double *a, const double *x, size_t rows, size_t n), (a, x, rows, n))            \
+        X(void, clear_group, (double *g, const double *x, size_t rows, size_t n), (g, x, rows, n))
+
+typedef struct Kernels {
+#define X(type, name, parameters, arguments) type(*name) parameters;
+        KERNELS(X)
+#undef X
+} Kernels;
+
+/* Lane k to lane k + 8, then k + 4, k + 2, k + 1. */
+static inline __attribute__((always_inline)) float lanes_sum(const float lanes[KERNEL_LANES]) {
+        const LooseQuad *l = (const LooseQuad *) lanes;
+        Quad q = (l[0] + l[2]) + (l[1] + l[3]);
+
+        return (q[0] + q[2]) + (q[1] + q[3]);
+}
+
+#define KERNEL_TEMPLATE "learner/kernel/kernels-wide.h"
+#include "lib/each-width.h"
+
+static const Kernels *kernels_chosen(void) {
+#if defined(__x86_64__)
+        static const Kernels *const tables[_WIDTH_MAX] = { &table_scalar, &table_avx2, &table_avx512 };
+
+        return tables[width_chosen()];
+#else
+        return &table_scalar;
+#endif
+}
+
+#define X(type, name, parameters, arguments)             \
+        type kernel_##name parameters {                  \
+                return kernels_chosen()->name arguments; \
+        }
+KERNELS(X)
+#undef X
+
+/* The products of a dense layer */
+
+void kernel_forward(const float *weight, const float *bias, const float *x, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, float *y) {
+        kernel_product(&(Product){
+                        .m = n_out,
+                        .n = rows,
+                        .k = n_in,
+                        .a = weight,
+                        .a_m = n_in,
+                        .a_k = 1,
+                        .b = x,
+                        .b_k = rows,
+                        .bias = bias,
+                        .c = y,
+                        .c_m = rows,
+        });
+}
+
+void kernel_backward_input(const float *weight, const float *dy, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, bool accumulate, float *dx) {
+        kernel_product(&(Product){
+                        .m = n_in,
+                        .n = rows,
+                        .k = n_out,
+                        .a = weight,
+                        .a_m = 1,
+                        .a_k = n_in,
+                        .b = dy,
+                        .b_k = rows,
+                        .goes_on = accumulate,
+                        .c = dx,
+                        .c_m = rows,
+        });
+}
+
+void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in, uint32_t rows,
+                bool accumulate, float *dweight) {
+        kernel_product(&(Product){
+                        .m = n_out,
+                        .n = n_in,
+                        .k = rows,
+                        .a = dy,
+                        .a_m = rows,
+                        .a_k = 1,
+                        .b = xt,
+                        .b_k = (n_in + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES,
+                        .goes_on = accumulate,
+                        .c = dweight,
+                        .c_m = n_in,
+        });
+}

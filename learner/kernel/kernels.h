@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The loops in which a learner spends its time. Numbers of a shard lie in columns: [n][stride] is n columns
+ * of `stride` rows each, so that every loop runs over rows with full vectors, however narrow a layer is.
+ * stride is a multiple of 16; rows beyond the shard's last are zeros and get zero gradients.
+ *
+ * Each kernel exists for several widths of vectors (lib/width.h). The results are equal, bit for bit: each
+ * sum has one order, whatever the width, and every fused multiply-add is written out. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+        KERNEL_LANES = 16,
+        KERNEL_GROUP = 16, /* rows side by side */
+        SHARD_ROWS_MAX = 64,
+};
+
+typedef struct AdamScalars {
+        double step_size, beta1, beta2, epsilon; /* step_size: rate / (1 - beta1^t) */
+        double root_correction;                  /* sqrt(1 - beta2^t) */
+        double gradient_scale;                   /* that cuts the gradient to its greatest norm */
+} AdamScalars;
+
+/* c [m][n] = the sums over k of a [m][k] b [k][n], each of which begins with bias[m], or 0 (NULL), or where
+ * it goes on, with what c has, and takes one product after the other by fused multiply-add. a and c may
+ * lie in any order of rows, as their steps have it; rows of b lie b_k numbers apart, and have as many
+ * readable numbers beyond n as complete a group of 16. */
+typedef struct Product {
+        uint32_t m, n, k;
+        const float *a, *b, *bias;
+        size_t a_m, a_k, b_k;
+        bool goes_on;
+        float *c;
+        size_t c_m;
+} Product;
+
+void kernel_product(const Product *p);
+
+/* Layers: weight [n_out][n_in] */
+
+/* y [n_out][rows] = bias + weight x [n_in][rows] */
+void kernel_forward(const float *weight, const float *bias, const float *x, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, float *y);
+/* dx [n_in][rows] (+)= weight' dy */
+void kernel_backward_input(const float *weight, const float *dy, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, bool accumulate, float *dx);
+/* dweight (+)= dy x', from xt = kernel_transpose(x) */
+void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in, uint32_t rows,
+                bool accumulate, float *dweight);
+/* x [n][stride] -> ret [stride][n], each row followed by zeros up to a multiple of 16 */
+void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
+
+/* y = activation(y); n: a multiple of 16; activation: LayerActivation */
+void kernel_activate(float *y, size_t n, uint32_t activation);
+/* y = activation(y + bias), y [n][stride] */
+void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
+/* dy *= activation'(y); dbias = (accumulate ? dbias : 0) + row sums of dy */
+void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
+                uint32_t activation, bool accumulate);
+
+/* n bytes of each of KERNEL_LANES rows become columns: ret [n][stride] = scale * rows */
+void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
+                float *ret);
+
+/* Outputs as distributions: columns in, one number a row out; and back */
+
+/* logits [n][stride] become log-probabilities in place */
+void kernel_categorical(float *logits, const int32_t *choice, uint32_t n, uint32_t stride,
+                float *ret_log_probability, float *ret_entropy);
+void kernel_categorical_backward(const float *log_probabilities, const int32_t *choice, const float *entropy,
+                const float *d_log_probability, const float *d_entropy, uint32_t n, uint32_t stride,
+                float *ret_d_logits);
+void kernel_gaussian(const float *mean, const float *log_sd, const float *action, uint32_t n,
+                uint32_t stride, float *ret_log_probability, float *ret_entropy);
+void kernel_gaussian_backward(const float *mean, const float *log_sd, const float *action,
+                const float *d_log_probability, const float *d_entropy, uint32_t n, uint32_t stride,
+                float *ret_d_mean, float *ret_d_log_sd);
+
+/* Flat arrays */
+
+void kernel_add(float *x, const float *y, size_t n); /* x += y */
+double kernel_square_sum(const float *x, size_t n);
+void kernel_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
+                const AdamScalars *scalars);
+/* x[i] = exp(x[i]), log(x[i]) */
+void kernel_exp(float *x, size_t n);
+void kernel_log(float *x, size_t n);
+
+/* Takes from row a, or from each column of g [n][KERNEL_GROUP], what it has of the rows of x [rows][n],
+ * unit vectors, one after the other. A sum is a chain of additions that wait for each other; side by side
+ * they wait together, and each is added up from first to last. */
+void kernel_clear_row(double *a, const double *x, size_t rows, size_t n);
+void kernel_clear_group(double *g, const double *x, size_t rows, size_t n);
+
+/* References: the plain loops that the kernels above are tested against. naive_product() gives the same
+ * bits, the others nearly the same numbers, as they are from the C library and in double precision. */
+void naive_product(const Product *p);
+void naive_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
+void naive_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
+                uint32_t activation, bool accumulate);
+void naive_categorical(const float *logits, const int32_t *choice, uint32_t n, uint32_t stride,
+                float *ret_log_probability, float *ret_entropy);
+void naive_gaussian(const float *mean, const float *log_sd, const float *action, uint32_t n, uint32_t stride,
+                float *ret_log_probability, float *ret_entropy);
+void naive_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
+                const AdamScalars *scalars);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A round's data, one flat array per quantity. Each rollout has a block of rows: its steps [t][e], then
+ * the observations that follow the last step, then the last observations of truncated episodes. A row's
+ * number is the same in every array.
+ *
+ * Numbers are the learner's own copies: nothing in here can change under our hands. */
+#pragma once
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/settings.h"
+#include "include/slot.h"
+
+typedef struct Batch {
+        uint32_t n_actors_max, envs, steps; /* n_actors_max: of the job */
+        uint32_t n_blocks;                  /* rollouts that a round has at most */
+        uint32_t n_observation, n_action;
+        uint32_t act;        /* ActKind: `choices` or `actions` is there */
+        uint32_t step_rows;  /* steps * envs */
+        uint32_t next_rows;  /* step_rows + envs: where an actor's finals begin */
+        uint32_t block_rows; /* of one rollout */
+        uint32_t finals_max;
+        uint32_t images; /* `pixels` are there, not `observations` */
+        /* K: of an image a row has the newest of K frames, and the others lie in the rows before; 1: all
+         * of it */
+        uint32_t frames;
+        uint32_t block_frames; /* of one rollout: K - 1 rows of what was seen before, then its block */
+        size_t n_rows;
+
+        float *observations; /* [n_rows][n_observation]: raw, then normalised in place */
+        uint8_t *pixels;     /* [n_blocks][block_frames][n_observation / K]: raw, a quarter of the memory */
+        int32_t *choices;    /* [n_rows] */
+        float *actions;      /* [n_rows][n_action] */
+        double *rewards;     /* raw */
+        float *scaled;       /* rewards as learned from */
+        uint8_t *ends;       /* EndKind */
+        float *behaviour_log_probability; /* what the actor said */
+        float *log_probability, *value;   /* recomputed by the learner */
+        float *advantage, *target;
+        uint32_t *order; /* scratch of one epoch: row numbers */
+
+        uint32_t *n_finals; /* [n_blocks] */
+        uint8_t *taken;     /* [n_blocks] */
+        uint32_t *actors;   /* [n_blocks]: whose rollout it is */
+        uint8_t *lost; /* [n_actors_max * envs]: the episode that was carried in never came back (sticky) */
+} Batch;
+
+/* 0, -ENOMEM, or -EFBIG: more rows than can be numbered. */
+int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
+/* With the actors, environments, steps, finals and numbers of another. */
+int batch_new_shape(const Batch *shape, Batch **ret);
+Batch *batch_free(Batch *batch);
+
+/* Of what a row has of its observation: numbers, bytes, and where they are. */
+static inline size_t batch_frame_numbers(const Batch *batch) {
+        assert(batch->frames > 0);
+
+        return batch->n_observation / batch->frames;
+}
+
+static inline size_t batch_observation_bytes(const Batch *batch) {
+        return batch_frame_numbers(batch) * (batch->images ? sizeof(uint8_t) : sizeof(float));
+}
+
+static inline void *batch_observation(const Batch *batch, size_t row) {
+        if (batch->images && batch->frames > 1)
+                row += (row / batch->block_rows + 1) * (batch->block_frames - batch->block_rows);
+        return batch->images ? (void *) (batch->pixels + row * batch_frame_numbers(batch))
+                             : (void *) (batch->observations + row * batch->n_observation);
+}
+
+/* How many bytes of `pixels`, or numbers of `observations`, n blocks have. */
+static inline size_t batch_block_numbers(const Batch *batch, uint32_t n_blocks) {
+        return (size_t) n_blocks * batch->block_frames * batch_frame_numbers(batch);
+}
+
+/* The K frames of a row's image, the oldest first. */
+void batch_stack(const Batch *batch, size_t row, const uint8_t *ret[static ACTORD_STACK_MAX]);
+
+static inline size_t batch_block(const Batch *batch, uint32_t block) {
+        return (size_t) block * batch->block_rows;
+}
+
+/* The block that an actor's rollout goes into: its own, or the only one there is. */
+static inline uint32_t batch_block_of(const Batch *batch, uint32_t actor) {
+        return actor % batch->n_blocks;
+}
+
+/* The slot whose steps are row s of each step, the rows of all blocks counted on. */
+static inline uint32_t batch_slot(const Batch *batch, uint32_t s) {
+        return batch->actors[s / batch->envs] * batch->envs + s % batch->envs;
+}

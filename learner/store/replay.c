@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One ring a slot, one allocation a column, so that a checkpoint has one tensor for each. */
+#include "learner/store/replay.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learner/kernel/finite.h"
+#include "lib/algorithm-traits.h"
+#include "lib/cleanup.h"
+#include "lib/slot.h"
+
+DEFINE_CLEANUP(Replay *, replay_free)
+
+Replay *replay_free(Replay *replay) {
+        if (!replay)
+                return NULL;
+
+        free(replay->n_stored);
+        free(replay->observations);
+        free(replay->successors);
+        free(replay->rewards);
+        free(replay->choices);
+        free(replay->ends);
+        free(replay->first);
+        free(replay->discounts);
+        batch_free(replay->drawn);
+        free(replay);
+        return NULL;
+}
+
+/* Each row an environment of its own that made one step: what followed row i is row n + i, as in any
+ * batch. */
+static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
+        Batch shape = {
+                .n_actors_max = 1,
+                .n_blocks = 1,
+                .envs = n_rows,
+                .steps = 1,
+                .n_observation = live->n_observation,
+                .n_action = live->n_action,
+                .act = live->act,
+                .images = live->images,
+                .frames = 1,
+        };
+
+        return batch_new_shape(&shape, ret);
+}
+
+static int replay_allocate(Replay *r, const Batch *live, uint32_t n_rows) {
+        size_t n = r->n_slots * r->ring;
+
+        r->n_stored = calloc(r->n_slots, sizeof(uint64_t));
+        r->first = calloc((size_t) r->n_slots + 1, sizeof(uint64_t));
+        r->observations = calloc(n, r->observation_bytes);
+        r->successors = calloc(n, r->observation_bytes);
+        r->rewards = calloc(n, sizeof(float));
+        r->choices = calloc(n, sizeof(int32_t));
+        r->ends = calloc(n, sizeof(uint8_t));
+        r->discounts = calloc(n_rows, sizeof(float));
+        if (!r->n_stored || !r->first || !r->observations || !r->successors || !r->rewards || !r->choices ||
+                        !r->ends || !r->discounts)
+                return -ENOMEM;
+        return drawn_new(live, n_rows, &r->drawn);
+}
+
+int replay_new(const JobSettings *settings, const Batch *live, Replay **ret) {
+        _cleanup_(replay_freep) Replay *replay = NULL;
+        int r;
+
+        assert(settings);
+        assert(live);
+        assert(ret);
+
+        replay = calloc(1, sizeof(*replay));
+        if (!replay)
+                return -ENOMEM;
+        replay->n_slots = live->n_actors_max * live->envs;
+        replay->observation_bytes = batch_observation_bytes(live);
+        replay->images = live->images;
+        replay->n_action = live->n_action;
+        replay->frames = live->frames;
+        replay->capacity = algorithm_replay_steps(settings);
+        replay->ring = replay->capacity + live->frames - 1;
+        replay->n_steps = settings->n_steps;
+        if (replay->capacity < (uint64_t) live->steps + replay->n_steps)
+                return -EINVAL;
+        r = replay_allocate(replay, live, settings->minibatch_size);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(replay);
+        return 0;
+}
+
+static size_t replay_at(const Replay *replay, uint32_t slot, uint64_t step) {
+        return slot * replay->ring + step % replay->ring;
+}
+
+static void step_enter(
+                Replay *replay, uint32_t slot, const Batch *live, size_t row, size_t next, uint8_t end) {
+        size_t at = replay_at(replay, slot, replay->n_stored[slot]++), n = replay->observation_bytes;
+
+        memcpy(replay->observations + at * n, batch_observation(live, row), n);
+        memcpy(replay->successors + at * n, batch_observation(live, next), n);
+        replay->rewards[at] = live->scaled[row];
+        replay->choices[at] = live->choices[row];
+        replay->ends[at] = end;
+}
+
+void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset) {
+        for (uint32_t s = 0; s < n_actors * live->envs; s++) {
+                uint32_t slot = batch_slot(live, s);
+
+                if (live->lost[slot] && replay->n_stored[slot] > 0) {
+                        size_t last = replay_at(replay, slot, replay->n_stored[slot] - 1);
+
+                        if (replay->ends[last] == END_NOT)
+                                replay->ends[last] = END_TRUNCATED;
+                }
+        }
+
+        for (uint32_t a = 0; a < n_actors; a++) {
+                size_t block = batch_block(live, a), final = block + live->next_rows;
+
+                for (uint32_t i = 0; i < live->step_rows; i++) {
+                        bool cut = reset && i >= live->step_rows - live->envs;
+                        uint8_t end = live->ends[block + i];
+                        size_t next = end == END_TRUNCATED ? final++ : block + i + live->envs;
+
+                        step_enter(replay, batch_slot(live, a * live->envs + i % live->envs), live,
+                                        block + i, next, end == END_NOT && cut ? END_TRUNCATED : end);
+                }
+        }
+}
+
+/* Windows that begin in one slot: its newest n_steps - 1 steps have none yet. */
+static uint64_t slot_windows(const Replay *replay, uint32_t slot) {
+        uint64_t n = replay->n_stored[slot] < replay->capacity ? replay->n_stored[slot] : replay->capacity;
+
+        return n >= replay->n_steps ? n - replay->n_steps + 1 : 0;
+}
+
+uint64_t replay_count(Replay *replay) {
+        for (uint32_t s = 0; s < replay->n_slots; s++)
+                replay->first[s + 1] = replay->first[s] + slot_windows(replay, s);
+        return replay->first[replay->n_slots];
+}
+
+/* The slot that a window begins in, by halving. */
+static uint32_t window_slot(const Replay *replay, uint64_t window) {
+        uint32_t low = 0, high = replay->n_slots;
+
+        while (high - low > 1) {
+                uint32_t middle = low + (high - low) / 2;
+
+                if (replay->first[middle] <= window)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+/* The K frames that a step saw; or, of what followed it, the K - 1 before the last. */
+static void frames_gather(
+                const Replay *replay, uint32_t slot, uint64_t step, uint32_t n_frames, uint8_t *ret) {
+        uint32_t reach = 0;
+        size_t n = replay->observation_bytes;
+
+        while (reach < replay->frames - 1 && reach < step &&
+                        replay->ends[replay_at(replay, slot, step - reach - 1)] == END_NOT)
+                reach++;
+        for (uint32_t k = 0; k < n_frames; k++) {
+                uint64_t from = step - stack_back(n_frames, reach, k);
+
+                memcpy(ret + k * n, replay->observations + replay_at(replay, slot, from) * n, n);
+        }
+}
+
+static void successor_gather(const Replay *replay, uint32_t slot, uint64_t step, uint8_t *ret) {
+        size_t n = replay->observation_bytes, at = replay_at(replay, slot, step);
+        uint32_t before = replay->frames - 1;
+
+        frames_gather(replay, slot, step, before, ret);
+        memcpy(ret + before * n, replay->successors + at * n, n);
+}
+
+void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) {
+        Batch *b = replay->drawn;
+        size_t at;
+        double sum = 0.0, discount = 1.0;
+        uint32_t slot;
+        uint64_t step, last = 0;
+
+        assert(window < replay->first[replay->n_slots]);
+        assert(row < b->step_rows);
+
+        slot = window_slot(replay, window);
+        step = replay->n_stored[slot] - slot_windows(replay, slot) - replay->n_steps + 1 +
+               (window - replay->first[slot]);
+        at = replay_at(replay, slot, step);
+        frames_gather(replay, slot, step, replay->frames, batch_observation(b, row));
+        b->choices[row] = replay->choices[at];
+
+        for (uint32_t k = 0; k < replay->n_steps; k++) {
+                last = step + k;
+                at = replay_at(replay, slot, last);
+                sum += discount * (double) replay->rewards[at];
+                discount *= gamma;
+                if (replay->ends[at] != END_NOT)
+                        break;
+        }
+        successor_gather(replay, slot, last, batch_observation(b, b->step_rows + row));
+        b->scaled[row] = (float) sum;
+        replay->discounts[row] = replay->ends[at] == END_TERMINATED ? 0.0f : (float) discount;
+}
+
+static bool observation_finite(const Replay *replay, const uint8_t *observations, size_t at) {
+        const uint8_t *from = observations + at * replay->observation_bytes;
+
+        return replay->images || floats_finite((const float *) (const void *) from,
+                                                 replay->observation_bytes / sizeof(float), -INFINITY);
+}
+
+bool replay_possible(const Replay *replay) {
+        for (uint32_t s = 0; s < replay->n_slots; s++) {
+                uint64_t n = replay->n_stored[s];
+
+                if (n > INT64_MAX)
+                        return false;
+                for (uint64_t i = 0; i < n && i < replay->ring; i++) {
+                        size_t at = s * replay->ring + i;
+
+                        if (replay->choices[at] < 0 || (uint32_t) replay->choices[at] >= replay->n_action ||
+                                        replay->ends[at] > END_TRUNCATED || !isfinite(replay->rewards[at]))
+                                return false;
+                        if (!observation_finite(replay, replay->observations, at) ||
+                                        !observation_finite(replay, replay->successors, at))
+                                return false;
+                }
+        }
+        return true;
+}

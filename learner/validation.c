@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copies, then checks. What can be known is checked exactly (choices, ends, lengths of episodes, against
+ * the learner's own episodes); what cannot (the numbers an environment makes up) must be finite and
+ * within the bounds that its spec promises. */
+#include "learner/validation.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/forward.h"
+#include "lib/slot.h"
+
+/* Bounds are doubles, observations are often single: a bound may be passed by what rounding does,
+ * relative to its size. */
+static const double BOUND_TOLERANCE = 1e-5;
+
+DEFINE_CLEANUP(Validation *, validation_free)
+
+Validation *validation_free(Validation *validation) {
+        if (!validation)
+                return NULL;
+
+        free(validation->scratch);
+        free(validation->before);
+        free(validation->after);
+        free(validation);
+        return NULL;
+}
+
+int validation_new(const JobSettings *settings, const JobPage *page, const EpisodeStatistics *episodes,
+                Batch *batch, Validation **ret) {
+        _cleanup_(validation_freep) Validation *validation = NULL;
+
+        assert(settings);
+        assert(page);
+        assert(episodes);
+        assert(batch);
+        assert(ret);
+
+        validation = calloc(1, sizeof(*validation));
+        if (!validation)
+                return -ENOMEM;
+        *validation = (Validation){
+                .settings = settings, .page = page, .episodes = episodes, .batch = batch
+        };
+
+        validation->scratch = calloc(1, page->segment.observation_bytes);
+        validation->before = calloc(batch->envs, sizeof(SlotState));
+        validation->after = calloc(batch->envs, sizeof(SlotState));
+        if (!validation->scratch || !validation->before || !validation->after)
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(validation);
+        return 0;
+}
+
+static double bound_slack(double bound) {
+        return isfinite(bound) ? BOUND_TOLERANCE * fmax(1.0, fabs(bound)) : 0.0;
+}
+
+/* Whether all n numbers are finite and in [low, high]. Without branches: a rollout is checked at the
+ * speed of memory. */
+static bool numbers_within(const float *x, size_t n, double low, double high) {
+        double least = low - bound_slack(low), greatest = high + bound_slack(high);
+        size_t n_bad = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                double y = (double) x[i];
+
+                n_bad += !(isfinite(y) && y >= least && y <= greatest);
+        }
+        return n_bad == 0;
+}
+
+/* Bytes are copied as they are: a byte is a finite number, and only a narrow space can be left by one. */
+static bool pixels_take(const ActordSpace *space, const void *from, size_t n, uint8_t *ret) {
+        size_t n_bad = 0;
+
+        memcpy(ret, from, n);
+        if (space->low <= 0 && space->high >= UINT8_MAX)
+                return true;
+        for (size_t i = 0; i < n; i++)
+                n_bad += ret[i] < space->low || ret[i] > space->high;
+        return n_bad == 0;
+}
+
+/* What lies in the scratch -> a row of the batch; false if it is not one of the space. */
+static bool scratch_take(Validation *validation, size_t row) {
+        float *ret = batch_observation(validation->batch, row);
+        const ActordSpace *space = &validation->page->spec.observation;
+        size_t n = validation->batch->n_observation;
+        int32_t choice;
+
+        observation_read(space, validation->scratch, ret);
+
+        if (space->kind != ACTORD_DISCRETE)
+                return numbers_within(ret, n, space->low, space->high);
+
+        memcpy(&choice, validation->scratch, sizeof(choice));
+        return choice >= 0 && (uint32_t) choice < space->n_choices;
+}
+
+static size_t first_row(const Batch *b, uint32_t actor) {
+        return batch_block(b, batch_block_of(b, actor));
+}
+
+/* A row's observation. Images stay as they are, each frame where it was; of others each row gets the
+ * whole stack. */
+static bool observation_take(Validation *validation, uint32_t actor, void *segment, uint32_t row) {
+        const SegmentLayout *l = &validation->page->segment;
+        size_t block = first_row(validation->batch, actor);
+
+        if (validation->batch->images)
+                return pixels_take(&validation->page->spec.observation, segment_observation(segment, l, row),
+                                l->frame_bytes, batch_observation(validation->batch, block + row));
+        segment_stack_read(segment, l, validation->batch->ends + block, row, validation->scratch);
+        return scratch_take(validation, block + row);
+}
+
+/* Final i, of the truncated step in this row. */
+static bool final_take(Validation *validation, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
+        const SegmentLayout *l = &validation->page->segment;
+        size_t block = first_row(validation->batch, actor), at = block + validation->batch->next_rows + i;
+
+        if (validation->batch->images)
+                return pixels_take(&validation->page->spec.observation, segment_final(segment, l, i),
+                                l->frame_bytes, batch_observation(validation->batch, at));
+        segment_final_read(segment, l, validation->batch->ends + block, row, i, validation->scratch);
+        return scratch_take(validation, at);
+}
+
+/* The frames that lie before row 0. */
+static bool frames_before_take(Validation *validation, uint32_t actor, void *segment) {
+        const SegmentLayout *l = &validation->page->segment;
+        const Batch *b = validation->batch;
+        uint32_t n = (b->frames - 1) * b->envs;
+        uint8_t *first;
+
+        assert(b->frames > 0);
+
+        if (n == 0)
+                return true;
+        first = (uint8_t *) batch_observation(b, first_row(b, actor)) - n * l->frame_bytes;
+        return pixels_take(&validation->page->spec.observation,
+                        segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
+}
+
+static Fault observations_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
+        *ret_row = 0;
+        if (!frames_before_take(validation, actor, segment))
+                return FAULT_OBSERVATION;
+        for (uint32_t row = 0; row < validation->batch->next_rows; row++)
+                if (!observation_take(validation, actor, segment, row)) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_OBSERVATION;
+                }
+        return FAULT_NONE;
+}
+
+static Fault actions_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
+        const SegmentLayout *l = &validation->page->segment;
+        Batch *b = validation->batch;
+        size_t block = first_row(b, actor);
+
+        memcpy(b->behaviour_log_probability + block, segment_log_probabilities(segment, l),
+                        b->step_rows * sizeof(float));
+        if (b->act != ACT_GAUSSIAN)
+                memcpy(b->choices + block, segment_action(segment, l, 0), b->step_rows * sizeof(int32_t));
+        else
+                memcpy(b->actions + block * b->n_action, segment_action(segment, l, 0),
+                                (size_t) b->step_rows * b->n_action * sizeof(float));
+
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                bool good = isfinite(b->behaviour_log_probability[block + row]);
+
+                /* Continuous actions are stored as sampled: what is out of bounds was clipped for the
+                 * environment only. */
+                if (b->act != ACT_GAUSSIAN)
+                        good = good && b->choices[block + row] >= 0 &&
+                               (uint32_t) b->choices[block + row] < b->n_action;
+                else
+                        good = good && numbers_within(b->actions + (block + row) * b->n_action, b->n_action,
+                                                       -INFINITY, INFINITY);
+                if (!good) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_ACTION;
+                }
+        }
+        return FAULT_NONE;
+}
+
+static Fault rewards_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
+        const ActordEnvSpec *spec = &validation->page->spec;
+        double low = spec->reward_low - bound_slack(spec->reward_low);
+        double high = spec->reward_high + bound_slack(spec->reward_high);
+        Batch *b = validation->batch;
+        double *rewards = b->rewards + first_row(b, actor);
+
+        memcpy(rewards, segment_rewards(segment, &validation->page->segment), b->step_rows * sizeof(double));
+
+        for (uint32_t row = 0; row < b->step_rows; row++)
+                if (!isfinite(rewards[row]) || !(rewards[row] >= low && rewards[row] <= high)) {
+                        *ret_row = (int32_t) row;
+                        return FAULT_REWARD;
+                }
+        return FAULT_NONE;
+}
+
+/* Whether one end may stand after `elapsed` steps of an episode. */
+static bool end_possible(const ActordEnvSpec *spec, uint8_t end, uint64_t elapsed) {
+        bool last = spec->horizon_steps > 0 && elapsed == spec->horizon_steps;
+
+        switch ((EndKind) end) {
+        case END_NOT: return !last;
+        case END_TERMINATED: return true;
+        case END_TRUNCATED: return last || (spec->flags & ACTORD_ENV_TRUNCATES);
+        }
+        return false;
+}
+
+/* Follows the episodes of slot e from `elapsed` steps on. Returns the first row that cannot be, or -1,
+ * with what the slot ends at. */
+static int64_t slot_follow(const Validation *validation, const uint8_t *ends, uint32_t e, uint64_t elapsed,
+                uint64_t *ret_elapsed, uint64_t *ret_n_ended) {
+        const Batch *b = validation->batch;
+        uint64_t n_ended = 0;
+
+        for (uint32_t t = 0; t < b->steps; t++) {
+                uint32_t row = t * b->envs + e;
+
+                elapsed++;
+                if (!end_possible(&validation->page->spec, ends[row], elapsed))
+                        return row;
+                if (ends[row] == END_NOT)
+                        continue;
+                elapsed = 0;
+                n_ended++;
+        }
+
+        *ret_elapsed = elapsed;
+        *ret_n_ended = n_ended;
+        return -1;
+}
+
+/* Whether the slot that was written agrees with the ends: it is what the next invocation goes on from.
+ * `begun`: a new episode was begun in row 0. */
+static bool slot_agrees(const SlotState *before, const SlotState *after, uint64_t elapsed, uint64_t n_ended,
+                bool begun) {
+        return after->elapsed_steps == elapsed && after->needs_reset == 0 &&
+               after->episode == before->episode + n_ended + begun;
+}
+
+static Fault slot_check(
+                Validation *validation, uint32_t actor, const uint8_t *ends, uint32_t e, int32_t *ret_row) {
+        uint32_t s = actor * validation->batch->envs + e;
+        const SlotState *before = &validation->before[e], *after = &validation->after[e];
+        bool reset = validation->settings->carry == CARRY_RESET, afresh = reset || before->episode == 0;
+        uint64_t elapsed, n_ended, carried = reset ? 0 : validation->episodes->elapsed_steps[s];
+        int64_t row;
+
+        validation->batch->lost[s] = 0;
+
+        /* A sticky environment whose actor was restarted has lost its episode: the slot was begun once
+         * more than it ended. */
+        if (!afresh && (validation->page->spec.flags & ACTORD_ENV_STICKY) &&
+                        slot_follow(validation, ends, e, 0, &elapsed, &n_ended) < 0 &&
+                        slot_agrees(before, after, elapsed, n_ended, true)) {
+                validation->batch->lost[s] = 1;
+                return FAULT_NONE;
+        }
+
+        row = slot_follow(validation, ends, e, carried, &elapsed, &n_ended);
+        if (row < 0 && !slot_agrees(before, after, elapsed, n_ended, afresh))
+                row = (int64_t) validation->batch->step_rows + e;
+        if (row < 0)
+                return FAULT_NONE;
+
+        *ret_row = (int32_t) row;
+        return FAULT_LENGTHS;
+}
+
+static Fault ends_take(
+                Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
+        const SegmentLayout *l = &validation->page->segment;
+        Batch *b = validation->batch;
+        uint8_t *ends = b->ends + first_row(b, actor);
+        Fault fault;
+
+        memcpy(ends, segment_ends(segment, l), b->step_rows);
+        for (uint32_t e = 0; e < b->envs; e++) {
+                memcpy(&validation->before[e], segment_snapshot(segment, l, bank, e), sizeof(SlotState));
+                memcpy(&validation->after[e], segment_snapshot(segment, l, bank ^ 1, e), sizeof(SlotState));
+        }
+
+        for (uint32_t e = 0; e < b->envs; e++) {
+                fault = slot_check(validation, actor, ends, e, ret_row);
+                if (fault != FAULT_NONE)
+                        return fault;
+        }
+        return FAULT_NONE;
+}
+
+/* The last observations of truncated episodes, which are as many as the ends say. */
+static Fault finals_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
+        Batch *b = validation->batch;
+        size_t block = first_row(b, actor);
+        uint32_t n = 0;
+
+        for (uint32_t row = 0; row < b->step_rows; row++) {
+                if (b->ends[block + row] != END_TRUNCATED)
+                        continue;
+
+                *ret_row = (int32_t) row;
+                if (n >= b->finals_max)
+                        return FAULT_LENGTHS;
+                if (!final_take(validation, actor, segment, row, n))
+                        return FAULT_OBSERVATION;
+                n++;
+        }
+
+        b->n_finals[batch_block_of(b, actor)] = n;
+        return FAULT_NONE;
+}
+
+Fault validation_take(
+                Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row) {
+        int32_t row = 0;
+        uint32_t block;
+        Fault fault;
+
+        assert(validation);
+        assert(actor < validation->batch->n_actors_max);
+        assert(segment);
+        assert(ret_row);
+
+        block = batch_block_of(validation->batch, actor);
+        validation->batch->taken[block] = 0;
+        validation->batch->actors[block] = actor;
+
+        fault = ends_take(validation, actor, segment, bank & 1, &row);
+        if (fault == FAULT_NONE)
+                fault = observations_take(validation, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = actions_take(validation, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = rewards_take(validation, actor, segment, &row);
+        if (fault == FAULT_NONE)
+                fault = finals_take(validation, actor, segment, &row);
+
+        validation->batch->taken[block] = fault == FAULT_NONE;
+        *ret_row = fault == FAULT_NONE ? 0 : row;
+        return fault;
+}

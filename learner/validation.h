@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One actor's rollout into the batch. The segment belongs to a hostile process that may write while we
+ * read: each byte is copied once, and only the copy is checked and used. A verdict changes nothing but
+ * the actor's own block of the batch. */
+#pragma once
+
+#include "include/record.h"
+#include "include/settings.h"
+#include "include/slot.h"
+#include "learner/store/batch.h"
+#include "learner/episode-statistics.h"
+
+typedef struct Validation {
+        const JobSettings *settings;
+        const JobPage *page;
+        const EpisodeStatistics *episodes;
+        Batch *batch;
+        void *scratch; /* one raw observation; [envs] SlotState before and after */
+        SlotState *before, *after;
+} Validation;
+
+int validation_new(const JobSettings *settings, const JobPage *page, const EpisodeStatistics *episodes,
+                Batch *batch, Validation **ret);
+Validation *validation_free(Validation *validation);
+
+/* FAULT_NONE, and the block is marked taken; or what is wrong, with the row where it is. `bank` was read
+ * by the actor, the other one written. */
+Fault validation_take(
+                Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where a message bus listens: what the environment names, or the usual place, as sd-bus finds it. */
+#pragma once
+
+#include <stdbool.h>
+
+/* *ret is to be freed. -ENOENT: the environment says nothing of a user's bus. */
+int bus_address(bool system, char **ret);

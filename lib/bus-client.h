@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A connection by which a bus is asked, and that takes no descriptors: anyone on the bus may send some to
+ * any connection, and one of a file system that does not answer would hang its receiver for good.
+ * sd_bus_open_system() and sd_bus_open_user() agree to take them. */
+#pragma once
+
+#include <stdbool.h>
+#include <systemd/sd-bus.h>
+#include "lib/bus-address.h"
+#include "lib/cleanup.h"
+
+/* Of a connection that has its address or its socket. */
+static inline int bus_client_start(sd_bus *bus) {
+        int r;
+
+        r = sd_bus_set_bus_client(bus, true);
+        if (r < 0)
+                return r;
+        r = sd_bus_negotiate_fds(bus, false);
+        if (r < 0)
+                return r;
+        return sd_bus_start(bus);
+}
+
+static inline int bus_client_open(bool system, sd_bus **ret) {
+        _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
+        _cleanup_free_ char *address = NULL;
+        int r;
+
+        r = sd_bus_new(&bus);
+        if (r < 0)
+                return r;
+        r = bus_address(system, &address);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_address(bus, address);
+        if (r < 0)
+                return r;
+        r = bus_client_start(bus);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(bus);
+        return 0;
+}

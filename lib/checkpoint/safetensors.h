@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The safetensors file format: eight bytes with the length of a header, the header in JSON, then the
+ * tensors' bytes, little-endian and row-major. This is the only reader and the only writer of it: learner
+ * and actorctl go through them.
+ *
+ * The writer puts one more tensor behind all others, the SHA-256 of every byte before it. So a file
+ * carries the proof that it is whole, any other program that knows the format reads it as one more
+ * tensor, and the file is written in one pass.
+ *
+ * The reader believes nothing. It takes a header only if the tensors lie side by side from the first byte
+ * behind it to the last byte of the file: none overlap, there is no hole between them, and nothing
+ * follows them. What it refuses it explains in a sentence. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TENSOR_DIMS_MAX          4u
+#define TENSOR_NAME_MAX          64u /* with its NUL */
+#define SAFETENSORS_HEADER_MAX   (8u << 20)
+#define SAFETENSORS_ENTRIES_MAX  4096u
+#define SAFETENSORS_METADATA_MAX 1024u
+#define SAFETENSORS_REASON_MAX   256u
+#define SAFETENSORS_DIGEST       "file.sha256"
+
+typedef struct TensorRow {
+        char name[TENSOR_NAME_MAX];
+        const char *dtype; /* F32, F64, I64, I32, U8 */
+        uint32_t n_dims;
+        uint64_t shape[TENSOR_DIMS_MAX];
+        void *data; /* read by safetensors_write(), written by safetensors_read() */
+} TensorRow;
+
+typedef struct MetadataRow {
+        const char *key, *value;
+} MetadataRow;
+
+typedef struct Safetensors Safetensors;
+
+uint64_t tensor_bytes(const TensorRow *row);
+
+/* Every byte is read once, copied and hashed, even if its memory changes meanwhile. ret_sha256: of the
+ * whole file, its last tensor included. 0 or a negative errno. */
+int safetensors_write(int fd, const TensorRow *rows, size_t n_rows, const MetadataRow *metadata,
+                size_t n_metadata, uint8_t ret_sha256[32]);
+
+/* How many bytes safetensors_write() would write. */
+int safetensors_size(const TensorRow *rows, size_t n_rows, const MetadataRow *metadata, size_t n_metadata,
+                uint64_t *ret_bytes);
+
+/* Reads the header. 0; or with a sentence: -EBADMSG: not a safetensors file, or a damaged one; another
+ * negative errno. The descriptor stays the caller's. */
+int safetensors_open(int fd, Safetensors **ret, char ret_reason[SAFETENSORS_REASON_MAX]);
+Safetensors *safetensors_close(Safetensors *file);
+const char *safetensors_metadata(const Safetensors *file, const char *key); /* NULL: not there */
+const MetadataRow *safetensors_metadata_rows(const Safetensors *file, size_t *ret_n);
+
+/* Whether the file ends with its digest. */
+bool safetensors_has_digest(const Safetensors *file);
+
+/* Reads the whole file and compares it with its digest: 0, with the hash that safetensors_write()
+ * returned; -EBADMSG: a byte is another one than was written, or there is no digest; a negative errno. */
+int safetensors_verify(const Safetensors *file, uint8_t ret_sha256[32]);
+
+/* 0; -ENOENT: no such tensor; -EMEDIUMTYPE: of another type or shape; -EBADMSG; a negative errno. */
+int safetensors_read(const Safetensors *file, const TensorRow *row);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Includes the file that KERNEL_TEMPLATE names once for each width of vectors (lib/width.h), with these:
+ *
+ *   KERNEL(name)           name_scalar, name_avx2 or name_avx512
+ *   KERNEL_TARGET          for each function
+ *   KERNEL_WIDTH           4, 8 or 16 floats
+ *   KERNEL_FUSED(a, b, c)  a * b + c, rounded once
+ *   KERNEL_HOLD(x, bound)  x within [-bound, bound]; a NaN stays one
+ *   KERNEL_LOW(a, b), KERNEL_HIGH(a, b)  numbers of a and b by turns, of their first, or last, halves
+ *
+ * and with what lib/one-width.h makes of them. No include guard, on purpose. */
+#define KERNEL(name) name##_scalar
+#define KERNEL_TARGET
+#define KERNEL_WIDTH          4
+#define KERNEL_FUSED(a, b, c) quad_fused(a, b, c)
+#define KERNEL_HOLD(x, bound) quad_hold(x, bound)
+#define KERNEL_LOW(a, b)      __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#include "lib/one-width.h"
+
+/* Of two numbers x86 takes the second as the lesser, or greater, where one is a NaN. */
+#if defined(__x86_64__)
+#define KERNEL(name)          name##_avx2
+#define KERNEL_TARGET         __attribute__((target("avx2,fma")))
+#define KERNEL_WIDTH          8
+#define KERNEL_FUSED(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define KERNEL_HOLD(x, bound) _mm256_max_ps(-(bound), _mm256_min_ps(bound, x))
+#define KERNEL_LOW(a, b)      __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#include "lib/one-width.h"
+
+#define KERNEL(name)          name##_avx512
+#define KERNEL_TARGET         __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
+#define KERNEL_WIDTH          16
+#define KERNEL_FUSED(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define KERNEL_HOLD(x, bound) _mm512_max_ps(-(bound), _mm512_min_ps(bound, x))
+#define KERNEL_LOW(a, b) \
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define KERNEL_HIGH(a, b) \
+        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#include "lib/one-width.h"
+#endif
+
+#undef KERNEL_TEMPLATE

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Elementary functions as straight lines of arithmetic, so that a loop over them becomes vector code.
+ * Each is the same operations in the same order whatever the width of a vector, and every fused
+ * multiply-add is written out: a number never depends on its neighbours, nor on the machine. exp() and
+ * log() are by the polynomials of the Cephes library (Moshier); their error is at most 2 units in the
+ * last place.
+ *
+ * A loop over them belongs into a function for a kind of CPU that has fma(); elsewhere each fma() is a
+ * call of the C library, which rounds the same way. */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#define ELEMENTARY static inline __attribute__((always_inline))
+
+ELEMENTARY float float_of_bits(uint32_t bits) {
+        float x;
+
+        memcpy(&x, &bits, sizeof(x));
+        return x;
+}
+
+ELEMENTARY uint32_t bits_of_float(float x) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, sizeof(bits));
+        return bits;
+}
+
+/* a * b + c, rounded once. */
+ELEMENTARY float fused(float a, float b, float c) {
+        return __builtin_fmaf(a, b, c);
+}
+
+/* tanh(x) / x as P(x^2) / Q(x^2), a minimax fit on [0, 9.02] (relative error 2e-8). All coefficients are
+ * positive: nothing cancels. From 9.02 on the nearest float is 1. A NaN stays one. */
+ELEMENTARY float elementary_tanh(float x) {
+        float u, p, q, y;
+
+        x = x > 9.02f ? 9.02f : x;
+        x = x < -9.02f ? -9.02f : x;
+        u = x * x;
+
+        p = fused(1.3317613105259e-08f, u, 2.0582436746910e-05f);
+        p = fused(p, u, 3.4939723676539e-03f);
+        p = fused(p, u, 1.3379666368905e-01f);
+        p = fused(p, u, 1.0f);
+
+        q = fused(7.7614234280697e-07f, u, 3.2829900190218e-04f);
+        q = fused(q, u, 2.5870838825164e-02f);
+        q = fused(q, u, 4.6712981684973e-01f);
+        q = fused(q, u, 1.0f);
+
+        y = x * p / q;
+        y = y > 1.0f ? 1.0f : y;
+        return y < -1.0f ? -1.0f : y;
+}
+
+/* Clamped to [2^-125, 2^127]: a ratio of probabilities beyond that is clipped anyway, and a NaN stays
+ * one. */
+ELEMENTARY float elementary_exp(float x) {
+        const float round = 12582912.0f; /* 1.5 * 2^23: adding it leaves a whole number in the low bits */
+        float t, n, f, p;
+
+        x = x > 88.0f ? 88.0f : x;
+        x = x < -86.6f ? -86.6f : x;
+
+        t = fused(x, 1.44269504088896341f, round);
+        n = t - round;
+        f = fused(n, -0.693359375f, x);
+        f = fused(n, 2.12194440e-4f, f);
+
+        p = fused(1.9875691500e-4f, f, 1.3981999507e-3f);
+        p = fused(p, f, 8.3334519073e-3f);
+        p = fused(p, f, 4.1665795894e-2f);
+        p = fused(p, f, 1.6666665459e-1f);
+        p = fused(p, f, 5.0000001201e-1f);
+        p = fused(p, f * f, f) + 1.0f;
+
+        return p * float_of_bits((bits_of_float(t) - 0x4B400000u + 127u) << 23);
+}
+
+/* Of a normal positive number. */
+ELEMENTARY float elementary_log(float x) {
+        uint32_t bits = bits_of_float(x);
+        /* x = 2^e * m with m in [sqrt(1/2), sqrt(2)) */
+        int32_t e = (int32_t) (bits - 0x3F3504F3u) >> 23;
+        float m = float_of_bits(bits - ((uint32_t) e << 23)) - 1.0f;
+        float n = (float) e, z = m * m, p;
+
+        p = fused(7.0376836292e-2f, m, -1.1514610310e-1f);
+        p = fused(p, m, 1.1676998740e-1f);
+        p = fused(p, m, -1.2420140846e-1f);
+        p = fused(p, m, 1.4249322787e-1f);
+        p = fused(p, m, -1.6668057665e-1f);
+        p = fused(p, m, 2.0000714765e-1f);
+        p = fused(p, m, -2.4999993993e-1f);
+        p = fused(p, m, 3.3333331174e-1f);
+        p = p * m * z;
+        p = fused(n, -2.12194440e-4f, p);
+        p = fused(-0.5f, z, p);
+        return fused(n, 0.693359375f, m + p);
+}
+
+/* Four numbers side by side, where a vector has no more. */
+
+typedef float Quad __attribute__((vector_size(16)));
+typedef float LooseQuad __attribute__((vector_size(16), aligned(4), may_alias));
+
+ELEMENTARY Quad quad_fused(Quad a, Quad b, Quad c) {
+        return (Quad){ fused(a[0], b[0], c[0]), fused(a[1], b[1], c[1]), fused(a[2], b[2], c[2]),
+                fused(a[3], b[3], c[3]) };
+}
+
+/* Within [-bound, bound]; a NaN stays one. */
+ELEMENTARY Quad quad_hold(Quad x, Quad bound) {
+        for (unsigned i = 0; i < 4; i++) {
+                x[i] = x[i] > bound[i] ? bound[i] : x[i];
+                x[i] = x[i] < -bound[i] ? -bound[i] : x[i];
+        }
+        return x;
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Checks of a job file that need more than one value, or more than the file: names that exist elsewhere,
+ * and values that contradict each other. Everything that can be known before the job starts is reported
+ * here, at the line where it can be corrected. */
+#include <math.h>
+#include <string.h>
+
+#include "lib/algorithm-traits.h"
+#include "lib/environments.h"
+#include "lib/fragment.h"
+#include "lib/settings/internal.h"
+#include "lib/settings/print.h"
+#include "lib/terms.h"
+
+static GPtrArray *environment_names(void) {
+        GPtrArray *names = g_ptr_array_new();
+
+        for (size_t i = 0; i < environment_count(); i++)
+                g_ptr_array_add(names, (gpointer) environment_at(i)->name);
+        g_ptr_array_add(names, NULL);
+        return names;
+}
+
+/* NULL-terminated. */
+static char **option_keys(const EnvironmentRow *row) {
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        ActordOption option;
+
+        for (size_t i = 0; environment_option(row, i, &option); i++)
+                g_strv_builder_add(builder, option.key);
+        return g_strv_builder_end(builder);
+}
+
+/* Checks the keys of [Environment]. Those of a built-in environment are known; a plugin says which keys
+ * it takes when it is loaded. */
+static void check_options(SettingsReader *reader, const JobSettings *settings, const EnvironmentRow *row) {
+        g_auto(GStrv) known = option_keys(row);
+
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                const ActordOption *option = &settings->options[i];
+                g_autofree char *hint = NULL;
+
+                if (environment_takes(row, option->key))
+                        continue;
+                hint = did_you_mean(option->key, (const char *const *) known);
+                reader_complain(reader, "Environment", option->key, option->value,
+                                "%s does not take this key%s", row->name, hint);
+        }
+}
+
+/* Only Gymnasium knows the keys of its environments; the bridge reports wrong ones. */
+static void check_gym(SettingsReader *reader, const JobSettings *settings) {
+        const char *id = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
+
+        if (*id == '\0' || *id == ':' || id[strlen(id) - 1] == ':')
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write gym:ID, as gym:CartPole-v1, or gym:MODULE:ID");
+}
+
+/* Whether a path ends in a file's name, which becomes a name in the actors' root. */
+static bool names_file(const char *path) {
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+        return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* The grammar of terms is checked here; only the model knows its joints and bodies. */
+static void check_terms(SettingsReader *reader, const JobSettings *settings) {
+        const char *file = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
+        bool paid = false;
+
+        if (!names_file(file))
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write mujoco:FILE.xml, with the path of a model");
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                const ActordOption *option = &settings->options[i];
+                bool reward = strcmp(option->key, MJCF_REWARD_KEY) == 0;
+                char message[512];
+                Terms terms;
+
+                paid = paid || (option->value[0] && (reward || strcmp(option->key, MJCF_PLUGIN_KEY) == 0));
+                if (!reward && strcmp(option->key, MJCF_TERMINATE_KEY) != 0)
+                        continue;
+                if (terms_parse(option->value, reward ? TERMS_REWARD : TERMS_TERMINATE, &terms, message,
+                                    sizeof(message)) < 0)
+                        reader_complain(reader, "Environment", option->key, option->value, "%s", message);
+        }
+        if (!paid)
+                reader_complain(reader, "Environment", MJCF_REWARD_KEY, "",
+                                "a model has no reward of its own: write terms, as in Reward=alive 1, or RewardPlugin=");
+}
+
+void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
+        const char *n = environment_neighbours(settings->environment);
+        const ActordOption *given = settings_option(settings, FAAS_NEIGHBOURS_KEY);
+        ActordOption *option;
+
+        if (!n)
+                return;
+        if (given) {
+                /* A printed job file has both the name and the key, which must agree. */
+                if (strcmp(given->value, n) != 0)
+                        reader_complain(reader, "Environment", given->key, given->value,
+                                        "Environment=%s sets it already", settings->environment);
+                return;
+        }
+        if (settings->n_options >= OPTIONS_MAX) {
+                reader_complain(reader, "Environment", NULL, NULL, "more than %u keys", OPTIONS_MAX - 1);
+                return;
+        }
+        option = &settings->options[settings->n_options++];
+        (void) g_strlcpy(option->key, FAAS_NEIGHBOURS_KEY, sizeof(option->key));
+        (void) g_strlcpy(option->value, n, sizeof(option->value));
+}
+
+static void check_plugin(SettingsReader *reader, const JobSettings *settings) {
+        if (!names_file(settings->environment))
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "this names a directory; a plugin is a file, as ./FILE.so");
+}
+
+static void check_environment(SettingsReader *reader, const JobSettings *settings) {
+        const char *name = settings->environment;
+        const EnvironmentRow *row;
+        g_autoptr(GPtrArray) names = NULL;
+        g_autofree char *hint = NULL;
+
+        if (name[0] == '\0') {
+                reader_complain(reader, "Job", "Environment", "",
+                                "every job needs one: a name that `actorctl env list` shows, or ./FILE.so");
+                return;
+        }
+        if (environment_is_gym(name)) {
+                check_gym(reader, settings);
+                return;
+        }
+        if (environment_is_file(name)) {
+                check_plugin(reader, settings);
+                return;
+        }
+        row = environment_find(name);
+        if (row) {
+                check_options(reader, settings, row);
+                if (environment_is_mjcf(name))
+                        check_terms(reader, settings);
+                return;
+        }
+        if (g_str_has_prefix(name, ENVIRONMENT_FAAS_PREFIX)) {
+                reader_complain(reader, "Job", "Environment", name,
+                                "write faas:N, with a number of other functions from 0 to %d",
+                                FAAS_NEIGHBOURS_MAX);
+                return;
+        }
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+                check_plugin(reader, settings);
+                return;
+        }
+        if (g_str_has_suffix(name, ".so")) {
+                reader_complain(reader, "Job", "Environment", name,
+                                "a file needs a slash; did you mean ./%s?", name);
+                return;
+        }
+        names = environment_names();
+        hint = did_you_mean(name, (const char *const *) names->pdata);
+        reader_complain(reader, "Job", "Environment", name, "unknown environment%s", hint);
+}
+
+static void check_no_inner(SettingsReader *reader) {
+        g_auto(GStrv) sections = g_key_file_get_groups(reader->file, NULL);
+
+        for (char **section = sections; *section; section++)
+                if (g_str_has_prefix(*section, SETTINGS_INNER_PREFIX))
+                        reader_complain(reader, *section, NULL, NULL,
+                                        "only Environment=" ENVIRONMENT_JOB_PREFIX "FILE has an inner job");
+}
+
+void settings_check_names(
+                SettingsReader *reader, const JobSettings *settings, const char *const *price_sheets) {
+        g_assert(reader);
+        g_assert(settings);
+
+        check_environment(reader, settings);
+        if (!environment_is_job(settings->environment))
+                check_no_inner(reader);
+        if (price_sheets && !g_strv_contains(price_sheets, settings->price_sheet)) {
+                g_autofree char *hint = did_you_mean(settings->price_sheet, price_sheets);
+
+                reader_complain(reader, "Billing", "PriceSheet", settings->price_sheet,
+                                "unknown price sheet%s", hint);
+        }
+}
+
+static void check_actors(SettingsReader *reader, const JobSettings *settings) {
+        const char *policy = choice_scheduler_to_string(settings->scheduler.kind);
+        uint32_t most = settings_actors_max(settings);
+        g_autofree char *text = NULL;
+
+        if (settings->scheduler.kind != SCHEDULER_FIXED &&
+                        !settings_present(settings, SETTING_Scaling_MaxActors)) {
+                reader_complain(reader, "Scaling", "Policy", policy,
+                                "it needs MaxActors=, the most that a round may have");
+        } else if (settings->scheduler.kind == SCHEDULER_FIXED && settings->n_actors > most) {
+                text = g_strdup_printf("%u", settings->n_actors);
+                reader_complain(reader, "Scaling", "Actors", text, "more than MaxActors=%u allows", most);
+        } else if (settings->n_actors_min > most) {
+                text = g_strdup_printf("%u", settings->n_actors_min);
+                reader_complain(reader, "Scaling", "MinActors", text, "more than %s=%u allows",
+                                settings_present(settings, SETTING_Scaling_MaxActors) ? "MaxActors"
+                                                                                      : "Actors",
+                                most);
+        } else if (settings->scheduler.kind == SCHEDULER_FIXED &&
+                        settings->n_actors < settings->n_actors_min) {
+                text = g_strdup_printf("%u", settings->n_actors);
+                reader_complain(reader, "Scaling", "Actors", text,
+                                "fewer than MinActors=%u, and Policy=fixed never changes it",
+                                settings->n_actors_min);
+        }
+}
+
+/* Whether the key was given with another value than its default. */
+static bool setting_differs(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
+        g_autofree JobSettings *fallback = g_new0(JobSettings, 1);
+        g_autofree char *reason = NULL;
+        char usual[SETTING_TEXT_MAX];
+
+        if (!settings_present(settings, i))
+                return false;
+        if (setting_row(i)->fallback[0] != '\0' &&
+                        setting_parse(i, setting_row(i)->fallback, fallback, &reason) < 0)
+                g_error("default of %s=: %s", setting_row(i)->key, reason);
+        setting_print(fallback, i, usual);
+        setting_print(settings, i, ret_text);
+        return setting_row(i)->fallback[0] == '\0' || strcmp(ret_text, usual) != 0;
+}
+
+/* "ppo, impala": the algorithms that read a key. */
+static char *users_of(Setting i) {
+        GString *users = g_string_new(NULL);
+
+        for (uint32_t a = 0; a < _ALGORITHM_MAX; a++)
+                if (algorithm_uses(a, i))
+                        g_string_append_printf(users, "%s%s", users->len > 0 ? ", " : "",
+                                        choice_algorithm_to_string(a));
+        return g_string_free(users, FALSE);
+}
+
+/* Refuses keys that the algorithm does not read, since they would silently do nothing. */
+static void check_algorithm(SettingsReader *reader, const JobSettings *settings) {
+        for (int i = 0; i < _SETTING_MAX; i++) {
+                g_autofree char *users = NULL;
+                char text[SETTING_TEXT_MAX];
+
+                if (algorithm_uses(settings->algorithm, i) || !setting_differs(settings, i, text))
+                        continue;
+                users = users_of(i);
+                reader_complain(reader, setting_row(i)->section, setting_row(i)->key, text,
+                                "Algorithm=%s does not read it; it is a key of %s",
+                                choice_algorithm_to_string(settings->algorithm), users);
+        }
+}
+
+/* Checks that the learner measures what the scheduler reads; otherwise the scheduler would silently
+ * decide the same each time. */
+static void check_measured(SettingsReader *reader, const JobSettings *settings) {
+        uint32_t kind = settings->scheduler.kind;
+        bool curvature = scheduler_has(kind, TRAIT_OBJECTIVE) || scheduler_has(kind, TRAIT_LOSS);
+        bool noise = scheduler_has(kind, TRAIT_NOISE);
+
+        if ((curvature && !algorithm_uses(settings->algorithm, SETTING_Learner_Curvature)) ||
+                        (noise && !algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale)))
+                reader_complain(reader, "Scaling", "Policy", choice_scheduler_to_string(kind),
+                                "it reads the %s, which Algorithm=%s does not measure",
+                                curvature ? "curvature of what is learned" : "gradient's noise scale",
+                                choice_algorithm_to_string(settings->algorithm));
+}
+
+/* Checks the keys that weigh money against time, and the keys that these need. */
+static void check_objective(SettingsReader *reader, const JobSettings *settings) {
+        const char *word = choice_objective_to_string(settings->objective);
+
+        if (settings->objective != OBJECTIVE_COST_TIME &&
+                        !scheduler_has(settings->scheduler.kind, TRAIT_WEIGHS))
+                reader_complain(reader, "Scaling", "Objective", word,
+                                "Policy=%s weighs neither money nor time; only Policy=auto does",
+                                choice_scheduler_to_string(settings->scheduler.kind));
+        if (settings->objective == OBJECTIVE_DEADLINE &&
+                        !settings_present(settings, SETTING_Scaling_Deadline))
+                reader_complain(reader, "Scaling", "Objective", word,
+                                "it needs Deadline=, a time on the emulated clock, as 90s or 2h");
+        if (settings->objective == OBJECTIVE_BUDGET && !settings_present(settings, SETTING_Job_Budget))
+                reader_complain(reader, "Scaling", "Objective", word,
+                                "it needs [Job] Budget=, the money that it may spend");
+        if (settings->objective != OBJECTIVE_DEADLINE &&
+                        settings_present(settings, SETTING_Scaling_Deadline))
+                reader_complain(reader, "Scaling", "Deadline", NULL,
+                                "Objective=%s does not read it; write Objective=deadline", word);
+}
+
+/* Checks the keys that a scheduler requires. */
+static void check_policy(SettingsReader *reader, const JobSettings *settings) {
+        const setting_counts *s = &settings->schedule;
+        uint32_t most = settings_actors_max(settings), fewest = settings->n_actors_min;
+
+        if (scheduler_has(settings->scheduler.kind, TRAIT_TARGET) && isnan(settings_target_return(settings)))
+                reader_complain(reader, "Scaling", "Policy",
+                                choice_scheduler_to_string(settings->scheduler.kind),
+                                "it needs TargetReturn= or StopReturn=, the return to reach");
+        check_measured(reader, settings);
+        check_objective(reader, settings);
+        if (settings->scheduler.kind != SCHEDULER_SCHEDULE)
+                return;
+        if (!settings_present(settings, SETTING_Scaling_Schedule))
+                reader_complain(reader, "Scaling", "Policy", "schedule",
+                                "it needs Schedule=, as in 25*10 30*5");
+        for (uint32_t i = 0; i < s->n; i++)
+                if (s->runs[i].n_actors > most || s->runs[i].n_actors < fewest) {
+                        g_autofree char *text =
+                                        g_strdup_printf("%u*%u", s->runs[i].n_actors, s->runs[i].n_rounds);
+
+                        reader_complain(reader, "Scaling", "Schedule", text,
+                                        "MinActors=%u and MaxActors=%u allow no such round", fewest, most);
+                        return;
+                }
+}
+
+/* Only an explicit MinibatchSize= can be too large; the default shrinks to the rows of a round. */
+static void check_minibatch(SettingsReader *reader, const JobSettings *settings) {
+        bool fixed = settings->scheduler.kind == SCHEDULER_FIXED;
+        uint32_t n = distribution_rollouts(distribution_of(settings),
+                        fixed ? settings->n_actors : settings_actors_max(settings));
+        uint64_t rows = (uint64_t) settings->envs_per_actor * settings->rollout_steps * n;
+        g_autofree char *text = NULL;
+
+        if (!algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize) ||
+                        algorithm_row(settings->algorithm)->store == STORE_REPLAY ||
+                        !settings_present(settings, SETTING_Learner_MinibatchSize) ||
+                        settings->minibatch_size <= rows)
+                return;
+        text = g_strdup_printf("%u", settings->minibatch_size);
+        if (distribution_overlaps(distribution_of(settings)))
+                reader_complain(reader, "Learner", "MinibatchSize", text,
+                                "a round has only %" G_GUINT64_FORMAT
+                                " rows, those of one actor (EnvsPerActor=%u, RolloutSteps=%u)",
+                                rows, settings->envs_per_actor, settings->rollout_steps);
+        else
+                reader_complain(reader, "Learner", "MinibatchSize", text,
+                                "a round has only %" G_GUINT64_FORMAT
+                                " rows (%s=%u, EnvsPerActor=%u, RolloutSteps=%u)",
+                                rows, fixed ? "Actors" : "MaxActors", n, settings->envs_per_actor,
+                                settings->rollout_steps);
+}
+
+/* A replay store is shared evenly by the slots, and each must hold a whole invocation and a window of
+ * NSteps= across its border. */
+static void check_replay(SettingsReader *reader, const JobSettings *settings) {
+        uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+        uint64_t least = settings->rollout_steps + (uint64_t) settings->n_steps;
+        g_autofree char *text = NULL;
+
+        if (algorithm_row(settings->algorithm)->store != STORE_REPLAY)
+                return;
+        if (algorithm_replay_steps(settings) < least) {
+                text = g_strdup_printf("%u", settings->replay_size);
+                reader_complain(reader, "Learner", "ReplaySize", text,
+                                "%" G_GUINT64_FORMAT
+                                " slots share it, and each needs RolloutSteps=%u and NSteps=%u: "
+                                "at least %" G_GUINT64_FORMAT,
+                                slots, settings->rollout_steps, settings->n_steps, slots * least);
+        } else if (settings->replay_min >
+                        slots * (algorithm_replay_steps(settings) - settings->n_steps + 1)) {
+                text = g_strdup_printf("%u", settings->replay_min);
+                reader_complain(reader, "Learner", "ReplayMin", text,
+                                "ReplaySize=%u never holds so many, so nothing would be learned",
+                                settings->replay_size);
+        } else if (settings->minibatch_size > settings->replay_size) {
+                text = g_strdup_printf("%u", settings->minibatch_size);
+                reader_complain(reader, "Learner", "MinibatchSize", text, "more than ReplaySize=%u",
+                                settings->replay_size);
+        }
+}
+
+static void check_learner(SettingsReader *reader, const JobSettings *settings) {
+        if (settings->adam_beta1 >= 1)
+                reader_complain(reader, "Learner", "AdamBeta1", "1", "Adam divides by one minus this");
+        if (settings->adam_beta2 >= 1)
+                reader_complain(reader, "Learner", "AdamBeta2", "1", "Adam divides by one minus this");
+        if (settings->kl_weight > 0 && settings->kl_target <= 0)
+                reader_complain(reader, "Learner", "KLTarget", "0",
+                                "KLWeight= adapts to it, so it must be above 0");
+}
+
+/* Layers may be valid one by one but not together. */
+static void check_network(SettingsReader *reader, const JobSettings *settings) {
+        bool convolutions = settings->convolutions.n > 0;
+
+        for (uint32_t i = 0; i < settings->hidden_layers.n; i++)
+                if (settings->hidden_layers.values[i] == 0 &&
+                                (settings->hidden_layers.n > 1 || !convolutions)) {
+                        reader_complain(reader, "Learner", "HiddenLayers", "0",
+                                        convolutions ? "a layer has at least one unit; 0 alone means no layer"
+                                                     : "only Convolutions= can do without hidden layers behind them");
+                        break;
+                }
+        if (!convolutions)
+                return;
+        if (settings->normalize_observations)
+                reader_complain(reader, "Learner", "NormalizeObservations", "yes",
+                                "Convolutions= read images as they are, bytes as 1/255 of them: write no");
+        if (settings->curvature != CURVATURE_NONE)
+                reader_complain(reader, "Learner", "Curvature",
+                                choice_curvature_to_string(settings->curvature),
+                                "it cannot be measured through Convolutions=");
+        else if (settings_curvature(settings) != CURVATURE_NONE)
+                reader_complain(reader, "Scaling", "Policy",
+                                choice_scheduler_to_string(settings->scheduler.kind),
+                                "it measures curvature, which it cannot through Convolutions=");
+}
+
+/* An inner job cannot be parked between two invocations: it begins and ends in one. */
+/* The tag is printed by programs that know nothing of jobs, and is part of the ledger's keys. */
+static void check_tag(SettingsReader *reader, const JobSettings *settings) {
+        size_t n = strspn(settings->tag, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-._+:@/");
+
+        if (settings->tag[n] != '\0' || n > JOB_TAG_MAX)
+                reader_complain(reader, "Job", "Tag", settings->tag,
+                                "a tag is at most %u letters of ASCII, digits and characters of - . _ + : @ /",
+                                JOB_TAG_MAX);
+}
+
+static void check_job(SettingsReader *reader, const JobSettings *settings) {
+        const ActordOption *rounds = settings_option(settings, "Rounds");
+        uint64_t n_rounds = JOB_ROUNDS_DEFAULT;
+        g_autofree char *text = NULL;
+
+        if (!environment_is_job(settings->environment))
+                return;
+        if (settings->environment[strlen(ENVIRONMENT_JOB_PREFIX)] == '\0') {
+                reader_complain(reader, "Job", "Environment", settings->environment,
+                                "write " ENVIRONMENT_JOB_PREFIX "FILE, with the path of a job file");
+                return;
+        }
+        if (rounds && !g_ascii_string_to_unsigned(rounds->value, 10, 1, JOB_ROUNDS_MAX, &n_rounds, NULL)) {
+                reader_complain(reader, "Environment", rounds->key, rounds->value,
+                                "it must be a whole number from 1 to %u", JOB_ROUNDS_MAX);
+                return;
+        }
+        if (settings->carry != CARRY_RESET)
+                reader_complain(reader, "Actor", "Carry", choice_carry_to_string(settings->carry),
+                                "an inner job cannot be carried from invocation to invocation: write Carry=reset");
+        if (settings->rollout_steps < n_rounds) {
+                text = g_strdup_printf("%u", settings->rollout_steps);
+                reader_complain(reader, "Actor", "RolloutSteps", text,
+                                "an inner run ends within an invocation, so it must be at least Rounds=%" G_GUINT64_FORMAT,
+                                n_rounds);
+        }
+}
+
+static void check_python(SettingsReader *reader, const JobSettings *settings) {
+        if (settings->python[0] != '\0' && !environment_loads_packages(settings->environment))
+                reader_complain(reader, "Actor", "Python", settings->python,
+                                "only Environment=" ENVIRONMENT_GYM_PREFIX
+                                "ID and stormwater:… have a use for it");
+}
+
+static void check_evaluation(SettingsReader *reader, const JobSettings *settings) {
+        char text[SETTING_TEXT_MAX];
+
+        if (!settings_present(settings, SETTING_Evaluation_StopReturn) || settings->evaluation_episodes > 0)
+                return;
+        setting_print(settings, SETTING_Evaluation_StopReturn, text);
+        reader_complain(reader, "Evaluation", "StopReturn", text,
+                        "nothing is evaluated: set Episodes= as well");
+}
+
+/* Checks that the distribution is possible with the job's number of processes. */
+static void check_distribution(SettingsReader *reader, const JobSettings *settings) {
+        const Distribution *row = distribution_of(settings);
+        const char *word = choice_distribution_to_string(settings->distribution);
+        char reason[256];
+        Graph graph;
+
+        graph_make(row, settings, &graph);
+        if (graph_validate(&graph, reason, sizeof(reason)) < 0)
+                reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
+        if (settings->n_learners > 1 && distribution_learners(row, settings) == 1)
+                reader_complain(reader, "Distribution", "Policy", word,
+                                "it has one learner, and Learners=%u asks for more: take multi-learner or central",
+                                settings->n_learners);
+        if (row->inference_barrier == BARRIER_ALL &&
+                        settings_processes(settings) < settings_actors_max(settings))
+                reader_complain(reader, "Distribution", "Policy", word,
+                                "all actors of a round step together, and Processes=%u containers hold %u of them: "
+                                "leave Processes= unset, or take single-learner-fine",
+                                settings->n_processes, settings_actors_max(settings));
+}
+
+/* "impala, impact": the algorithms that may learn from what an older policy did. */
+static char *patient_algorithms(void) {
+        GString *words = g_string_new(NULL);
+
+        for (uint32_t a = 0; a < _ALGORITHM_MAX; a++)
+                if (algorithm_row(a)->stale)
+                        g_string_append_printf(words, "%s%s", words->len > 0 ? ", " : "",
+                                        choice_algorithm_to_string(a));
+        return g_string_free(words, FALSE);
+}
+
+static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
+        g_autofree char *others = patient_algorithms();
+
+        if (!distribution_overlaps(distribution_of(settings)))
+                return;
+        if (!algorithm_row(settings->algorithm)->stale)
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
+                                "Algorithm=%s learns only from what the newest policy did, and actors that the learner does not wait for bring what "
+                                "older ones did: take one of %s, or single-learner-coarse",
+                                choice_algorithm_to_string(settings->algorithm), others);
+        if (algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale) &&
+                        settings_noise_scale(settings))
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
+                                "the gradient's noise scale compares the actors of a round, and here a round has one: leave "
+                                "NoiseScale= unset, with a Scaling.Policy= that does without it, or take single-learner-coarse");
+}
+
+static void check_fused(SettingsReader *reader, const JobSettings *settings) {
+        const char *why = distribution_refuses_fused(settings);
+
+        if (why && distribution_fuses(distribution_of(settings)))
+                reader_complain(reader, "Distribution", "Policy",
+                                choice_distribution_to_string(settings->distribution),
+                                "%s; single-learner-coarse ends with the same policy", why);
+}
+
+void settings_check_relations(SettingsReader *reader, const JobSettings *settings) {
+        g_assert(reader);
+        g_assert(settings);
+
+        check_actors(reader, settings);
+        check_distribution(reader, settings);
+        check_fused(reader, settings);
+        check_overlap(reader, settings);
+        check_algorithm(reader, settings);
+        check_policy(reader, settings);
+        check_minibatch(reader, settings);
+        check_replay(reader, settings);
+        check_learner(reader, settings);
+        check_network(reader, settings);
+        check_tag(reader, settings);
+        check_job(reader, settings);
+        check_python(reader, settings);
+        check_evaluation(reader, settings);
+}

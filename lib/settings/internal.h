@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shared by the three files of the parser: settings.c reads the file, text.c one value, check.c makes the
+ * checks that need several values. No other file includes this. */
+#pragma once
+
+#include <glib.h>
+
+#include "lib/settings/settings.h"
+
+/* One call of settings_parse(). */
+typedef struct SettingsReader {
+        const char *text, *file_name;
+        GKeyFile *file;
+        const SettingOverride *overrides;
+        size_t n_overrides;
+        GPtrArray *problems; /* of Problem */
+} SettingsReader;
+
+/* Adds a message that begins with the place of [section] key; key NULL: of the section's header. value
+ * NULL: none to show. */
+void reader_complain(SettingsReader *reader, const char *section, const char *key, const char *value,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Stores one value. 0; or -EINVAL with *ret_reason, a sentence without a subject, g_free(). */
+int setting_parse(Setting i, const char *value, JobSettings *settings, char **ret_reason);
+
+/* " (did you mean X?)" or "": g_free(). */
+char *did_you_mean(const char *word, const char *const *words);
+
+/* Adds the options that the environment's name contains, as faas:N does. */
+void settings_apply_name(SettingsReader *reader, JobSettings *settings);
+
+/* Checks names of things that exist elsewhere: the environment, its options, the price sheet. */
+void settings_check_names(
+                SettingsReader *reader, const JobSettings *settings, const char *const *price_sheets);
+
+/* Checks values that are valid alone but not together. */
+void settings_check_relations(SettingsReader *reader, const JobSettings *settings);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Prints JobSettings as text, and describes keys. libc only: the learner writes settings into
+ * checkpoints. */
+#pragma once
+
+#include <stddef.h>
+#include "include/settings.h"
+
+#define SETTING_TEXT_MAX 512u
+
+typedef struct SettingRow {
+        const char *section, *key, *type, *fallback, *help;
+} SettingRow;
+
+const SettingRow *setting_row(Setting i); /* NULL beyond the last */
+
+/* Prints the canonical text of a setting, which is parsed to the same value: "" if it is unset and has no
+ * default. Returns its length. */
+size_t setting_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);
+
+/* Words of the choices: choice_algorithm_to_string(ALGORITHM_PPO) == "ppo"; NULL outside. _from_string:
+ * -EINVAL. */
+#define X(type, PREFIX, list)                                  \
+        const char *choice_##type##_to_string(uint32_t value); \
+        int choice_##type##_from_string(const char *word);
+CHOICES(X)
+#undef X

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parser of job files: text -> JobSettings. GLib reads the key file; the table of include/settings.h
+ * says which keys there are. GLib does not keep line numbers, so the line of a value is searched for in
+ * the text when there is a message about it. */
+#include "lib/settings/settings.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "lib/settings/internal.h"
+#include "lib/settings/print.h"
+
+#define PROBLEMS_MAX 20u
+#define SHOWN_MAX    80
+
+typedef struct Problem {
+        unsigned line; /* UINT_MAX: an override */
+        char *sentence;
+} Problem;
+
+static void problem_free(gpointer data) {
+        Problem *problem = data;
+
+        g_free(problem->sentence);
+        g_free(problem);
+}
+
+static int problem_compare(gconstpointer a, gconstpointer b) {
+        const Problem *x = *(const Problem *const *) a, *y = *(const Problem *const *) b;
+
+        return (x->line > y->line) - (x->line < y->line);
+}
+
+static void problem_add(SettingsReader *reader, unsigned line, char *sentence) {
+        Problem *problem = g_new(Problem, 1);
+
+        *problem = (Problem){ line, sentence };
+        g_ptr_array_add(reader->problems, problem);
+}
+
+/* Problems of the file's syntax have no key. */
+static void complain_line(SettingsReader *reader, unsigned line, const char *reason) {
+        problem_add(reader, line, g_strdup_printf("%s:%u: %s", reader->file_name, line, reason));
+}
+
+static char *strip(const char *start, size_t length) {
+        return g_strstrip(g_strndup(start, length));
+}
+
+/* Header of a section: its name; any other line: NULL. */
+static char *line_section(const char *line, size_t length) {
+        g_autofree char *text = strip(line, length);
+        size_t n = strlen(text);
+
+        return n >= 2 && text[0] == '[' && text[n - 1] == ']' ? g_strndup(text + 1, n - 2) : NULL;
+}
+
+static bool line_has_key(const char *line, size_t length, const char *key) {
+        const char *equals = memchr(line, '=', length);
+        g_autofree char *name = equals ? strip(line, (size_t) (equals - line)) : NULL;
+
+        return name && strcmp(name, key) == 0;
+}
+
+/* key NULL: the section's header. */
+static unsigned locate(const char *text, const char *section, const char *key) {
+        g_autofree char *current = NULL;
+        unsigned found = 0, number = 1;
+
+        for (const char *line = text; *line; number++) {
+                size_t length = strcspn(line, "\n");
+                char *header = line_section(line, length);
+
+                if (header) {
+                        g_free(current);
+                        current = header;
+                }
+                if (current && strcmp(current, section) == 0 &&
+                                (key ? line_has_key(line, length, key) : !!header))
+                        found = number;
+                line += length + (line[length] == '\n');
+        }
+        return found;
+}
+
+unsigned settings_locate(const char *text, const char *section, const char *key) {
+        g_assert(text);
+        g_assert(section);
+        g_assert(key);
+
+        return locate(text, section, key);
+}
+
+/* The last override of this key; NULL: none. */
+static const SettingOverride *find_override(
+                const SettingsReader *reader, const char *section, const char *key) {
+        size_t n = strlen(section);
+
+        for (size_t i = reader->n_overrides; i > 0; i--) {
+                const SettingOverride *o = &reader->overrides[i - 1];
+
+                if (strncmp(o->key, section, n) == 0 && o->key[n] == '.' && strcmp(o->key + n + 1, key) == 0)
+                        return o;
+        }
+        return NULL;
+}
+
+/* Values are printed on a terminal: cut short, and sanitised. */
+static char *shown(const char *value) {
+        g_autofree char *valid = g_utf8_make_valid(value, -1);
+        g_autofree char *head = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), SHOWN_MAX));
+
+        for (char *p = head; *p; p++)
+                if (g_ascii_iscntrl(*p))
+                        *p = '?';
+        return g_strconcat(head, strlen(head) < strlen(valid) ? "…" : "", NULL);
+}
+
+void reader_complain(SettingsReader *reader, const char *section, const char *key, const char *value,
+                const char *format, ...) {
+        g_autofree char *reason = NULL, *seen = NULL;
+        unsigned line;
+        va_list arguments;
+
+        g_assert(reader);
+        g_assert(section);
+
+        va_start(arguments, format);
+        reason = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+
+        seen = key ? g_strconcat(key, "=", value, NULL) : NULL;
+        if (seen) {
+                char *safe = shown(seen);
+
+                g_free(seen);
+                seen = safe;
+        }
+        if (key && find_override(reader, section, key)) {
+                problem_add(reader, UINT_MAX, g_strdup_printf("--set %s.%s: %s", section, seen, reason));
+                return;
+        }
+        line = locate(reader->text, section, key);
+        if (line == 0)
+                problem_add(reader, 0,
+                                g_strdup_printf("%s: [%s] %s: %s", reader->file_name, section,
+                                                seen ? seen : "", reason));
+        else
+                problem_add(reader, line,
+                                g_strdup_printf("%s:%u: [%s]%s%s: %s", reader->file_name, line, section,
+                                                seen ? " " : "", seen ? seen : "", reason));
+}
+
+/* The names of the sections, or of one section's keys, each once, NULL-terminated. */
+static GPtrArray *section_names(void) {
+        GPtrArray *names = g_ptr_array_new();
+
+        for (int i = 0; i < _SETTING_MAX; i++)
+                if (i == 0 || strcmp(setting_row(i)->section, setting_row(i - 1)->section) != 0)
+                        g_ptr_array_add(names, (gpointer) setting_row(i)->section);
+        g_ptr_array_add(names, (gpointer) "Environment");
+        g_ptr_array_add(names, NULL);
+        return names;
+}
+
+static GPtrArray *key_names(const char *section) {
+        GPtrArray *names = g_ptr_array_new();
+
+        for (int i = 0; i < _SETTING_MAX; i++)
+                if (strcmp(setting_row(i)->section, section) == 0)
+                        g_ptr_array_add(names, (gpointer) setting_row(i)->key);
+        g_ptr_array_add(names, NULL);
+        return names;
+}
+
+static Setting find_setting(const char *section, const char *key) {
+        for (int i = 0; i < _SETTING_MAX; i++)
+                if (strcmp(setting_row(i)->section, section) == 0 && strcmp(setting_row(i)->key, key) == 0)
+                        return i;
+        return _SETTING_INVALID;
+}
+
+/* The sections that have this key, each written by format(): "[Distribution] or [Scaling]", as several
+ * have a Policy=. NULL: none has it. */
+static char *places_of_key(const char *key, char *(*format)(const SettingRow *row)) {
+        g_autoptr(GString) places = g_string_new(NULL);
+
+        for (int i = 0; i < _SETTING_MAX; i++) {
+                g_autofree char *place = NULL;
+
+                if (g_ascii_strcasecmp(setting_row(i)->key, key) != 0)
+                        continue;
+                place = format(setting_row(i));
+                g_string_append_printf(places, "%s%s", places->len > 0 ? " or " : "", place);
+        }
+        return places->len > 0 ? g_string_free(g_steal_pointer(&places), FALSE) : NULL;
+}
+
+static char *format_section(const SettingRow *row) {
+        return g_strdup_printf("[%s]", row->section);
+}
+
+static char *format_override(const SettingRow *row) {
+        return g_strdup_printf("%s.%s", row->section, row->key);
+}
+
+static bool section_known(const char *section) {
+        g_autoptr(GPtrArray) names = section_names();
+
+        return g_strv_contains((const char *const *) names->pdata, section);
+}
+
+/* Does nothing when the key is known. */
+static void check_key(SettingsReader *reader, const char *section, const char *key, const char *value) {
+        g_autoptr(GPtrArray) keys = NULL;
+        g_autofree char *hint = NULL, *elsewhere = NULL;
+
+        if (strcmp(section, "Environment") == 0 || find_setting(section, key) >= 0)
+                return;
+        keys = key_names(section);
+        elsewhere = places_of_key(key, format_section);
+        if (!nearest_word(key, (const char *const *) keys->pdata) && elsewhere)
+                hint = g_strdup_printf("; it belongs to %s", elsewhere);
+        else
+                hint = did_you_mean(key, (const char *const *) keys->pdata);
+        reader_complain(reader, section, key, value, "unknown key%s", hint);
+}
+
+static void check_section(SettingsReader *reader, const char *section) {
+        g_autoptr(GPtrArray) sections = NULL;
+        g_autofree char *hint = NULL;
+
+        /* Sections of an inner job, checked when that is parsed. */
+        if (g_str_has_prefix(section, SETTINGS_INNER_PREFIX))
+                return;
+        if (section_known(section)) {
+                g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+                g_auto(GStrv) keys = g_key_file_get_keys(reader->file, section, NULL, NULL);
+
+                for (char **key = keys; key && *key; key++) {
+                        g_autofree char *value = g_key_file_get_value(reader->file, section, *key, NULL);
+
+                        if (g_hash_table_add(seen, *key))
+                                check_key(reader, section, *key, value ? value : "");
+                }
+                return;
+        }
+        sections = section_names();
+        hint = did_you_mean(section, (const char *const *) sections->pdata);
+        reader_complain(reader, section, NULL, NULL, "unknown section%s", hint);
+}
+
+/* Explains "StopSteps=10", whose section can be guessed. */
+static void complain_sectionless(SettingsReader *reader, const char *key, const char *value) {
+        g_autofree char *elsewhere = places_of_key(key, format_override);
+
+        if (elsewhere)
+                problem_add(reader, UINT_MAX,
+                                g_strdup_printf("--set %s=%s: a section is missing; did you mean %s?", key,
+                                                value, elsewhere));
+        else
+                problem_add(reader, UINT_MAX,
+                                g_strdup_printf("--set %s=%s: a section is missing: write "
+                                                "Section.Key=VALUE",
+                                                key, value));
+}
+
+static void check_override(SettingsReader *reader, const SettingOverride *override) {
+        g_autofree char *section = NULL, *hint = NULL, *key = shown(override->key),
+                        *value = shown(override->value);
+        g_autoptr(GPtrArray) sections = NULL;
+        const char *point = strchr(override->key, '.');
+
+        if (!g_utf8_validate(override->key, -1, NULL) || !g_utf8_validate(override->value, -1, NULL)) {
+                problem_add(reader, UINT_MAX,
+                                g_strdup_printf("--set %s=%s: the text is not UTF-8", key, value));
+                return;
+        }
+        if (!point) {
+                complain_sectionless(reader, key, value);
+                return;
+        }
+        section = g_strndup(override->key, (size_t) (point - override->key));
+        if (section_known(section)) {
+                check_key(reader, section, point + 1, override->value);
+                return;
+        }
+        sections = section_names();
+        hint = did_you_mean(section, (const char *const *) sections->pdata);
+        problem_add(reader, UINT_MAX, g_strdup_printf("--set %s=%s: unknown section%s", key, value, hint));
+}
+
+/* The value, trimmed; NULL: it is missing or empty. */
+static char *given_value(const SettingsReader *reader, const char *section, const char *key) {
+        const SettingOverride *override = find_override(reader, section, key);
+        g_autofree char *value = override ? g_strdup(override->value)
+                                          : g_key_file_get_value(reader->file, section, key, NULL);
+
+        if (!value || g_strstrip(value)[0] == '\0')
+                return NULL;
+        return g_steal_pointer(&value);
+}
+
+static void read_setting(SettingsReader *reader, Setting i, JobSettings *settings) {
+        const SettingRow *row = setting_row(i);
+        g_autofree char *value = given_value(reader, row->section, row->key), *reason = NULL;
+
+        if (row->fallback[0] != '\0') {
+                /* Defaults are parsed by the same code: a default that does not parse is a mistake of
+                 * ours. */
+                if (setting_parse(i, row->fallback, settings, &reason) < 0)
+                        g_error("default of [%s] %s=%s: %s", row->section, row->key, row->fallback, reason);
+        }
+        if (!value)
+                return;
+        if (setting_parse(i, value, settings, &reason) < 0)
+                reader_complain(reader, row->section, row->key, value, "%s", reason);
+        else
+                settings->present[i / 64] |= 1ull << (i % 64);
+}
+
+static void read_option(SettingsReader *reader, const char *key, JobSettings *settings) {
+        g_autofree char *value = given_value(reader, "Environment", key);
+        ActordOption *option;
+
+        if (!value || settings_option(settings, key))
+                return;
+        if (settings->n_options >= OPTIONS_MAX) {
+                reader_complain(reader, "Environment", key, value, "more than %u keys", OPTIONS_MAX);
+                return;
+        }
+        option = &settings->options[settings->n_options];
+        if (strlen(key) >= sizeof(option->key) || strlen(value) >= sizeof(option->value)) {
+                reader_complain(reader, "Environment", key, value,
+                                "too long: a key has at most %zu bytes and a value %zu",
+                                sizeof(option->key) - 1, sizeof(option->value) - 1);
+                return;
+        }
+        strcpy(option->key, key);
+        strcpy(option->value, value);
+        settings->n_options++;
+}
+
+static void read_options(SettingsReader *reader, JobSettings *settings) {
+        g_auto(GStrv) keys = g_key_file_get_keys(reader->file, "Environment", NULL, NULL);
+
+        for (char **key = keys; key && *key; key++)
+                read_option(reader, *key, settings);
+        for (size_t i = 0; i < reader->n_overrides; i++)
+                if (g_str_has_prefix(reader->overrides[i].key, "Environment."))
+                        read_option(reader, reader->overrides[i].key + strlen("Environment."), settings);
+}
+
+static bool loads(const char *text, size_t length, GError **ret_error) {
+        g_autoptr(GKeyFile) file = g_key_file_new();
+
+        return g_key_file_load_from_data(file, length > 0 ? text : "", length, G_KEY_FILE_NONE, ret_error);
+}
+
+/* GLib stops at the first line that it cannot read. That line is the last one of the shortest beginning
+ * of the text that does not load, which a binary search finds. */
+static void complain_syntax(SettingsReader *reader) {
+        g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(size_t));
+        const char *text = reader->text, *line, *reason;
+        guint good = 0, bad;
+
+        for (const char *p = text; *p;) {
+                size_t end = (size_t) (p - text) + strcspn(p, "\n");
+
+                end += text[end] == '\n';
+                g_array_append_val(ends, end);
+                p = text + end;
+        }
+        for (bad = ends->len; good + 1 < bad;) {
+                guint middle = (good + bad) / 2;
+
+                *(loads(text, g_array_index(ends, size_t, middle - 1), NULL) ? &good : &bad) = middle;
+        }
+        line = text + (bad > 1 ? g_array_index(ends, size_t, bad - 2) : 0);
+        line += strspn(line, " \t");
+        if (*line == '[')
+                reason = "not a section: write [Section], alone on its line";
+        else if (!memchr(line, '=', strcspn(line, "\n")))
+                reason = "neither a section nor Key=VALUE, and not a comment (# …)";
+        else if (locate(text, "", NULL) == 0 && good == 0)
+                reason = "before the first section: write [Job] above it";
+        else
+                reason = "not a Key=VALUE that can be read";
+        complain_line(reader, MAX(bad, 1u), reason);
+}
+
+static bool read_file(SettingsReader *reader) {
+        const char *end;
+
+        if (strlen(reader->text) > JOB_TEXT_MAX) {
+                problem_add(reader, 0,
+                                g_strdup_printf("%s: the file is longer than %u KiB", reader->file_name,
+                                                JOB_TEXT_MAX / 1024));
+                return false;
+        }
+        if (!g_utf8_validate(reader->text, -1, &end)) {
+                unsigned line = 1;
+
+                for (const char *p = reader->text; p < end; p++)
+                        line += *p == '\n';
+                complain_line(reader, line, "the text is not UTF-8");
+                return false;
+        }
+        if (reader->text[0] == '\0' || g_key_file_load_from_data(reader->file, reader->text,
+                                                       strlen(reader->text), G_KEY_FILE_NONE, NULL))
+                return true;
+        complain_syntax(reader);
+        return false;
+}
+
+static void read_all(SettingsReader *reader, const char *const *price_sheets, JobSettings *settings) {
+        g_auto(GStrv) sections = g_key_file_get_groups(reader->file, NULL);
+
+        for (char **section = sections; *section; section++)
+                check_section(reader, *section);
+        for (size_t i = 0; i < reader->n_overrides; i++)
+                check_override(reader, &reader->overrides[i]);
+        for (int i = 0; i < _SETTING_MAX; i++)
+                read_setting(reader, i, settings);
+        read_options(reader, settings);
+        settings_apply_name(reader, settings);
+        settings_check_names(reader, settings, price_sheets);
+        /* Not after other errors: refused values are at their defaults here, and messages about
+         * contradictions with these would confuse. */
+        if (reader->problems->len == 0)
+                settings_check_relations(reader, settings);
+}
+
+static char *problems_to_text(GPtrArray *problems) {
+        GString *text = g_string_new(NULL);
+
+        g_ptr_array_sort(problems, problem_compare);
+        for (guint i = 0; i < problems->len && i < PROBLEMS_MAX; i++)
+                g_string_append_printf(
+                                text, "%s%s", i > 0 ? "\n" : "", ((Problem *) problems->pdata[i])->sentence);
+        if (problems->len > PROBLEMS_MAX)
+                g_string_append_printf(text, "\nand %u more", problems->len - PROBLEMS_MAX);
+        return g_string_free(text, FALSE);
+}
+
+int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
+                size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message) {
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_autoptr(GPtrArray) problems = g_ptr_array_new_with_free_func(problem_free);
+        g_autofree JobSettings *settings = g_new0(JobSettings, 1);
+        SettingsReader reader = { text, file_name, file, overrides, n_overrides, problems };
+
+        g_assert(text);
+        g_assert(file_name);
+        g_assert(overrides || n_overrides == 0);
+        g_assert(ret);
+        g_assert(ret_message);
+
+        settings->abi = SETTINGS_ABI;
+        settings->struct_bytes = sizeof(*settings);
+        if (read_file(&reader))
+                read_all(&reader, price_sheets, settings);
+        if (problems->len > 0) {
+                *ret_message = problems_to_text(problems);
+                return -EINVAL;
+        }
+        *ret = *settings;
+        return 0;
+}

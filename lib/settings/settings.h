@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The only parser of job files: text -> JobSettings. GLib; for the control side. */
+#pragma once
+
+#include <stddef.h>
+#include "include/settings.h"
+
+typedef struct SettingOverride {
+        const char *key, *value;
+} SettingOverride; /* "Section.Key"; value "" unsets */
+
+/* Parses a job file and its overrides, fills defaults, checks ranges and what belongs together
+ * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence a line, each "FILE:LINE:
+ * [Section] Key=VALUE: reason; nearest valid word", to be freed with g_free(). Overrides are located as
+ * "--set Section.Key". The environment's name is checked against the catalogue (lib/environments.h)
+ * unless it is a path (contains '/'); the price sheet only against `price_sheets` (NULL-terminated; NULL:
+ * unchecked). */
+int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
+                size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
+
+/* The inner job of Environment=job:FILE stands in the outer one's text, in sections with this before
+ * their names (lib/settings/inner.c). */
+#define SETTINGS_INNER_PREFIX "Inner."
+
+/* Parses the inner job of a text whose own settings are `outer`. 0; -ENOENT: the text has none; -EINVAL.
+ * Both with *ret_message, as above. */
+int settings_parse_inner(const char *text, const char *file_name, const JobSettings *outer, JobSettings *ret,
+                char **ret_message);
+/* Whether a job can be trained inside another. 0; -EINVAL with *ret_message. text: the inner job's, where
+ * its lines are found. */
+int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,
+                const char *file_name, char **ret_message);
+/* The settings that a job was given, as sections of an inner job; g_free(). */
+char *settings_print_inner(const JobSettings *settings);
+
+/* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. For messages about
+ * values that are found wrong later. */
+unsigned settings_locate(const char *text, const char *section, const char *key);
+
+/* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
+int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
+int settings_parse_time(const char *text, uint64_t *ret_usec);
+/* "0.05", "0.05USD": more than nothing. -EINVAL. */
+int settings_parse_money(const char *text, setting_money *ret);
+/* "90", "-1.5e-3". -EINVAL: no number; -ERANGE. */
+int settings_parse_real(const char *text, double lowest, double highest, double *ret);
+
+/* The word of `words` nearest to `word` by edit distance, or NULL when none is near. */
+const char *nearest_word(const char *word, const char *const *words);

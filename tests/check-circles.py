@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""How many files of a room call each other in a circle, counted by the symbols of their object files: a file that takes a symbol
+from another one needs it, and files that need each other can only be read together."""
+import collections, os, subprocess, sys
+from sources import finish, point, sources
+
+# The most files of the largest circle. A room that is not here has none. Lower a number when a circle becomes smaller.
+CEILINGS = {"actorctl": 4, "lib": 2, "spawner": 3}
+BUILD = os.path.join(os.environ.get("ACTORD_BUILD", "build"), "o")
+
+
+def symbols(path):
+    """What an object file defines for others, and what it needs of them."""
+    defined, needed = set(), set()
+    for line in subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        (needed if kind == "U" else defined).add(name)
+    return defined, needed
+
+
+def arrows(paths):
+    """file -> file -> the names that the first takes from the second."""
+    tables = {path: symbols(os.path.join(BUILD, path[:-2] + ".o")) for path in paths}
+    owner = {name: path for path, (defined, _) in tables.items() for name in defined}
+    found = {path: collections.defaultdict(list) for path in paths}
+    for path, (_, needed) in tables.items():
+        for name in sorted(needed & owner.keys()):
+            if owner[name] != path:
+                found[path][owner[name]].append(name)
+    return found
+
+
+def reached(graph, start):
+    seen, stack = set(), [start]
+    while stack:
+        for path in graph[stack.pop()]:
+            if path not in seen:
+                seen.add(path)
+                stack.append(path)
+    return seen
+
+
+def largest_circle(graph):
+    ways = {path: reached(graph, path) for path in graph}
+    circles = [{other for other in ways[path] if path in ways[other]} for path in graph if path in ways[path]]
+    return sorted(max(circles, key=len, default=()))
+
+
+def complaints(graph, ceiling):
+    circle = largest_circle(graph)
+    if len(circle) <= ceiling:
+        return
+    yield f"{len(circle)} files call each other in a circle, {ceiling} may:"
+    for path in circle:
+        for other in circle:
+            if names := graph[path].get(other):
+                yield f"{path} needs of {other}: {', '.join(names[:3])}{' ...' if names[3:] else ''}"
+
+
+rooms = collections.defaultdict(list)
+for source in sources(".c"):
+    if os.path.exists(os.path.join(BUILD, source[:-2] + ".o")) and not source.startswith("tests/"):
+        rooms[source.split("/")[0]].append(source)
+if not rooms:
+    print(f"1..0 # SKIP there are no object files in {BUILD}: make")
+    sys.exit(77)
+for name, files in sorted(rooms.items()):
+    most = CEILINGS.get(name, 0)
+    point(f"{name}/: {f'at most {most} files call' if most else 'no files call'} each other in a circle",
+          list(complaints(arrows(files), most)))
+finish()

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Policy=auto against constant numbers of actors, on six tasks, under five price sheets and three time prices: docs/experiments/auto.md.
+
+auto.py run [TASK...] [--seeds N] [--arms constants|auto|servers] [--slice SECONDS] [--jobs N]
+auto.py held-out ...    the same on what auto is not tuned on; once, at the end
+auto.py table           the cells that are there -> docs/experiments/auto-*.csv and the page's tables
+auto.py check           writes nothing; fails if the page's tables are not those of the csv files
+
+run does what is missing and can be stopped (Ctrl-C, or --slice) and started again: a cell that is there is not run again. Cells lie in
+build/experiments/auto (--results). Constants, and adapt, are run once and billed by every sheet, since no price changes what they do; auto has
+runs of its own for each sheet and time price, in a directory that is named after the newest commit that touched what it decides by (--state)."""
+import argparse, csv, glob, json, math, os, signal, subprocess, sys, time
+from statistics import median, pstdev
+from auto_cells import COLD_S, COMMON, CONSTANTS, HELD_OUT_SHEETS, HELD_OUT_TASKS, SERVER_SHEETS, SHEETS, TASKS, TIME_PRICES
+from intervals import interval
+from learning import BUILD, ROOT, with_table
+
+PAGE = os.path.join(ROOT, "docs", "experiments", "auto.md")
+RUNS = os.path.join(ROOT, "docs", "experiments", "auto-runs.csv")
+PRICES = os.path.join(ROOT, "docs", "experiments", "auto-prices.csv")
+ALL_TASKS = {task.name: task for task in (*TASKS, *HELD_OUT_TASKS)}
+ALL_SHEETS = SHEETS + HELD_OUT_SHEETS
+DECIDED_BY = ["daemon/scheduler", "daemon/bill"]
+RUN_COLUMNS = ["task", "arm", "state", "sheet", "time_price", "seed", "reached", "emulated_s", "env_steps", "rounds", "actors", "numbers", "policy",
+               *("full_" + sheet for sheet in ALL_SHEETS)]
+PRICE_COLUMNS = ["task", "sheet", "currency", "learner_second", "actor_second"]
+NEVER = math.inf
+MARGIN = 1.10
+
+
+# Running
+
+
+def state_of_auto():
+    return subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%h", "--", *DECIDED_BY], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def section(name, lines):
+    return [f"[{name}]", *lines, ""]
+
+
+def experiment(task, n_seeds, arms, factors, prices):
+    """The text of a .exp file."""
+    lines = section("Experiment", [f"Title=auto.py: {task.name}", f"Job={os.path.join(ROOT, 'examples', task.job + '.conf')}", f"Seeds=1-{n_seeds}",
+                                   "Metric=cost time actor_rounds", *([f"Prices={' '.join(prices)}"] if prices else [])])
+    # What a task says of itself wins.
+    sets = dict(line.split("=", 1) for line in (*COMMON, *task.sets, f"Job.StopReturn={task.target}", f"Billing.ColdStartSec={COLD_S:g}"))
+    lines += section("Set", [f"{key}={value}" for key, value in sets.items()])
+    for name, sets in arms.items():
+        lines += section(f"Arm {name}", sets)
+    for name, levels in factors.items():
+        lines += section(f"Factor {name}", levels)
+    return "\n".join(lines)
+
+
+def constants(task, n_seeds):
+    arms = {"adapt": ["Scaling.Policy=adapt"]}
+    arms.update({f"c{n}": ["Scaling.Policy=fixed", f"Scaling.Actors={n}"] for n in CONSTANTS})
+    return experiment(task, n_seeds, arms, {}, ALL_SHEETS)
+
+
+def auto(task, n_seeds, sheets):
+    factors = {"sheet": [f"{sheet}=Billing.PriceSheet={sheet}" for sheet in sheets],
+               "time": [f"{name}=Scaling.TimePrice={price}" for name, price in TIME_PRICES.items()]}
+    return experiment(task, n_seeds, {"auto": ["Scaling.Policy=auto"]}, factors, [])
+
+
+def servers(task):
+    """numbers, of a run: different numbers of actors that it had after its first round."""
+    arms = {"auto": ["Scaling.Policy=auto", "Billing.Convention=server"]}
+    return experiment(task, 1, arms, {"sheet": [f"{sheet}=Billing.PriceSheet={sheet}" for sheet in SERVER_SHEETS]}, [])
+
+
+def carry_out(args, name, text, until):
+    """False: the slice is over, or the user ended it."""
+    path = os.path.join(args.results, name + ".exp")
+    os.makedirs(args.results, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    command = [os.path.join(BUILD, "actorctl"), "experiment", path, f"--jobs={args.jobs}", f"--output={os.path.join(args.results, name)}"]
+    child = subprocess.Popen(command)
+    try:
+        child.wait(None if until is None else max(until - time.monotonic(), 0))
+    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        return False
+    if child.returncode != 0:
+        sys.exit(f"{name}: actorctl experiment ended with status {child.returncode}")
+    return True
+
+
+def run(args, tasks, sheets_of):
+    until = None if args.slice is None else time.monotonic() + args.slice
+    state = args.state or state_of_auto()
+    for task in tasks:
+        if args.tasks and task.name not in args.tasks:
+            continue
+        todo = {"constants": (f"{task.name}.constants", constants(task, args.seeds)),
+                "auto": (f"{task.name}.auto.{state}", auto(task, args.seeds, sheets_of(task))),
+                "servers": (f"{task.name}.servers.{state}", servers(task))}
+        for arm, (name, text) in todo.items():
+            if arm in args.arms and not carry_out(args, name, text, until):
+                sys.exit("stopped; the same command goes on")
+
+
+# Cells
+
+
+def run_row(task, state, cell, sheet, time_price):
+    job, rounds = cell["result"], cell["rounds"]
+    bills = cell.get("bills") or {job["cost"]["price_sheet"]: job["cost"]}
+    row = {"task": task, "arm": cell["arm"], "state": state, "sheet": sheet, "time_price": time_price, "seed": cell["seed"],
+           "reached": int(job["target_reached"]), "emulated_s": f"{job['emulated_s']:.6f}", "env_steps": job["env_steps"], "rounds": job["rounds"],
+           "actors": f"{sum(rounds['actors']) / len(rounds['actors']):.2f}", "numbers": len(set(rounds["actors"][1:])), "policy": job["policy_sha256"][:12]}
+    return dict(row, **{"full_" + name: f"{bill['full']:.9g}" for name, bill in bills.items()})
+
+
+def price_rows(task, cell):
+    return [{"task": task, "sheet": sheet, "currency": bill["currency"], "learner_second": f"{bill['learner_second']:.9g}",
+             "actor_second": f"{bill['actor_second']:.9g}"} for sheet, bill in cell["bills"].items()]
+
+
+def read_cells(directory):
+    cells = []
+    for path in glob.glob(os.path.join(directory, "cells", "*.json")):
+        with open(path, encoding="utf-8") as f:
+            cells.append(json.load(f))
+    return cells
+
+
+def collect(results, state):
+    """Of auto the cells of one state, so that no table mixes two."""
+    runs, prices = [], {}
+    for task in ALL_TASKS:
+        for cell in read_cells(os.path.join(results, f"{task}.constants")):
+            runs.append(run_row(task, "", cell, "", ""))
+            prices.update({(row["task"], row["sheet"]): row for row in price_rows(task, cell)})
+        for cell in read_cells(os.path.join(results, f"{task}.auto.{state}")):
+            runs.append(run_row(task, state, cell, cell["levels"]["sheet"], cell["levels"]["time"]))
+        for cell in read_cells(os.path.join(results, f"{task}.servers.{state}")):
+            runs.append(dict(run_row(task, state, cell, cell["levels"]["sheet"], ""), arm="server"))
+    return runs, list(prices.values())
+
+
+def write_csv(path, columns, rows, keys):
+    with open(path, "w", encoding="utf-8", newline="") as f:
+        out = csv.DictWriter(f, columns, lineterminator="\n")
+        out.writeheader()
+        out.writerows(sorted(rows, key=lambda row: [row[key] for key in keys]))
+
+
+def read_csv(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+# Comparing
+
+
+class Cell:
+    """One task, sheet and time price: what auto and each constant cost and took, by seed."""
+
+    def __init__(self, task, sheet, time_name, runs, price):
+        self.task, self.sheet, self.time_name = task, sheet, time_name
+        self.time_price = TIME_PRICES[time_name]
+        self.second, self.actor_second = float(price["learner_second"]), float(price["actor_second"])
+        self.currency = price["currency"]
+        rows = {}
+        for row in runs:
+            if row["task"] == task.name and (row["sheet"], row["time_price"]) in (("", ""), (sheet, time_name)) and row["arm"] != "server":
+                rows.setdefault(row["arm"], {})[row["seed"]] = row
+        # Seeds that all arms have: medians over others would compare tasks of different difficulty.
+        self.seeds = set.intersection(*(set(rows.get(arm, ())) for arm in ("auto", *(f"c{n}" for n in CONSTANTS))))
+        self.arms = {arm: {seed: self.value(row) for seed, row in own.items() if seed in self.seeds} for arm, own in rows.items()}
+        self.actors = [float(row["actors"]) for seed, row in rows.get("auto", {}).items() if seed in self.seeds]
+        self.constants = {n: self.arms[f"c{n}"] for n in CONSTANTS if f"c{n}" in self.arms}
+
+    def value(self, row):
+        """Money, seconds, and their sum; a run that did not arrive has none."""
+        if row["reached"] != "1":
+            return NEVER, NEVER, NEVER
+        money, seconds = float(row["full_" + self.sheet]), float(row["emulated_s"])
+        return money, seconds, money + self.time_price * self.second * seconds
+
+    def is_whole(self):
+        return len(self.seeds) > 0
+
+    def middle(self, arm, i):
+        return median(value[i] for value in self.arms[arm].values())
+
+    @property
+    def best(self):
+        return min(self.constants, key=lambda n: self.middle(f"c{n}", 2))
+
+    @property
+    def allowance(self):
+        """Two cold starts: everybody's time, and an actor's allocation for as long."""
+        return 2 * COLD_S * (self.time_price * self.second + self.actor_second)
+
+    def ratio(self, arm="auto"):
+        return self.middle(arm, 2) / self.middle(f"c{self.best}", 2)
+
+    def allowed_ratio(self):
+        return self.middle("auto", 2) / (self.middle(f"c{self.best}", 2) + self.allowance)
+
+    def allowed_interval(self):
+        """Seeds are drawn in pairs."""
+        best = self.arms[f"c{self.best}"]
+        pairs = [(value[2], best[seed][2]) for seed, value in sorted(self.arms["auto"].items())]
+        if len(pairs) < 3:
+            return None
+        return interval(pairs, lambda drawn: median(a for a, _ in drawn) / (median(b for _, b in drawn) + self.allowance))
+
+    def beaten_by(self):
+        """Constants that are a tenth better in money and in time at once."""
+        return [n for n in self.constants if all(MARGIN * self.middle(f"c{n}", i) < self.middle("auto", i) for i in (0, 1))]
+
+    def max_is_bad(self):
+        return self.ratio(f"c{max(CONSTANTS)}") >= 2.5
+
+    def beats_max_twice(self):
+        return 2 * self.middle("auto", 2) <= self.middle(f"c{max(CONSTANTS)}", 2)
+
+
+def cells_of(tasks, sheets_of, runs, prices):
+    price = {(row["task"], row["sheet"]): row for row in prices}
+    cells = [Cell(task, sheet, name, runs, price[task.name, sheet]) for task in tasks for sheet in sheets_of(task) for name in TIME_PRICES
+             if (task.name, sheet) in price]
+    return [cell for cell in cells if cell.is_whole()]
+
+
+def amount(value):
+    return "–" if value == NEVER else f"{value:.4g}"
+
+
+def times(value):
+    return "∞" if not math.isfinite(value) else f"{value:.2f}"
+
+
+def line(cell):
+    spread = cell.allowed_interval()
+    ratio = times(cell.allowed_ratio()) + (f" ({times(spread[0])} to {times(spread[1])})" if spread else "")
+    if cell.allowed_ratio() > 1.25:
+        ratio = f"**{ratio}**"
+    best = f"c{cell.best}"
+    fields = [cell.sheet, str(cell.time_price), f"{median(cell.actors):.1f}", amount(cell.middle("auto", 0)), f"{cell.middle('auto', 1):.2f}", str(cell.best),
+              amount(cell.middle(best, 0)), f"{cell.middle(best, 1):.2f}", ratio, " ".join(map(str, cell.beaten_by())) or "none",
+              times(cell.ratio("c1")), times(cell.ratio("adapt")) if cell.arms.get("adapt") else "", times(cell.ratio(f"c{max(CONSTANTS)}"))]
+    return f"| {' | '.join(fields)} |"
+
+
+HEAD = ["prices", "TimePrice", "auto: actors", "total", "seconds", "best constant", "total", "seconds", "auto over it", "beaten by", "1 actor", "adapt", "max"]
+
+
+def task_table(task, cells, runs):
+    """One of the six."""
+    own = [cell for cell in cells if cell.task.name == task.name]
+    n_constant = len({row["seed"] for row in runs if row["task"] == task.name and row["arm"] == "c1"})
+    if not own:
+        return [f"### {task.name}", "", f"{n_constant} seeds of the constants, and no cell of auto that can be held against them, yet." if n_constant
+                else "Not measured yet.", ""]
+    counts = [len(cell.seeds) for cell in own]
+    seeds = sorted({min(counts), max(counts)})
+    state = next(row["state"] for row in runs if row["task"] == task.name and row["arm"] == "auto")
+    return [f"### {task.name}, to a mean return of {task.target}", "", f"auto as of commit {state}; {' to '.join(map(str, seeds))} seeds.", "",
+            f"| {' | '.join(HEAD)} |", "|---|" + "--:|" * (len(HEAD) - 1), *map(line, own), ""]
+
+
+def bars(cells):
+    """Each bar and how many cells meet it."""
+    def count(holds, of=cells):
+        return f"{sum(map(holds, of))} of {len(of)}"
+
+    bad = [cell for cell in cells if cell.max_is_bad()]
+    worst = max(cells, key=Cell.allowed_ratio)
+    return ["| bar | cells that meet it |", "|---|--:|",
+            f"| no constant is 10 % better in money and in time at once | {count(lambda c: not c.beaten_by())} |",
+            f"| money plus time within 10 % of the best constant, two cold starts allowed (in most cells) | {count(lambda c: c.allowed_ratio() <= MARGIN)} |",
+            f"| never worse than 1.25 × that | {count(lambda c: c.allowed_ratio() <= 1.25)}; worst {times(worst.allowed_ratio())}: {worst.task.name}, {worst.sheet}, "
+            f"TimePrice={worst.time_price} |",
+            f"| half of what max comes to, where that is at least 2.5 × the best constant | {count(Cell.beats_max_twice, bad)} |", ""]
+
+
+# Law
+
+
+def fit(rounds, exponent):
+    """rounds: of each number of actors. (error, b) of the best K (1 + (b/A)^exponent)^(1/exponent), by the deviation of logarithms."""
+    fits = []
+    for i in range(300):
+        b = 0.05 * 1.03 ** i
+        logs = [math.log(r / (1 + (b / n) ** exponent) ** (1 / exponent)) for n, r in rounds.items()]
+        fits.append((pstdev(logs), b))
+    return min(fits)
+
+
+def law_lines(runs):
+    """Which law the constants follow, and where it bends."""
+    lines = ["### Which law", "", "| task | rows of an actor | rounds of 1, 4, 16, 64 actors | law of noise: b, rows | off by | sharp law: b, rows | off by |",
+             "|---|--:|--:|--:|--:|--:|--:|"]
+    for task in TASKS:
+        rounds, rows = {}, 0
+        for n in CONSTANTS:
+            own = [row for row in runs if row["task"] == task.name and row["arm"] == f"c{n}"]
+            if own and all(row["reached"] == "1" for row in own):
+                rounds[n] = median(int(row["rounds"]) for row in own)
+                rows = int(own[0]["env_steps"]) // int(own[0]["rounds"]) // n
+        if len(rounds) < 4:
+            continue
+        laws = " | ".join(f"{b * rows:,.0f} | {100 * off:.0f} %" for off, b in (fit(rounds, 1), fit(rounds, 2)))
+        lines.append(f"| {task.name} | {rows} | {', '.join(f'{rounds[n]:g}' if n in rounds else '-' for n in (1, 4, 16, 64))} | {laws} |")
+    return [*lines, ""]
+
+
+def server_lines(runs):
+    own = sorted({(row["task"], row["sheet"], int(row["numbers"]), float(row["actors"])) for row in runs if row["arm"] == "server"})
+    if not own:
+        return ["Not measured yet.", ""]
+    said = [f"| {task} | {sheet} | {f'{actors:g} in each' if n == 1 else f'{n} different numbers, {actors:.1f} on average'} |" for task, sheet, n, actors in own]
+    return ["| task | prices | actors of a round |", "|---|---|---|", *said, ""]
+
+
+def page_text(runs, prices):
+    tuned = cells_of(TASKS, lambda task: SHEETS, runs, prices)
+    held = cells_of([*TASKS, *HELD_OUT_TASKS], held_out_sheets, runs, prices)
+    lines = []
+    if tuned:
+        lines += bars(tuned)
+    lines += law_lines(runs)
+    for task in TASKS:
+        lines += task_table(task, tuned, runs)
+    lines += ["### Convention=server", "", *server_lines(runs), "### Held out", ""]
+    if not held:
+        lines += ["Not run: it is run once, when auto does not change any more.", ""]
+    else:
+        lines += bars(held)
+        for task in (*TASKS, *HELD_OUT_TASKS):
+            lines += task_table(task, held, runs)
+    return "\n".join(lines).rstrip("\n")
+
+
+def held_out_sheets(task):
+    """Tasks that were tuned on have held-out sheets, those that were not have all."""
+    return ALL_SHEETS if task in HELD_OUT_TASKS else HELD_OUT_SHEETS
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "held-out", "table", "check"])
+    parser.add_argument("tasks", nargs="*", choices=[*ALL_TASKS, []], metavar="TASK")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--arms", nargs="+", choices=["constants", "auto", "servers"], default=["constants", "auto", "servers"])
+    parser.add_argument("--slice", type=float)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--state")
+    parser.add_argument("--results", default=os.path.join(BUILD, "experiments", "auto"))
+    args = parser.parse_args()
+
+    if args.what == "run":
+        run(args, TASKS, lambda task: SHEETS)
+    elif args.what == "held-out":
+        run(args, [*TASKS, *HELD_OUT_TASKS], held_out_sheets)
+    if args.what == "table":
+        runs, prices = collect(args.results, args.state or state_of_auto())
+        write_csv(RUNS, RUN_COLUMNS, runs, ["task", "arm", "sheet", "time_price", "seed"])
+        write_csv(PRICES, PRICE_COLUMNS, prices, ["task", "sheet"])
+    if args.what in ("table", "check"):
+        with open(PAGE, encoding="utf-8") as f:
+            old = f.read()
+        new = with_table(old, page_text(read_csv(RUNS), read_csv(PRICES)))
+        if args.what == "check":
+            sys.exit("docs/experiments/auto.md: run tests/experiments/auto.py table" if new != old else 0)
+        with open(PAGE, "w", encoding="utf-8") as f:
+            f.write(new)
+
+
+if __name__ == "__main__":
+    main()

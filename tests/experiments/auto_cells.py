@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What Policy=auto is held against: tasks, price sheets, time prices, constants, and which of them it is not tuned on.
+
+A task ends when the mean return of the last 100 episodes reaches its target, so that the bill is the price of a result. Targets are ones
+that constants reach; they were chosen by constants alone. Rows an actor are few enough for one actor and many enough for 64."""
+from collections import namedtuple
+
+# job: in examples/. sets: what differs from it.
+Task = namedtuple("Task", "name job target sets")
+
+COLD_S = 0.3
+
+# Of every run. The clock follows a model, so that money and time are the same on every host and however busy it is.
+COMMON = ("Billing.Clock=model", "Billing.Convention=serverless", "Distribution.Policy=single-learner-coarse",
+          "Learner.Threads=1", "Evaluation.StopReturn=", "Evaluation.Episodes=", "Scaling.MinActors=1", "Scaling.MaxActors=64")
+
+CHEETAH = ("Actor.RolloutSteps=512", "Job.StopSteps=4000000")
+
+TASKS = [
+    Task("elastic", "elastic", 475, ("Job.StopSteps=600000",)),
+    Task("acrobot", "acrobot", -100, ("Job.StopSteps=3000000", "Learner.LearningRateSchedule=constant")),
+    Task("pendulum", "pendulum", -250, ("Job.StopSteps=3000000", "Actor.RolloutSteps=256", "Learner.MinibatchSize=128")),
+    Task("hopper", "experiments/m2-hopper", 400, ("Job.StopSteps=4000000",)),
+    Task("halfcheetah", "experiments/m2-halfcheetah", 500, CHEETAH),
+    Task("swimmer", "experiments/m2-halfcheetah", 40, (*CHEETAH, "Job.Environment=Swimmer-v4", "Billing.StepUSec=25")),
+]
+SHEETS = ["aws-lambda-x86", "azure-aci", "ec2-nitro", "ec2-stellaris", "slurm-tres"]
+TIME_PRICES = {"money": 0, "even": 1, "time": 10}
+CONSTANTS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
+
+# Nobody looks at auto on these while it is changed: they are run once, at the end.
+HELD_OUT_TASKS = [
+    Task("walker2d", "experiments/m2-hopper", 300, ("Job.StopSteps=4000000", "Job.Environment=Walker2d-v4", "Billing.StepUSec=95")),
+    Task("lunarlander", "lunarlander", 100, ("Job.StopSteps=4000000", "Actor.RolloutSteps=256")),
+]
+HELD_OUT_SHEETS = ["aws-lambda-arm64", "ec2-minionsrl"]
+
+# Sheets that bill MaxActors= places for as long as a job lasts: nothing is left to decide.
+SERVER_SHEETS = ["ec2-nitro", "ec2-stellaris", "slurm-tres"]

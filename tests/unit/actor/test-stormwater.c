@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The stormwater tasks: storms, rewards and rules by hand, and what a missing or a broken engine says.
+ * What the engine itself computes is compared by tests/parity/stormwater.py, what each environment owes
+ * by tests/unit/actor/test-envs.c. */
+#include <glib/gstdio.h>
+
+#include "actor/envs/swmm/tasks.h"
+#include "tests/unit/domains-fixture.h"
+
+static double total(const Storm *storm) {
+        double sum = 0;
+
+        for (int h = 0; h < STORM_HOURS; h++)
+                sum += storm->rain[h];
+        return sum;
+}
+
+static void test_held_out(void) {
+        Storm storm, other;
+
+        for (uint32_t k = 1; k <= N_HELD_OUT; k++) {
+                storm_held_out(theta_task.profile, k, &storm);
+                assert_near(total(&storm), 16.2 * (0.5 + 1.5 * (k - 1) / 19), 1e-12);
+                g_assert_true(storm.tide >= 0 && storm.tide < 1);
+                storm_held_out(theta_task.profile, k, &other);
+                g_assert_cmpmem(&storm, sizeof(storm), &other, sizeof(other));
+        }
+        /* By hand: the weights of hours 1 and 2 of storm 1 are 0.5 + frac(11 phi) and 0.5 + frac(12 phi). */
+        storm_held_out(theta_task.profile, 1, &storm);
+        assert_near(storm.rain[1] / storm.rain[2], 1.2 * 1.2983738762488439 / (2.3 * 0.9164078649987388),
+                        1e-12);
+}
+
+static void test_drawn(void) {
+        ActordRandom random;
+        double low = INFINITY, high = 0;
+        Storm storm;
+
+        for (int i = 0; i < 200; i++) {
+                random_begin(&random, SEED, RANDOM_RESET, 0, (uint64_t) i, 0);
+                storm_draw(tidal_task.profile, &random, &storm);
+                low = fmin(low, total(&storm) / 1.5);
+                high = fmax(high, total(&storm) / 1.5);
+                for (int h = 0; h < STORM_HOURS; h++)
+                        g_assert_true(storm.rain[h] >= 0);
+        }
+        g_assert_true(low >= 0.5 && low < 0.55 && high < 2 && high > 1.9);
+}
+
+static void test_forecast(void) {
+        Storm storm;
+
+        storm_published(theta_task.profile, &storm);
+        g_assert_cmpmem(storm.rain, sizeof(storm.rain), theta_task.profile, sizeof(theta_task.profile));
+        assert_near(storm_rain(&storm, 2), 2.3, 0);
+        assert_near(storm_rain(&storm, 2.25), 0.75 * 2.3 + 0.25 * 3.2, 1e-15);
+        assert_near(storm_rain(&storm, -0.5), 0, 0);
+        assert_near(storm_rain(&storm, 8.5), 0.05, 1e-15);
+        assert_near(storm_rain(&storm, 300), 0, 0);
+        assert_near(storm_tide(&storm, 0), 1.2, 1e-15);
+        assert_near(storm_tide(&storm, 12.42 / 4), 2.8, 1e-12);
+}
+
+static void test_text(void) {
+        char text[16384];
+        Storm storm;
+        size_t n;
+
+        storm_published(tidal_task.profile, &storm);
+        n = storm_write(&storm, 4, 25, text, sizeof(text));
+        g_assert_cmpuint(n, ==, strlen(text));
+        g_assert_true(g_str_has_prefix(text, "rain 4:00 0.02"));
+        g_assert_nonnull(strstr(text, "\nrain 13:00 0.02"));
+        g_assert_nonnull(strstr(text, "\ntide 0:00 1.2"));
+        g_assert_nonnull(strstr(text, "\ntide 25:00 "));
+        g_assert_null(strstr(text, "25:15"));
+}
+
+static void test_theta_reward(void) {
+        View view = { .now = { .depth = { 1, 2 }, .flow = 0.75 }, .flood_weight = 1e6 };
+
+        assert_near(theta_task.reward(&view), -2.5, 1e-15);
+        view.now.flood[1] = 0.01;
+        assert_near(theta_task.reward(&view), -1000002.5, 1e-9);
+        view.now.flood[0] = 3;
+        view.now.flow = 0.4;
+        assert_near(theta_task.reward(&view), -2e6, 1e-9);
+        view.now.flood[0] = view.now.flood[1] = 0;
+        assert_near(theta_task.reward(&view), 0, 0);
+}
+
+/* Half of 0.5 m3/s through each of two equal ponds; a pond that is nearly full opens. */
+static void test_theta_rules(void) {
+        View view = { .now = { .depth = { 1, 1 } } };
+        float openings[N_VALVES];
+
+        theta_task.rules(&view, openings);
+        assert_near((double) openings[0], 0.25 / sqrt(2 * 9.81), 1e-7);
+        assert_near((double) openings[1], (double) openings[0], 0);
+        view.now.depth[1] = 1.35;
+        theta_task.rules(&view, openings);
+        assert_near((double) openings[1], 1, 0);
+        view.now.depth[0] = view.now.depth[1] = 0;
+        theta_task.rules(&view, openings);
+        assert_near((double) openings[0], 0, 0);
+}
+
+/* Depths count only when no rain is forecast: from hour 14 on, for the task's rain ends there. */
+static void test_tidal_reward(void) {
+        View view = { .now = { .depth = { 1.5, 3, 1 }, .flood = { 1, 2, 4 } }, .hour = 6 };
+
+        storm_published(tidal_task.profile, &view.storm);
+        assert_near(tidal_task.reward(&view), -7, 1e-15);
+        view.hour = 13.75;
+        assert_near(tidal_task.reward(&view), -7, 1e-15);
+        view.hour = 14;
+        assert_near(tidal_task.reward(&view), -4 - 0.5 - 1, 1e-15);
+}
+
+static void test_tidal_rules(void) {
+        View view = { .now = { .depth = { 1.5, 2.25, 1 } }, .hour = 0 };
+        float openings[N_VALVES];
+
+        storm_published(tidal_task.profile, &view.storm);
+        tidal_task.rules(&view, openings);
+        assert_near((double) openings[0], 0.5, 1e-7);
+        assert_near((double) openings[1], 1, 0);
+        view.hour = 20;
+        tidal_task.rules(&view, openings);
+        assert_near((double) openings[0], 0, 0);
+        assert_near((double) openings[1], 0.25, 1e-7);
+        view.now.depth[2] = 1.9;
+        view.now.depth[0] = 4.5;
+        tidal_task.rules(&view, openings);
+        assert_near((double) openings[0], 1, 0);
+        assert_near((double) openings[1], 0, 0);
+}
+
+static int spec_with(const ActordEnv *env, const char *key, const char *value, ActordEnvSpec *ret) {
+        ActordOption option = env_option(key, value);
+
+        return env->spec(&option, 1, ret);
+}
+
+static void test_options(void) {
+        static const char *const good[][2] = { { "Storms", "held-out" }, { "Storms", "published" },
+                { "Storm", "20" }, { "Controller", "rules" }, { "Controller", "passive" },
+                { "FloodWeight", "1000" } };
+        static const char *const bad[][2] = { { "Storms", "1" }, { "Storm", "21" }, { "Storm", "1.5" },
+                { "Controller", "mpc" }, { "FloodWeight", "-1" }, { "Forecast", "maybe" } };
+        ActordEnvSpec spec;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(good); i++)
+                g_assert_cmpint(spec_with(&theta_env, good[i][0], good[i][1], &spec), ==, 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
+                g_assert_cmpint(spec_with(&theta_env, bad[i][0], bad[i][1], &spec), ==, -EINVAL);
+        g_assert_cmpint(spec_with(&tidal_env, "FloodWeight", "1", &spec), ==, -EINVAL);
+        g_assert_cmpint(spec_with(&theta_env, "Forecast", "no", &spec), ==, 0);
+        g_assert_cmpuint(spec.observation.shape[0], ==, 2);
+        g_assert_cmpint(spec_with(&tidal_env, "Forecast", "no", &spec), ==, 0);
+        g_assert_cmpuint(spec.observation.shape[0], ==, 8);
+}
+
+/* The first episode cannot begin, and nothing is left that the next attempt would trip over. */
+static void refuse_reset(const char *directory, int expected) {
+        int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        g_autoptr(Env) env = env_new_of(&theta_env, NULL, 0);
+        ActordRandom random;
+
+        g_assert_cmpint(fd, >=, 0);
+        engine_packages(directory, fd);
+        for (int i = 0; i < 2; i++) {
+                random_begin(&random, SEED, RANDOM_RESET, 0, 1, 0);
+                g_assert_cmpint(env->abi->reset(env->instance, &random, env->observation), ==, expected);
+        }
+        close(fd);
+}
+
+/* A directory like a virtual environment whose library is so long. */
+static void test_broken(void) {
+        g_autofree char *directory = g_dir_make_tmp("stormwater-XXXXXX", NULL);
+        g_autofree char *package =
+                        g_build_filename(directory, "lib/python3.99/site-packages/swmm/toolkit", NULL);
+        g_autofree char *library = g_build_filename(package, "libswmm5.so", NULL), *whole = NULL;
+        g_autofree char *real = build_path("env-swmm.so");
+        size_t n_whole;
+
+        refuse_reset(directory, -ENOENT);
+
+        g_assert_cmpint(g_mkdir_with_parents(package, 0700), ==, 0);
+        g_assert_true(g_file_set_contents(library, "\177ELF", 4, NULL));
+        refuse_reset(directory, -ENOEXEC);
+
+        /* A library, but not this one. */
+        if (g_file_get_contents(real, &whole, &n_whole, NULL)) {
+                g_assert_cmpint(g_unlink(library), ==, 0);
+                g_assert_true(g_file_set_contents(library, whole, (gssize) n_whole, NULL));
+                refuse_reset(directory, -ENOEXEC);
+        }
+
+        g_assert_cmpint(g_unlink(library), ==, 0);
+        for (g_autofree char *at = g_strdup(package); strlen(at) >= strlen(directory);) {
+                char *parent = g_path_get_dirname(at);
+
+                g_assert_cmpint(g_rmdir(at), ==, 0);
+                g_free(at);
+                at = parent;
+        }
+}
+
+/* The return of an episode under the task's own controller. */
+static double play(Env *env) {
+        float closed[N_VALVES] = {};
+        double sum = 0;
+
+        env_reset(env, SEED);
+        do {
+                env_step(env, SEED, closed);
+                sum += env->step.reward;
+        } while (!env->step.terminated);
+        return sum;
+}
+
+/* 1630.34 is what pystorms 1.0.0 adds up with both orifices open. */
+static void test_published(void) {
+        ActordOption options[] = { env_option("Storms", "published"), env_option("Controller", "passive") };
+        g_autoptr(Env) env = NULL;
+
+        if (packages_open() < 0) {
+                g_test_skip("EPA SWMM is not there: tests/parity/stormwater.sh fetches it");
+                return;
+        }
+        engine_packages("the package", packages_open());
+        env = env_new_of(&theta_env, options, 2);
+        assert_near(play(env), -1630.34, 0.01);
+        g_assert_cmpuint(env->n_steps, ==, 312);
+}
+
+/* A snapshot that no episode leads to is refused. */
+static void test_hostile_snapshot(void) {
+        g_autoptr(Env) env = env_new_of(&theta_env, NULL, 0);
+        double rain = 1e9;
+        uint32_t n_steps = 313;
+
+        memcpy(env->snapshot, &rain, sizeof(rain));
+        g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
+        memset(env->snapshot, 0, env->spec.snapshot_bytes);
+        memcpy(env->snapshot + sizeof(Storm), &n_steps, sizeof(n_steps));
+        g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
+        memset(env->snapshot, 0, env->spec.snapshot_bytes);
+        memset(env->snapshot + sizeof(Storm) + 8, 0x3f, 4); /* an opening of a step that was not taken */
+        g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+
+        g_test_add_func("/stormwater/storms/held-out", test_held_out);
+        g_test_add_func("/stormwater/storms/drawn", test_drawn);
+        g_test_add_func("/stormwater/storms/forecast", test_forecast);
+        g_test_add_func("/stormwater/storms/text", test_text);
+        g_test_add_func("/stormwater/theta/reward", test_theta_reward);
+        g_test_add_func("/stormwater/theta/rules", test_theta_rules);
+        g_test_add_func("/stormwater/tidal/reward", test_tidal_reward);
+        g_test_add_func("/stormwater/tidal/rules", test_tidal_rules);
+        g_test_add_func("/stormwater/options", test_options);
+        g_test_add_func("/stormwater/hostile-snapshot", test_hostile_snapshot);
+        g_test_add_func("/stormwater/engine/broken", test_broken);
+        g_test_add_func("/stormwater/engine/published", test_published);
+
+        return g_test_run();
+}

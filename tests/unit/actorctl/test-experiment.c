@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Experiments without a daemon: the text, the matrix and what a cell is named by, what is measured, the
+ * statistics, the pictures. */
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/experiment/experiment.h"
+#include "actorctl/experiment/plot.h"
+#include "actorctl/experiment/statistics.h"
+
+static const char job[] = "[Job]\nEnvironment=CartPole-v1\nStopSteps=1000\n[Actor]\nRolloutSteps=64\n";
+
+static char *directory;
+
+static ExitStatus parse(const char *text, Experiment **ret) {
+        g_autofree char *path = g_build_filename(directory, "x.exp", NULL);
+
+        return experiment_parse(path, text, ret);
+}
+
+static GPtrArray *cells_of(const char *text, Experiment **ret) {
+        GPtrArray *cells;
+
+        g_assert_cmpint(parse(text, ret), ==, STATUS_OK);
+        g_assert_cmpint(cells_make(*ret, &cells), ==, STATUS_OK);
+        return cells;
+}
+
+#define HEAD    "[Experiment]\nJob=job.conf\nSeeds=1-2\n"
+#define FACTORS "[Factor up]\na=Learner.Updates=per-data\nb=Learner.Updates=per-round; Learner.Epochs=3\n"
+
+static void test_seeds(void) {
+        static const char *const wrong[] = { "", " ", "a", "3-1", "1-", "-1", "1,1", "1-3 2", "0-1000000",
+                "1.5", NULL };
+        static const uint64_t expected[] = { 5, 0, 7, 8, 9 };
+        g_autofree char *reason = NULL;
+        g_autoptr(GArray) seeds = seeds_parse("5, 0 7-9", &reason);
+
+        g_assert_nonnull(seeds);
+        g_assert_cmpmem(seeds->data, seeds->len * sizeof(uint64_t), expected, sizeof(expected));
+        for (size_t i = 0; wrong[i]; i++) {
+                g_autofree char *sentence = NULL;
+
+                g_assert_null(seeds_parse(wrong[i], &sentence));
+                g_assert_nonnull(sentence);
+        }
+}
+
+static void test_matrix(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells =
+                        cells_of(HEAD "Baseline=y\n[Set]\nJob.StopSteps=1001\n[Arm x]\n[Arm y]\n"
+                                      "Learner.Gamma=0.9\n" FACTORS,
+                                        &e);
+        g_autoptr(GHashTable) definitions = g_hash_table_new(g_str_hash, g_str_equal);
+        const Cell *cell;
+
+        g_assert_cmpint(e->baseline, ==, 1);
+        g_assert_cmpuint(cells->len, ==, 8);
+        cell = cells->pdata[0];
+        g_assert_cmpstr(cell->name, ==, "x.a.1");
+        g_assert_cmpuint(cell->actor_rounds, ==, 16); /* 1001 / 64, rounded up */
+        cell = cells->pdata[7];
+        g_assert_cmpstr(cell->name, ==, "y.b.2");
+        g_assert_cmpuint(cell_combination(e, cell), ==, 1);
+        for (guint i = 0; i < cells->len; i++)
+                g_hash_table_add(definitions, ((Cell *) cells->pdata[i])->definition);
+        g_assert_cmpuint(g_hash_table_size(definitions), ==, 8);
+}
+
+/* A combination's number and its levels say the same, the last factor being the fastest. */
+static void test_combinations(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD
+                        "[Arm x]\n" FACTORS
+                        "[Factor rate]\nl=Learner.Gamma=0.9\nm=Learner.Gamma=0.8\nh=Learner.Gamma=0.7\n",
+                        &e);
+
+        g_assert_cmpuint(experiment_n_combinations(e), ==, 6);
+        for (size_t i = 0; i < 6; i++) {
+                Cell cell = {};
+
+                cell_set_combination(e, &cell, i);
+                g_assert_cmpuint(cell.levels[0], ==, i / 3);
+                g_assert_cmpuint(cell.levels[1], ==, i % 3);
+                g_assert_cmpuint(cell_combination(e, &cell), ==, i);
+        }
+}
+
+/* An arm that repeats another's decisions follows the cell of the same levels and seed, and is named by
+ * it, wherever it stands. */
+static void test_after(void) {
+        g_autoptr(Experiment) e = NULL, other = NULL;
+        g_autoptr(GPtrArray)
+                        cells = cells_of(HEAD
+                                        "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=permuted:@x\n"
+                                        "[Arm x]\nScaling.Actors=3\n" FACTORS,
+                                        &e),
+                        changed = cells_of(HEAD
+                                        "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=permuted:@x\n"
+                                        "[Arm x]\nScaling.Actors=2\n" FACTORS,
+                                        &other);
+
+        for (guint i = 0; i < cells->len; i += 2) {
+                const Cell *p = cells->pdata[i], *x = cells->pdata[i + 1];
+
+                g_assert_true(p->after == x);
+                g_assert_null(x->after);
+                g_assert_cmpuint(p->seed, ==, x->seed);
+                g_assert_cmpuint(cell_combination(e, p), ==, cell_combination(e, x));
+                g_assert_cmpstr(p->definition, !=, ((Cell *) changed->pdata[i])->definition);
+        }
+}
+
+/* What a cell's job can keep busy decides how many run at once; one that needs more than there is runs,
+ * alone. */
+static void test_cpus(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD
+                        "[Arm one]\n[Arm many]\nScaling.Actors=6\n[Arm few]\nScaling.Actors=6\n"
+                        "Actor.Processes=2\n[Arm fused]\nScaling.Actors=6\n"
+                        "Distribution.Policy=fused\nLearner.Threads=3\n",
+                        &e);
+        static const uint32_t expected[] = { 1, 6, 2, 3 };
+
+        for (guint i = 0; i < 4; i++)
+                g_assert_cmpuint(((Cell *) cells->pdata[i])->n_cpus, ==, expected[i]);
+        g_assert_true(cell_fits(cells->pdata[1], 0, 8));
+        g_assert_true(cell_fits(cells->pdata[1], 2, 8));
+        g_assert_false(cell_fits(cells->pdata[1], 3, 8));
+        g_assert_true(cell_fits(cells->pdata[1], 0, 4));
+        g_assert_false(cell_fits(cells->pdata[0], 6, 4));
+}
+
+static char *definition(const char *text) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(text, &e);
+
+        return g_strdup(((Cell *) cells->pdata[0])->definition);
+}
+
+/* A setting that is given twice, or at its default, does not change a cell's definition; one that changes
+ * the job does. */
+static void test_definition(void) {
+        g_autofree char *plain = definition(HEAD "[Arm x]\n"),
+                        *same = definition(HEAD
+                                        "Title=Other\n[Arm y]\nLearner.Gamma=0.99\nJob.StopSteps=1000\n"),
+                        *described = definition(HEAD "[Arm x]\nJob.Description=words\n"),
+                        *other = definition(HEAD "[Arm x]\nLearner.Gamma=0.9\n"),
+                        *option = definition(HEAD "[Arm x]\nEnvironment.SuttonBartoReward=yes\n");
+
+        g_assert_cmpuint(strlen(plain), ==, 64);
+        g_assert_cmpstr(plain, ==, same);
+        g_assert_cmpstr(plain, ==, described);
+        g_assert_cmpstr(plain, !=, other);
+        g_assert_cmpstr(plain, !=, option);
+}
+
+static void check_wrong(const char *text, const char *words) {
+        if (g_test_subprocess()) {
+                g_autoptr(Experiment) e = NULL;
+                GPtrArray *cells;
+                ExitStatus status = parse(text, &e);
+
+                if (status == STATUS_OK)
+                        status = cells_make(e, &cells);
+                g_assert_cmpint(status, ==, STATUS_USAGE);
+                return;
+        }
+        g_test_trap_subprocess(NULL, 0, 0);
+        g_test_trap_assert_passed();
+        g_test_trap_assert_stderr(words);
+}
+
+typedef struct Wrong {
+        const char *text, *words;
+} Wrong;
+
+static const Wrong wrongs[] = {
+        { HEAD, "*no ?Arm NAME?*" },
+        { "[Experiment]\nSeeds=1\n[Arm x]\n", "*Job=FILE.conf is missing*" },
+        { "[Experiment]\nJob=job.conf\n[Arm x]\n", "*Seeds= is missing*" },
+        { "[Experiment]\nJob=no.conf\nSeeds=1\n[Arm x]\n", "*x.exp:2: *cannot be read*" },
+        { HEAD "Baseline=fixd\n[Arm fixed]\n", "*did you mean fixed*" },
+        { HEAD "Metric=cots\n[Arm x]\n", "*did you mean cost*" },
+        { HEAD "Metric=time_to_target\n[Arm x]\n", "*Target= is missing*" },
+        { HEAD "[Arm x]\n# [Arm x]\n[Set]\n[Arm x]\n", "*x.exp:7: ?Arm x? stands in line 4 already*" },
+        { HEAD "[Arm x]\nA.B=1\n[Arm y]\nA.B=1\n A.B = 2\n",
+                        "*x.exp:8: ?Arm y? A.B stands in line 7 already*" },
+        { HEAD "Sed=3\n[Arm x]\n", "*x.exp:4: *did you mean Seeds*" },
+        { HEAD "[Arm a.b]\n", "*letters, digits*" },
+        { HEAD "[Arm x]\nJob.Seed=3\n", "*Seeds=*" },
+        { HEAD "[Arm x]\nLearner.Gama=1\n", "*x.exp:5: ?Arm x? Learner.Gama=1: *did you mean Gamma*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=7\n", "*x.exp:6: ?Factor f? Learner.Gamma=7: *" },
+        { HEAD "[Arm x]\n[Factor f]\n", "*1 to 64 levels*" },
+        { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@fixd\n[Arm fixed]\n",
+                        "*x.exp:7: *did you mean fixed*" },
+        { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\nScaling.Policy=permuted:@p\n",
+                        "*repeats, over others, its own decisions*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=0.9; Job.Seed=3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Job.Seed = 3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
+        { HEAD "[Arm x]\n[Arm y]\nScaling.Policy=minions:@x\n",
+                        "*x.exp:6: ?Arm y? Scaling.Policy=minions:@x: only replay:*" },
+        { HEAD "[Arm x]\n[Factor f]\na=Scaling.Policy=random:@x\n",
+                        "*x.exp:6: ?Factor f? Scaling.Policy=random:@x: only replay:*" },
+        { HEAD "[Arm y]\nScaling.MaxActors=3\nScaling.Policy=replay:@x\n"
+               "[Arm x]\nScaling.MaxActors=4\nScaling.Policy=random\n",
+                        "*x.exp:6: ?Arm y? Scaling.Policy=replay:@x: *4 actors, this one at most 3;*" },
+        { HEAD "[Arm x]\nScaling.Actors=2\n[Arm y]\nScaling.MaxActors=2\nScaling.Policy=permuted:@x\n"
+               "[Arm z]\nScaling.MaxActors=1\nScaling.Policy=replay:@y\n",
+                        "*x.exp:11: ?Arm z? Scaling.Policy=replay:@y: *2 actors, this one at most 1;*" },
+        { HEAD "[Arm x]\nA\033[31m=1\n", "*key name: A\\x1b?31m*" },
+        { HEAD "[Arm x]\n\033[31m\n", "*\\x1b?31m*" },
+        { HEAD "[Arm x]\nScaling.Policy=replay:@\033[31m\n", "*x.exp:5: *no ?Arm \\x1b?31m?*" },
+        { HEAD "[Arm x]\n[Factory]\n", "*unknown section*" },
+};
+
+static void test_wrong(const void *data) {
+        const Wrong *wrong = data;
+
+        check_wrong(wrong->text, wrong->words);
+}
+
+static void test_interquartile(void) {
+        static const double values[] = { 100, 1, 2, 3, 4, 5, 6, -100 };
+
+        g_assert_cmpfloat(interquartile_mean(values, 8), ==, 3.5); /* 2 3 4 5 */
+        g_assert_cmpfloat(interquartile_mean(values, 7), ==, (2 + 3 + 4 + 5 + 6) / 5.0);
+        g_assert_cmpfloat(interquartile_mean(values, 3), ==, 103 / 3.0);
+        g_assert_cmpfloat(interquartile_mean(values, 1), ==, 100);
+        g_assert_true(isnan(interquartile_mean(values, 0)));
+        g_assert_cmpfloat(quantile(values, 8, 0), ==, -100);
+        g_assert_cmpfloat(quantile(values, 8, 0.5), ==, 3.5);
+        g_assert_cmpfloat(quantile(values, 8, 1), ==, 100);
+}
+
+/* The interval of a normal sample's trimmed mean is known in theory; equal values have none; pairs cancel
+ * what they share. */
+static void test_bootstrap(void) {
+        enum { N = 400 };
+        double values[N], others[N], equal[4] = { 2, 2, 2, 2 };
+        Interval one, again, pair;
+
+        for (int i = 0; i < N; i++) {
+                /* Two uniform grids, mixed by a step that is prime to N. */
+                values[i] = (i + 0.5) / N;
+                others[i] = values[i] - 0.25 + 0.01 * ((i * 7) % 2);
+        }
+        one = bootstrap_interval(values, N);
+        again = bootstrap_interval(values, N);
+        g_assert_cmpmem(&one, sizeof(one), &again, sizeof(again));
+        /* Variance of the 25 % trimmed mean of U(0, 1): Tukey and McLaughlin's formula with winsorised
+         * variance 1/24 gives a standard error of sqrt(1/24) / (0.5 sqrt(N)) = 0.0204. */
+        g_assert_cmpfloat_with_epsilon((one.low + one.high) / 2, 0.5, 0.003);
+        g_assert_cmpfloat_with_epsilon(one.high - one.low, 2 * 1.96 * 0.0204, 0.004);
+        pair = bootstrap_paired(values, others, N);
+        g_assert_cmpfloat(pair.low, >, 0.24);
+        g_assert_cmpfloat(pair.high, <, 0.26);
+        one = bootstrap_interval(equal, 4);
+        g_assert_cmpfloat(one.low, ==, 2);
+        g_assert_cmpfloat(one.high, ==, 2);
+        g_assert_true(isnan(bootstrap_interval(values, 1).low));
+}
+
+static void fill(Series *series, const char *name, const double *values) {
+        memcpy(series_add(series, name), values, series->n_rounds * sizeof(double));
+}
+
+static Outcome *example_outcome(void) {
+        static const double rounds[] = { 1, 2, 3, 4 }, steps[] = { 100, 200, 400, 800 },
+                            actors[] = { 1, 1, 2, 4 }, returns[] = { NAN, 10, 20, 40 },
+                            times[] = { 1, 2, 4, 6 }, costs[] = { 0.1, 0.2, 0.4, 0.8 },
+                            evaluations[] = { 0, 0.05, 0.1, 0.3 };
+        Outcome *outcome = g_new0(Outcome, 1);
+
+        outcome->result = json_from_string("{\"cost\":{\"full\":1.5,\"paper\":0.5,\"currency\":\"USD\"},"
+                                           "\"emulated_s\":7}",
+                        NULL);
+        outcome->series.n_rounds = 4;
+        fill(&outcome->series, "round", rounds);
+        fill(&outcome->series, "env_steps", steps);
+        fill(&outcome->series, "actors", actors);
+        fill(&outcome->series, "emulated_s", times);
+        fill(&outcome->series, "evaluation_mean", returns);
+        fill(&outcome->series, "cost_full", costs);
+        fill(&outcome->series, "cost_evaluation", evaluations);
+        series_complete(&outcome->series);
+        series_complete(&outcome->series); /* once is enough */
+        return outcome;
+}
+
+static void test_metrics(void) {
+        g_autoptr(Outcome) outcome = example_outcome();
+
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_LAST, NAN), ==, 40);
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_LAST5, NAN), ==, 70 / 3.0);
+        /* 200 steps at a mean of 15 and 400 at 30. */
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_EVALUATION_AREA, NAN), ==, 25);
+        g_assert_true(isnan(outcome_metric(outcome, METRIC_RETURN_LAST, NAN)));
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST, NAN), ==, 1.5 - 0.3);
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_TIME, NAN), ==, 7);
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_COST_TO_TARGET, 15), ==, 0.4 - 0.1);
+        g_assert_true(isnan(outcome_metric(outcome, METRIC_COST_TO_TARGET, 50)));
+        g_assert_cmpfloat(outcome_metric(outcome, METRIC_ACTOR_ROUNDS, NAN), ==, 8);
+        for (Metric i = 0; i < _METRIC_MAX; i++)
+                g_assert_cmpint(metric_from_string(metric_to_string(i)), ==, i);
+        g_assert_cmpint(metric_from_string("x"), ==, _METRIC_INVALID);
+}
+
+/* What is written is read again, but not by a cell of another definition, and not when it is cut, or too
+ * deep. */
+static void test_outcome(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
+        g_autofree char *path = g_build_filename(directory, "x.a.1.json", NULL), *text = NULL;
+        g_autoptr(GString) deep = g_string_new(NULL);
+        static const double rates[] = { 1e-8, 1e-8, 1e22, 0.1 };
+        Cell *cell = cells->pdata[0];
+        gsize n;
+
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
+        cell->outcome = example_outcome();
+        fill(&cell->outcome->series, "learning_rate", rates);
+        g_assert_cmpint(outcome_write(e, cell, directory), ==, 0);
+        outcome_free(cell->outcome);
+        cell->outcome = NULL;
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 1);
+        g_assert_cmpint(cell->state, ==, CELL_DONE);
+        g_assert_cmpuint(cell->outcome->series.n_rounds, ==, 4);
+        g_assert_true(isnan(series_column(&cell->outcome->series, "evaluation_mean")[0]));
+        g_assert_cmpfloat(series_column(&cell->outcome->series, "cost_full")[2], ==, 0.4);
+        g_assert_cmpmem(series_column(&cell->outcome->series, "learning_rate"), sizeof(rates), rates,
+                        sizeof(rates));
+        g_assert_cmpint(report_write(e, cells, directory), ==, 0);
+        g_assert_cmpint(plots_write(e, cells, directory), ==, 0);
+
+        outcome_free(cell->outcome);
+        cell->outcome = NULL;
+        cell->definition[0] ^= 1;
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
+        g_free(e->file_name);
+        e->file_name = g_strdup("other.exp");
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, -EEXIST);
+        cell->definition[0] ^= 1;
+        g_assert_true(g_file_get_contents(path, &text, &n, NULL));
+        g_assert_true(g_file_set_contents(path, text, (gssize) n / 2, NULL));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
+        g_string_append(deep, "{\"a\":");
+        for (unsigned i = 0; i < 300000; i++)
+                g_string_append_c(deep, '[');
+        g_assert_true(g_file_set_contents(path, deep->str, -1, NULL));
+        g_assert_cmpint(outcome_read(e, cell, directory), ==, 0);
+        g_assert_null(cell->outcome);
+}
+
+/* What a file holds, with one part of it replaced, is no cell, whatever the rest says; and no words of it
+ * reach a terminal raw. */
+static const struct {
+        const char *from, *to, *words;
+        int status;
+} broken[] = {
+        { "\"actors\":[", "\"actors\":[\"abc\",2,3,4],\"more\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"actors\":[", "\"actors\":[true,2,3,4],\"more\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"round\":[", "\"round\":[3,2,3,4],\"more\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"emulated_s\":[", "\"else\":[", "*x.a.1 is not whole (its rounds)*", 0 },
+        { "\"result\":{", "\"result\":{},\"other\":{", "*x.a.1 is not whole (its result)*", 0 },
+        { "\"full\":1.5", "\"full\":[]", "*x.a.1 is not whole (its result)*", 0 },
+        { "\"currency\":\"USD\"", "\"currency\":[]", "*x.a.1 is not whole (its result)*", 0 },
+        { "\"format\":1", "\"format\":[1]", "*x.a.1 is not whole (its format*", 0 },
+        { "\"format\":1", "\"format\":2", "", 0 },
+        { "\"definition\":", "\"definition\":[],\"other\":", "*x.a.1 is not whole (its format*", 0 },
+        { "\"experiment\":\"x.exp\"", "\"experiment\":[]", "", 1 },
+        { "\"experiment\":\"x.exp\"", "\"experiment\":\"\\u001b[31mred\",\"format\":2",
+                        "*a cell of \\x1b?31mred,*", -EEXIST },
+};
+
+static void test_broken(const void *data) {
+        size_t i = GPOINTER_TO_SIZE(data);
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
+        g_autofree char *name = g_strdup_printf("broken-%zu", i),
+                        *where = g_build_filename(directory, name, NULL),
+                        *path = g_build_filename(where, "x.a.1.json", NULL), *text = NULL;
+        g_autoptr(GString) changed = NULL;
+        Cell *cell = cells->pdata[0];
+
+        if (g_test_subprocess()) {
+                (void) g_mkdir(where, 0700);
+                cell->outcome = example_outcome();
+                g_assert_cmpint(outcome_write(e, cell, where), ==, 0);
+                outcome_free(g_steal_pointer(&cell->outcome));
+                g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+                changed = g_string_new(text);
+                g_assert_cmpuint(g_string_replace(changed, broken[i].from, broken[i].to, 1), ==, 1);
+                g_assert_true(g_file_set_contents(path, changed->str, -1, NULL));
+                g_assert_cmpint(outcome_read(e, cell, where), ==, broken[i].status);
+                g_assert_cmpint(cell->state == CELL_DONE, ==, broken[i].status == 1);
+                (void) g_remove(path);
+                (void) g_rmdir(where);
+                return;
+        }
+        g_test_trap_subprocess(NULL, 0, 0);
+        g_test_trap_assert_passed();
+        g_test_trap_assert_stderr(broken[i].words);
+        g_test_trap_assert_stderr_unmatched("*CRITICAL*");
+}
+
+static Outcome *costly_outcome(size_t n_rounds, double full) {
+        Outcome *outcome = g_new0(Outcome, 1);
+        g_autofree char *text = g_strdup_printf("{\"cost\":{\"full\":%g,\"currency\":\"USD\"}}", full);
+
+        outcome->result = json_from_string(text, NULL);
+        outcome->series.n_rounds = n_rounds;
+        for (const char *const *name = (const char *const[]){ "round", "env_steps", "emulated_s", "actors",
+                             "evaluation_mean", "cost_full", NULL };
+                        *name; name++) {
+                double *column = series_add(&outcome->series, *name);
+
+                for (size_t i = 0; i < n_rounds; i++)
+                        column[i] = strcmp(*name, "cost_full") == 0
+                                                    ? full * (double) (i + 1) / (double) (n_rounds + 1)
+                                                    : (double) (i + 1);
+        }
+        series_complete(&outcome->series);
+        return outcome;
+}
+
+/* The numbers of the first curve in a picture: x, y, x, y, … in pixels. */
+static GArray *curve_of(const char *name) {
+        g_autofree char *path = g_build_filename(directory, name, NULL), *text = NULL;
+        GArray *numbers = g_array_new(FALSE, FALSE, sizeof(double));
+        const char *at;
+
+        g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+        at = strstr(text, "<path class=\"c\"");
+        g_assert_nonnull(at);
+        for (at = strstr(at, " d=\"") + 4; *at != '"';) {
+                char *end;
+                double number = g_ascii_strtod(at, &end);
+
+                at = end > at ? end : at + 1;
+                if (end == at)
+                        g_array_append_val(numbers, number);
+        }
+        return numbers;
+}
+
+/* What has ended stays as it is: costs do not go down where the dear seeds end first, and end where the
+ * bills do. */
+static void test_pictures(void) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells =
+                        cells_of("[Experiment]\nJob=job.conf\nSeeds=1-4\nTitle=T\n[Arm x]\n", &e);
+        g_autoptr(GArray) cost = NULL, actors = NULL, returns = NULL;
+        double first, last;
+
+        for (guint i = 0; i < cells->len; i++)
+                ((Cell *) cells->pdata[i])->outcome = costly_outcome(i < 2 ? 3 : 9, i < 2 ? 9 : 1);
+        g_assert_cmpint(plots_write(e, cells, directory), ==, 0);
+        cost = curve_of("cost.svg");
+        g_assert_cmpuint(cost->len, ==, 18);
+        for (guint i = 3; i < cost->len; i += 2)
+                g_assert_cmpfloat(g_array_index(cost, double, i), <=, g_array_index(cost, double, i - 2));
+        /* The median of 9 9 1 1 is 5; the first round's, of a fourth and a tenth of them, 1.175. */
+        first = g_array_index(cost, double, 1);
+        last = g_array_index(cost, double, 17);
+        g_assert_cmpfloat_with_epsilon((first - last) / 320, (5 - 1.175) / 10, 0.001);
+        /* Half of the seeds still act. */
+        actors = curve_of("actors.svg");
+        g_assert_cmpuint(actors->len, ==, 18);
+        /* Over money, a return that was reached for 1 stays until the dear seeds end at 9. */
+        returns = curve_of("return-cost.svg");
+        g_assert_cmpfloat(g_array_index(returns, double, returns->len - 2), >, 550);
+        g_array_unref(curve_of("return.svg"));
+        g_array_unref(curve_of("return-time.svg"));
+}
+
+static char *summary_of(const char *text) {
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(text, &e);
+        g_autofree char *path = g_build_filename(directory, "summary.md", NULL);
+        char *summary;
+
+        for (guint i = 0; i < cells->len; i++)
+                ((Cell *) cells->pdata[i])->outcome = example_outcome();
+        g_assert_cmpint(report_write(e, cells, directory), ==, 0);
+        g_assert_true(g_file_get_contents(path, &summary, NULL, NULL));
+        return summary;
+}
+
+/* A target adds its metrics by itself; a metric without values has no table, and the report says what to
+ * set. */
+static void test_summary(void) {
+        g_autofree char *plain = summary_of(HEAD "[Arm x]\n"),
+                        *reached = summary_of(HEAD "Target=15\n[Arm x]\n"),
+                        *missed = summary_of(HEAD "Target=50\n[Arm x]\n");
+
+        g_assert_null(strstr(plain, "arget"));
+        g_assert_nonnull(strstr(plain, "## Evaluation return, last 5 rounds"));
+        g_assert_null(strstr(plain, "## Training return"));
+        g_assert_nonnull(strstr(plain, "* return_last5: no training episode ended"));
+        g_assert_nonnull(strstr(reached, "a return of 15"));
+        g_assert_nonnull(strstr(reached, "## Cost of training to the target"));
+        g_assert_nonnull(strstr(reached, "## Emulated time to the target"));
+        g_assert_null(strstr(reached, "no cell reached"));
+        g_assert_null(strstr(missed, "## Cost of training to the target"));
+        g_assert_nonnull(strstr(missed, "* cost_to_target, time_to_target: no cell reached the target"));
+}
+
+static void test_plot(void) {
+        static const double steps[][3] = { { 0, 10, 2 }, { 0, 80, 20 }, { 0.001, 0.002, 0.0002 },
+                { 0, 0, 1 }, { -7, 23, 10 } };
+        g_autoptr(Plot) plot = plot_new("<title>", "x", "y");
+        PlotPanel *panel = plot_add_panel(plot, "one & two");
+        PlotCurve curve = { .n = 200 };
+        g_autofree char *text = NULL;
+        size_t n;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(steps); i++)
+                g_assert_cmpfloat_with_epsilon(nice_step(steps[i][0], steps[i][1], 5), steps[i][2], 1e-12);
+
+        g_assert_false(plot_has_data(plot));
+        curve.x = g_new(double, curve.n);
+        curve.y = g_new(double, curve.n);
+        for (size_t i = 0; i < curve.n; i++) {
+                curve.x[i] = (double) i;
+                curve.y[i] = i % 3 == 0 ? NAN : (double) i * 1e-7;
+        }
+        g_array_append_val(panel->curves, curve);
+        g_ptr_array_add(plot->legend, (gpointer) "a<b");
+        g_assert_true(plot_has_data(plot));
+        text = plot_to_svg(plot, &n);
+        g_assert_cmpuint(n, ==, strlen(text));
+        g_assert_cmpuint(n, <, 100000);
+        g_assert_nonnull(strstr(text, "&lt;title&gt;"));
+        g_assert_nonnull(strstr(text, "one &amp; two"));
+        g_assert_null(strstr(text, "nan"));
+        g_assert_null(strstr(text, "inf"));
+}
+
+static void remove_files(void) {
+        g_autoptr(GDir) dir = g_dir_open(directory, 0, NULL);
+        const char *name;
+
+        while ((name = g_dir_read_name(dir))) {
+                g_autofree char *path = g_build_filename(directory, name, NULL);
+
+                (void) g_remove(path);
+        }
+        (void) g_rmdir(directory);
+        g_free(directory);
+}
+
+int main(int argc, char **argv) {
+        g_autofree char *path = NULL;
+        int status;
+
+        g_test_init(&argc, &argv, NULL);
+        directory = g_dir_make_tmp("actord-test-XXXXXX", NULL);
+        path = g_build_filename(directory, "job.conf", NULL);
+        g_assert_true(g_file_set_contents(path, job, -1, NULL));
+        g_test_add_func("/experiment/seeds", test_seeds);
+        g_test_add_func("/experiment/matrix", test_matrix);
+        g_test_add_func("/experiment/combinations", test_combinations);
+        g_test_add_func("/experiment/after", test_after);
+        g_test_add_func("/experiment/cpus", test_cpus);
+        g_test_add_func("/experiment/definition", test_definition);
+        for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
+                g_autofree char *name = g_strdup_printf("/experiment/wrong/%zu", i);
+
+                g_test_add_data_func(name, &wrongs[i], test_wrong);
+        }
+        g_test_add_func("/experiment/interquartile", test_interquartile);
+        g_test_add_func("/experiment/bootstrap", test_bootstrap);
+        g_test_add_func("/experiment/metrics", test_metrics);
+        g_test_add_func("/experiment/outcome", test_outcome);
+        for (size_t i = 0; i < G_N_ELEMENTS(broken); i++) {
+                g_autofree char *name = g_strdup_printf("/experiment/broken/%zu", i);
+
+                g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_broken);
+        }
+        g_test_add_func("/experiment/summary", test_summary);
+        g_test_add_func("/experiment/pictures", test_pictures);
+        g_test_add_func("/experiment/plot", test_plot);
+        status = g_test_run();
+        remove_files();
+        return status;
+}

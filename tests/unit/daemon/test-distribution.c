@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How the first rounds of a job decide under which distribution the rest runs. */
+#include <glib.h>
+#include <string.h>
+
+#include "daemon/distribution.h"
+#include "lib/fragment.h"
+#include "lib/settings/settings.h"
+
+#define JOB                                                                                       \
+        "[Job]\nEnvironment=CartPole-v1\nStopSteps=1000000\n[Distribution]\nPolicy=auto\n"        \
+        "[Scaling]\nActors=4\n[Actor]\nRolloutSteps=64\n[Learner]\nMinibatchSize=256\nEpochs=4\n" \
+        "[Billing]\nColdStartSec=1\nWarmStartSec=0.2\n"
+#define MODEL "[Billing]\nClock=model\n"
+#define MSEC  1000000ull
+
+static JobSettings settings_of(const char *text) {
+        g_autofree char *message = NULL;
+        JobSettings settings;
+
+        g_assert_cmpint(settings_parse(text, "test.conf", NULL, 0, NULL, &settings, &message), ==, 0);
+        return settings;
+}
+
+/* Ten rounds of four actors. */
+static DistributionFacts facts_of(uint64_t round, uint64_t learner, uint64_t actor) {
+        return (DistributionFacts){
+                .n_rounds = 10,
+                .n_steps = 10ull * 4 * 64,
+                .n_invocations = 40,
+                .round_nsec = 10 * round,
+                .learner_nsec = 10 * learner,
+                .actors_nsec = 40 * actor,
+                .slowest_nsec = 10 * actor,
+                .start_nsec = round + 20 * MSEC,
+        };
+}
+
+static DistributionChoice choice_of(const JobSettings *settings, const DistributionFacts *facts,
+                uint32_t from, uint32_t n_cpus, uint64_t n_env_steps) {
+        DistributionChoice choice;
+
+        distribution_decide(&(DistributionInput){ .settings = settings,
+                                            .facts = facts,
+                                            .distribution = from,
+                                            .n_cpus = n_cpus,
+                                            .n_env_steps = n_env_steps },
+                        &choice);
+        return choice;
+}
+
+static void says(const DistributionChoice *choice, const char *part) {
+        if (!strstr(choice->why, part))
+                g_error("'%s' does not say '%s'", choice->why, part);
+}
+
+static void test_learner_bound(void) {
+        JobSettings s = settings_of(JOB);
+        DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 2 * MSEC);
+        DistributionChoice choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
+
+        g_assert_true(choice.changes);
+        g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_MULTI);
+        g_assert_cmpuint(choice.n_learners, ==, 2);
+        /* Acting of four on two CPUs, hand-overs, 55 % of learning, and four gradients that are shared
+         * out. */
+        g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 4 + 0.08 + 55 + 0.4, 1e-9);
+        says(&choice, "learner-bound (learning 100 ms, acting 4 ms, hand-over 0.08 ms) and 2 learners would take 59.5 ms");
+
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 12, 0);
+        g_assert_cmpuint(choice.n_learners, ==, 8); /* of 12 CPUs: a gradient has 16 parts */
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 64, 0);
+        g_assert_cmpuint(choice.n_learners, ==, 16);
+        choice = choice_of(&s, &facts, DISTRIBUTION_FUSED, 2, 0);
+        g_assert_cmpuint(choice.n_learners, ==, 2);
+        s.n_threads = 2;
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
+        g_assert_cmpuint(choice.n_learners, ==, 1); /* the learner's threads have them both */
+}
+
+static void test_busy_host(void) {
+        JobSettings s = settings_of(JOB);
+        DistributionFacts facts = facts_of(150 * MSEC, 100 * MSEC, 2 * MSEC);
+
+        facts.waiting_nsec = 10 * 26 * MSEC;
+        g_assert_cmpuint(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0).n_learners, ==, 1);
+        facts.waiting_nsec = 10 * 24 * MSEC;
+        g_assert_cmpuint(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0).n_learners, ==, 2);
+}
+
+static void test_hand_over_bound(void) {
+        JobSettings s = settings_of(JOB);
+        /* Actors of 20 us: what two processes save by acting at once, waking them costs. */
+        DistributionFacts facts = facts_of(MSEC / 5, MSEC / 25, MSEC / 50);
+        DistributionChoice choice;
+
+        s.stop_steps = 10000000; /* 40 us in each of 39,000 rounds */
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
+        g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_FUSED);
+        g_assert_true(choice.changes);
+        says(&choice, "hand-over-bound");
+        says(&choice, "one process would take 0.12 ms");
+
+        /* One thread runs all actors. */
+        facts = facts_of(3 * MSEC, MSEC / 2, MSEC);
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
+        g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_COARSE);
+        says(&choice, "actor-bound");
+
+        g_strlcpy(s.environment, "/home/mine.so", sizeof(s.environment));
+        facts = facts_of(MSEC / 5, MSEC / 25, MSEC / 50);
+        g_assert_cmpuint(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0).distribution, ==,
+                        DISTRIBUTION_COARSE);
+}
+
+static void test_restart(void) {
+        JobSettings s = settings_of(JOB);
+        DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 2 * MSEC);
+        uint64_t steps = 4 * 64;
+        DistributionChoice choice;
+
+        /* 44 ms a round, against 150 ms and twice 20. */
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 5 * steps);
+        g_assert_true(choice.changes);
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 4 * steps);
+        g_assert_false(choice.changes);
+        g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_COARSE);
+        g_assert_cmpuint(choice.n_learners, ==, 1);
+        says(&choice, "learner-bound");
+        says(&choice, "a restart costs (190 ms)");
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 2000000);
+        g_assert_false(choice.changes);
+}
+
+/* On the emulated clock each process has a CPU, and handing over takes no time. */
+static void test_model(void) {
+        JobSettings s = settings_of(JOB MODEL);
+        DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 10 * MSEC);
+        DistributionChoice choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
+
+        g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 60, 1e-9);
+        g_assert_cmpuint(choice.n_learners, ==, 2);
+        /* A restart is a cold start instead of a warm one: 0.8 s, 16 rounds of 50 ms saved. */
+        g_assert_false(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 15 * 256).changes);
+        g_assert_true(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 17 * 256).changes);
+        facts = facts_of(11 * MSEC, MSEC / 2, 10 * MSEC);
+        choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
+        g_assert_false(choice.changes);
+        says(&choice, "actor-bound");
+}
+
+static void test_measures(void) {
+        JobSettings metered = settings_of(JOB), model = settings_of(JOB MODEL);
+        const char *why;
+
+        g_assert_true(distribution_measures(&metered, &why));
+        g_assert_true(distribution_measures(&model, &why));
+        g_assert_null(why);
+        metered.scheduler.kind = model.scheduler.kind = SCHEDULER_ADAPT;
+        g_assert_true(distribution_measures(&metered, &why));
+        g_assert_false(distribution_measures(&model, &why));
+        g_assert_nonnull(strstr(why, "scheduler"));
+        model.scheduler.kind = SCHEDULER_MAX;
+        g_assert_true(distribution_measures(&model, &why));
+        metered.n_learners = 2;
+        g_assert_false(distribution_measures(&metered, &why));
+        g_assert_null(why);
+        model.distribution = DISTRIBUTION_FUSED;
+        g_assert_false(distribution_measures(&model, &why));
+}
+
+/* A round of two actors that begins at `start`: 3 and 5 ms of CPU, an update of 10 ms that lasts 12. */
+static void feed_round(DistributionMeter *meter, const JobSettings *s, uint64_t life, uint64_t round,
+                uint64_t start, bool wasted) {
+        for (uint32_t a = 0; a < 2; a++) {
+                Record rollout = {
+                        .kind = RECORD_ROLLOUT, .life = life, .round = round, .actor = a, .wasted = wasted
+                };
+
+                rollout.metered = (Metered){ .start_nsec = start,
+                        .end_nsec = start + 8 * MSEC,
+                        .cpu_nsec = (3 + 2 * a) * MSEC,
+                        .n_steps = 64,
+                        .emulated_nsec = 7 * MSEC };
+                distribution_measure(meter, s, &rollout);
+        }
+        distribution_measure(meter, s,
+                        &(Record){ .kind = RECORD_UPDATE,
+                                        .life = life,
+                                        .round = round,
+                                        .actor = UINT32_MAX,
+                                        .wasted = wasted,
+                                        .metered = { .end_nsec = start + 20 * MSEC,
+                                                        .emulated_nsec = 10 * MSEC } });
+        distribution_measure(meter, s,
+                        &(Record){ .kind = RECORD_ROUND,
+                                        .life = life,
+                                        .round = round,
+                                        .actor = UINT32_MAX,
+                                        .wasted = wasted,
+                                        .emulated_round_nsec = 17 * MSEC,
+                                        .metered = { .start_nsec = start, .end_nsec = start + 500 * MSEC },
+                                        .statistics = { .n_env_steps = round * 128 } });
+}
+
+static void test_meter(void) {
+        JobSettings s = settings_of(JOB), model = settings_of(JOB MODEL);
+        DistributionMeter meter = {};
+        uint64_t n;
+
+        distribution_measure(&meter, &s,
+                        &(Record){ .kind = RECORD_STARTED,
+                                        .life = 1,
+                                        .metered = { .start_nsec = 50 * MSEC, .end_nsec = 60 * MSEC } });
+        feed_round(&meter, &s, 1, 1, 100 * MSEC, false);
+        g_assert_cmpuint(meter.facts.start_nsec, ==, 70 * MSEC);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 0); /* a cold one */
+        feed_round(&meter, &s, 1, 2, 200 * MSEC, false);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 1);
+        g_assert_cmpuint(meter.facts.n_steps, ==, 128);
+        g_assert_cmpuint(meter.facts.n_invocations, ==, 2);
+        g_assert_cmpuint(meter.facts.round_nsec, ==, 20 * MSEC); /* not what was evaluated after it */
+        g_assert_cmpuint(meter.facts.learner_nsec, ==, 10 * MSEC);
+        g_assert_cmpuint(meter.facts.waiting_nsec, ==, 2 * MSEC);
+        g_assert_cmpuint(meter.facts.actors_nsec, ==, 8 * MSEC);
+        g_assert_cmpuint(meter.facts.slowest_nsec, ==, 5 * MSEC);
+        feed_round(&meter, &s, 1, 3, 300 * MSEC, true);  /* thrown away with its life */
+        feed_round(&meter, &s, 2, 3, 400 * MSEC, false); /* cold again */
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 1);
+        g_assert_false(distribution_measured(&meter.facts, &s));
+
+        for (n = 4; !distribution_measured(&meter.facts, &s); n++)
+                feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* of 20 ms */
+        feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* what was chosen by stays as it was */
+
+        meter = (DistributionMeter){};
+        for (n = 1; !distribution_measured(&meter.facts, &model); n++)
+                feed_round(&meter, &model, 1, n, n * 1000 * MSEC, false);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 4);
+        g_assert_cmpuint(meter.facts.round_nsec, ==, 4 * 17 * MSEC);
+        g_assert_cmpuint(meter.facts.slowest_nsec, ==, 4 * 7 * MSEC);
+        g_assert_cmpuint(meter.facts.waiting_nsec, ==, 0);
+}
+
+/* As long as a replay store fills, its learner seems to have nothing to do. */
+static void test_replay(void) {
+        JobSettings s = settings_of(
+                        "[Job]\nEnvironment=CartPole-v1\nAlgorithm=dqn\n[Distribution]\nPolicy=auto\n[Learner]\nReplayMin=1000\n");
+        DistributionMeter meter = {};
+
+        for (uint64_t n = 1; n <= 7; n++)
+                feed_round(&meter, &s, 1, n, n * 1000 * MSEC, false);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 0);
+        feed_round(&meter, &s, 1, 8, 9000 * MSEC, false);
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 1);
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/distribution/learner-bound", test_learner_bound);
+        g_test_add_func("/distribution/busy-host", test_busy_host);
+        g_test_add_func("/distribution/hand-over-bound", test_hand_over_bound);
+        g_test_add_func("/distribution/restart", test_restart);
+        g_test_add_func("/distribution/model", test_model);
+        g_test_add_func("/distribution/measures", test_measures);
+        g_test_add_func("/distribution/meter", test_meter);
+        g_test_add_func("/distribution/replay", test_replay);
+        return g_test_run();
+}

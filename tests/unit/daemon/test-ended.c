@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Ended jobs as rows of the ledger: how many of them are in memory, and what lists read. */
+#include "daemon/ended.h"
+
+#include <string.h>
+#include "daemon/job.h"
+#include "daemon/older.h"
+
+#define N_JOBS 60u
+
+static const char job_text[] = "[Job]\nEnvironment=CartPole-v1\nDescription=a row\n";
+static const char sheet_text[] = "[Sheet]\nName=aws-lambda-x86\nDate=2026-01-01\nSource=none\nCurrency=EUR\n"
+                                 "Description=d\n"
+                                 "[Execution]\nGBSecond=0.01\n";
+
+/* A daemon without a bus: its jobs and its ledger. */
+static Manager *manager_fixture(void) {
+        Manager *manager = g_new0(Manager, 1);
+
+        manager->mode = DAEMON_RUN;
+        manager->jobs_fd = manager->sockets_fd = -EBADF;
+        manager->jobs = g_ptr_array_new();
+        manager->config.keep_jobs = 5;
+        g_assert_cmpint(ledger_open(":memory:", &manager->ledger), >=, 0);
+        return manager;
+}
+
+static void manager_unfixture(Manager *manager) {
+        ended_done(manager);
+        for (guint i = 0; i < manager->jobs->len; i++)
+                (void) job_free(manager->jobs->pdata[i]);
+        g_ptr_array_unref(manager->jobs);
+        ledger_close(manager->ledger);
+        g_free(manager);
+}
+
+static uint64_t add_row(Manager *manager, const char *state, bool described) {
+        LedgerJob row = {
+                .uid = 1000,
+                .submitted_usec = 1,
+                .state = strdup(state),
+                .result = strdup("finished"),
+                .text = strdup(job_text),
+                .file_name = strdup("test.conf"),
+                .overrides = strdup(""),
+                .sheet = strdup(sheet_text),
+                .files = strdup(""),
+                .environment = described ? strdup("CartPole-v1") : NULL,
+                .description = described ? strdup("a row") : NULL,
+                .currency = described ? strdup("EUR") : NULL,
+        };
+        uint64_t id;
+
+        g_assert_cmpint(ledger_job_add(manager->ledger, &row), >=, 0);
+        id = row.id;
+        ledger_job_done(&row);
+        return id;
+}
+
+/* However many are asked for, a named number of them stays; each is what its row says. */
+static void test_bounded(void) {
+        Manager *manager = manager_fixture();
+        uint64_t first = add_row(manager, "ended", true);
+
+        for (unsigned i = 1; i < N_JOBS; i++)
+                (void) add_row(manager, "ended", true);
+        for (uint64_t id = first; id < first + N_JOBS; id++) {
+                Job *job = ended_find(manager, id);
+
+                g_assert_nonnull(job);
+                g_assert_cmpuint(job->row.id, ==, id);
+                g_assert_cmpstr(job->settings.environment, ==, "CartPole-v1");
+                g_assert_cmpuint(manager->ended.length, <=, ENDED_KEPT);
+        }
+        g_assert_cmpuint(manager->jobs->len, ==, 0);
+        g_assert_null(ended_find(manager, first + N_JOBS));
+        manager_unfixture(manager);
+}
+
+/* One property after another: the row is read once. */
+static void test_kept(void) {
+        Manager *manager = manager_fixture();
+        uint64_t id = add_row(manager, "ended", true);
+        Job *job = ended_find(manager, id);
+
+        for (unsigned i = 0; i < ENDED_KEPT - 1; i++) {
+                g_assert_nonnull(ended_find(manager, add_row(manager, "ended", true)));
+                g_assert_true(ended_find(manager, id) == job);
+        }
+        manager_unfixture(manager);
+}
+
+/* A row of a job that has not ended is not an ended job, and neither is a row that cannot be read. */
+static void test_none(void) {
+        Manager *manager = manager_fixture();
+
+        g_assert_null(ended_find(manager, add_row(manager, "running", true)));
+        manager_unfixture(manager);
+}
+
+static int collect(const LedgerListed *job, void *userdata) {
+        g_string_append_printf(userdata, "%" G_GUINT64_FORMAT ":%s:%s:%s ", job->id, job->environment ?: "-",
+                        job->description ?: "-", job->currency ?: "-");
+        return 0;
+}
+
+static Job *add_job(Manager *manager, uint64_t id) {
+        LedgerJob row = {};
+        Job *job;
+
+        g_assert_cmpint(ledger_job_get(manager->ledger, id, &row), >=, 0);
+        g_assert_cmpint(job_new(manager, &row, &job), >=, 0);
+        g_assert_cmpint(manager_add(manager, job), >=, 0);
+        return job;
+}
+
+/* An end that a daemon did not live to announce is taken up behind the jobs that run, and is older than
+ * they are. */
+static void test_order(void) {
+        Manager *manager = manager_fixture();
+        uint64_t older = add_row(manager, "ended", true), first = add_row(manager, "running", true),
+                 second = add_row(manager, "running", true);
+        Job *a = add_job(manager, first), *b = add_job(manager, second), *c = add_job(manager, older);
+
+        g_assert_true(manager_job(manager, first) == a);
+        g_assert_true(manager_job(manager, second) == b);
+        g_assert_true(manager_job(manager, older) == c);
+        manager_unfixture(manager);
+}
+
+/* What an older actord wrote is completed when the daemon starts. */
+static void test_older(void) {
+        Manager *manager = manager_fixture();
+        g_autoptr(GString) rows = g_string_new(NULL);
+
+        (void) add_row(manager, "ended", true);
+        (void) add_row(manager, "ended", false);
+        g_assert_cmpint(sd_event_default(&manager->event), >=, 0);
+        older_start(manager);
+        g_assert_cmpint(ledger_list(manager->ledger, 0, collect, rows), ==, 0);
+        g_assert_cmpstr(rows->str, ==, "2:CartPole-v1:a row:EUR 1:CartPole-v1:a row:EUR ");
+        manager->older_source = sd_event_source_disable_unref(manager->older_source);
+        manager->event = sd_event_unref(manager->event);
+        manager_unfixture(manager);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/ended/bounded", test_bounded);
+        g_test_add_func("/ended/kept", test_kept);
+        g_test_add_func("/ended/none", test_none);
+        g_test_add_func("/ended/order", test_order);
+        g_test_add_func("/ended/older", test_older);
+        return g_test_run();
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy=auto against every constant number of actors, where training is what its equation says:
+ * gradients of A shares of a round are drawn, the noise scale is estimated from them as the learner does,
+ * and a round gets as far as 1 / (1 + s / rows) of one without noise. */
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/scheduler/scheduler.h"
+#include "tests/unit/sheet-fixture.h"
+
+#define ROWS         128u /* of an actor's share */
+#define DIMENSIONS   40u
+#define MOST         64u
+#define NOISE_ACTORS 32u /* Learner.NoiseActors= */
+#define PARTS_ALONE  8u  /* that the learner makes of an only actor's share */
+
+/* Memory for a time and nothing else, whatever that costs, is what the equation is about. */
+static const char memory_alone[] = SHEET("[Execution]\nGBSecond=0.0000166667\n");
+
+static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_price) {
+        JobSettings s = {
+                .scheduler = { .kind = SCHEDULER_AUTO },
+                .n_actors_min = lowest,
+                .n_actors_max = highest,
+                .envs_per_actor = 4,
+                .rollout_steps = ROWS / 4,
+                .stop_steps = 1000000,
+                /* More rows are larger minibatches and no more steps: the law of noise. */
+                .updates = UPDATES_PER_ROUND,
+                .minibatch_size = 64,
+                .n_threads = 1,
+                .memory_max_bytes = 1769ull << 20,
+                .learner_memory_max_bytes = 1769ull << 20,
+                .time_price = time_price,
+        };
+
+        s.present[SETTING_Scaling_MaxActors / 64] |= 1ull << (SETTING_Scaling_MaxActors % 64);
+        return s;
+}
+
+/* What a task and a fleet are like. Times in seconds. */
+typedef struct Task {
+        double noise_first, noise_last; /* in rows; it grows by equal factors as training goes on */
+        double n_rounds;                /* that it takes without noise */
+        double actor_s, learner_s;      /* learner: for each actor's share */
+        double time_price;
+} Task;
+
+static double normal(GRand *rand) {
+        return sqrt(-2 * log(1 - g_rand_double(rand))) * cos(2 * G_PI * g_rand_double(rand));
+}
+
+/* From a gradient of length one, with as much noise in each of its dimensions. */
+static double measured(GRand *rand, double noise, uint32_t n_actors) {
+        uint32_t n = n_actors == 1 ? PARTS_ALONE : MIN(n_actors, NOISE_ACTORS);
+        double share = n_actors == 1 ? (double) ROWS / PARTS_ALONE : ROWS, rows = n * share;
+        double small = 0, big = 0, mean[DIMENSIONS] = {}, sd = sqrt(noise / share / DIMENSIONS);
+        double gradient, trace;
+
+        for (uint32_t a = 0; a < n; a++)
+                for (uint32_t i = 0; i < DIMENSIONS; i++) {
+                        double g = (i == 0 ? 1 : 0) + sd * normal(rand);
+
+                        small += g * g / n;
+                        mean[i] += g / n;
+                }
+        for (uint32_t i = 0; i < DIMENSIONS; i++)
+                big += mean[i] * mean[i];
+        gradient = (rows * big - share * small) / (rows - share);
+        trace = (small - big) / (1.0 / share - 1.0 / rows);
+        return gradient > 0 ? trace / gradient : NAN;
+}
+
+typedef struct Outcome {
+        double cost, mean_actors;
+        uint32_t n_changes;
+} Outcome;
+
+/* constant 0: auto decides; then its state goes into a checkpoint's row and comes back before round
+ * `restored`. */
+static Outcome train(const Task *task, uint32_t constant, uint32_t seed, uint32_t restored) {
+        JobSettings settings = settings_new(1, MOST, task->time_price);
+        g_autoptr(PriceSheet) sheet = sheet_new(memory_alone);
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
+        Statistics statistics = {};
+        RoundFacts facts = {};
+        SchedulerState state;
+        Outcome o = {};
+        double at = 0;
+        uint32_t before = 0, round = 0;
+
+        settings.cold_usec = 300000;
+        scheduler_init(&state, SCHEDULER_AUTO);
+        for (; at < task->n_rounds; round++) {
+                SchedulerView view = {
+                        .settings = &settings,
+                        .statistics = round > 0 ? &statistics : NULL,
+                        .facts = round > 0 ? &facts : NULL,
+                        .round = round,
+                        .sheet = sheet,
+                };
+                double noise = task->noise_first *
+                               pow(task->noise_last / task->noise_first, at / task->n_rounds);
+                uint32_t n = constant;
+
+                if (round == restored) {
+                        SchedulerState row = state;
+
+                        memset(&state, 0xff, sizeof(state));
+                        g_assert_cmpint(scheduler_restore(&state, SCHEDULER_AUTO, &row, sizeof(row)), ==, 0);
+                }
+                if (n == 0) {
+                        (void) scheduler_decide(&view, &state);
+                        n = state.n_actors;
+                }
+                /* Who was not there before starts cold. */
+                double slowest = task->actor_s + (n > before ? 0.3 : 0), learner = task->learner_s * n;
+
+                facts = (RoundFacts){
+                        .n_actors = n,
+                        .learner_nsec = (uint64_t) (learner * 1e9),
+                        .actor_slowest_nsec = (uint64_t) (slowest * 1e9),
+                        .actor_mean_nsec = (uint64_t) (slowest * 1e9),
+                };
+                statistics.noise_scale = measured(rand, noise, n);
+                statistics.loss_policy = NAN;
+                statistics.n_env_steps += n * ROWS;
+                at += 1 / (1 + noise / ((double) n * ROWS));
+                o.cost += task->time_price * (slowest + learner) + learner + n * slowest;
+                o.mean_actors += n;
+                o.n_changes += n != before;
+                before = n;
+        }
+        o.mean_actors /= round;
+        return o;
+}
+
+static void test_constants(void) {
+        static const Task tasks[] = {
+                { 2000, 2000, 100, 0.5, 0.05, 1 },
+                { 300, 30000, 100, 0.5, 0.05, 1 },
+                { 300, 30000, 100, 0.5, 0.05, 10 },
+                { 1000, 100000, 50, 1, 0.01, 3 },
+                { 100, 2000, 200, 0.2, 0.2, 5 },
+        };
+
+        for (size_t t = 0; t < G_N_ELEMENTS(tasks); t++) {
+                enum { SEEDS = 5 };
+                double best = INFINITY, worst = 0, cost = 0, actors = 0, changes = 0;
+                uint32_t best_n = 0;
+
+                for (uint32_t n = 1; n <= MOST; n++) {
+                        double c = train(&tasks[t], n, 1, UINT32_MAX).cost;
+
+                        worst = fmax(worst, c);
+                        if (c < best) {
+                                best = c;
+                                best_n = n;
+                        }
+                }
+                for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+                        Outcome o = train(&tasks[t], 0, seed, UINT32_MAX);
+
+                        cost += o.cost / SEEDS;
+                        actors += o.mean_actors / SEEDS;
+                        changes += (double) o.n_changes / SEEDS;
+                }
+                g_test_message("task %zu: best constant %u at 1, auto at %.3f with %.1f actors and %.0f changes, worst at %.2f",
+                                t, best_n, cost / best, actors, changes, worst / best);
+                g_assert_cmpfloat(cost, <, 1.1 * best);
+                g_assert_cmpfloat(cost, <, worst / 1.3);
+        }
+}
+
+/* How far a round of A actors gets is measured: A / (A + truth) of some unit. NaN: it is not. */
+static double truth = NAN;
+
+/* The same round again and again, told to a scheduler that gets what it decides: where it arrives. Times in
+ * seconds. */
+static uint32_t settle_priced(
+                const char *prices, JobSettings settings, double noise, double slowest, double learner) {
+        g_autoptr(PriceSheet) sheet = sheet_new(prices);
+        Statistics statistics = { .noise_scale = noise, .loss_policy = NAN };
+        RoundFacts facts = {};
+        SchedulerState state;
+        uint32_t before = 0;
+
+        scheduler_init(&state, SCHEDULER_AUTO);
+        for (uint32_t round = 0; round < 60; round++) {
+                SchedulerView view = { &settings, round > 0 ? &statistics : NULL, round > 0 ? &facts : NULL,
+                        round, NULL, 0, sheet };
+
+                (void) scheduler_decide(&view, &state);
+                if (before > 0) {
+                        if (settings.updates != UPDATES_PER_DATA)
+                                g_assert_cmpuint(state.n_actors, <=, 4 * before);
+                        g_assert_cmpuint(4 * state.n_actors, >=, before);
+                }
+                before = state.n_actors;
+                statistics.loss_policy = -0.01 * before / (before + truth);
+                statistics.n_env_steps += before * ROWS;
+                facts = (RoundFacts){
+                        .n_actors = before,
+                        .learner_nsec = (uint64_t) (learner * before * 1e9),
+                        .actor_slowest_nsec = (uint64_t) (slowest * 1e9),
+                        .actor_mean_nsec = (uint64_t) (slowest * 1e9),
+                };
+        }
+        return before;
+}
+
+static uint32_t settle(JobSettings settings, double noise, double slowest, double learner) {
+        return settle_priced(memory_alone, settings, noise, slowest, learner);
+}
+
+/* Whether n actors are within 5 % of the best number, where the sum is (1 + b/A) (c0 + c1 A). */
+static void assert_good(uint32_t n, double b, double c0, double c1) {
+        double best = INFINITY;
+
+        for (uint32_t a = 1; a <= MOST; a++)
+                best = fmin(best, (1 + b / a) * (c0 + c1 * a));
+        g_assert_cmpfloat((1 + b / n) * (c0 + c1 * n), <=, 1.05 * best);
+        g_assert_cmpfloat(n, >, 0.5 * fmin(sqrt(b * c0 / c1), MOST) - 1);
+        g_assert_cmpfloat(n, <, 2 * sqrt(b * c0 / c1) + 1);
+}
+
+static void test_equation(void) {
+        JobSettings settings = settings_new(1, MOST, 1), other = settings;
+        uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
+
+        assert_good(n, 100, 1, 2 * 0.25 + 1);
+        /* Whether all is ten times as fast does not matter, nor what all costs. */
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 0.1, 0.025), ==, n);
+        other.memory_max_bytes *= 4;
+        other.learner_memory_max_bytes *= 4;
+        g_assert_cmpuint(settle(other, 100 * ROWS, 1, 0.25), ==, n);
+        /* Cheap actors are added. */
+        other.memory_max_bytes = settings.memory_max_bytes / 100;
+        other.learner_memory_max_bytes = settings.learner_memory_max_bytes;
+        assert_good(settle(other, 100 * ROWS, 1, 0.01), 100, 1, 2 * 0.01 + 0.01);
+        /* When time has no price no actors are added; when it is expensive, actors are added whose rows
+         * are worth their updates. */
+        settings.time_price = 0;
+        g_assert_cmpuint(settle(settings, ROWS, 1, 0.25), ==, 1);
+        settings.time_price = 1000;
+        assert_good(settle(settings, 100 * ROWS, 1, 0.25), 100, 1000, 1001 * 0.25 + 1);
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0), ==, MOST);
+}
+
+/* Whatever a sheet charges is weighed, for there is no price in the scheduler. */
+static void test_charges(void) {
+        JobSettings settings = settings_new(1, MOST, 1);
+        uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
+
+        /* Where nothing counts but requests, one for each actor and one for the learner, or times so
+         * short that all are rounded up to an hour, A is the root of b. */
+        assert_good(settle_priced(SHEET("[Execution]\nGBSecond=0.0000166667\nRequest=0.1\n"), settings,
+                                    100 * ROWS, 1, 0.25),
+                        100, 1, 1);
+        assert_good(settle_priced(SHEET("[Execution]\nGBSecond=0.0000166667\nGranularityMSec=3600000\n"),
+                                    settings, 100 * ROWS, 1, 0.25),
+                        100, 1, 1);
+        g_assert_cmpuint(n, <, 5);
+        /* vCPUs by whole ones: those of actors with a quarter are as dear as those of the learner. */
+        settings.memory_max_bytes /= 4;
+        settings.cold_usec = 0;
+        g_assert_cmpuint(settle_priced(SHEET("[Execution]\nVCPUSecond=0.00001\nVCPUStep=1\n"), settings,
+                                         100 * ROWS, 1, 0.25),
+                        <,
+                        settle_priced(SHEET("[Execution]\nVCPUSecond=0.00001\n"), settings, 100 * ROWS, 1,
+                                        0.25));
+}
+
+/* Servers cost the same with any number of actors. */
+static void test_settled(void) {
+        static const char servers[] = SHEET("[Learner]\nPerHour=3\nCount=1\nFunctions=1\n"
+                                            "[Actors]\nPerHour=1\nFunctions=16\n");
+        static const char allocation[] = SHEET("[Execution]\nGBSecond=0.00001\n[Fleet]\nFromRates=1\n");
+        static const char energy[] = SHEET("[Energy]\nKWh=0.3\nWattsPerCore=10\n");
+        JobSettings settings = settings_new(3, 50, 1);
+
+        settings.convention = CONVENTION_SERVER;
+        g_assert_cmpuint(settle_priced(servers, settings, 0, 1, 0.25), ==, 50);
+        g_assert_cmpuint(settle_priced(allocation, settings, 0, 1, 0.25), ==, 50);
+        g_assert_cmpuint(settle_priced(energy, settings, 0, 1, 0.25), ==, 3);
+        settings.convention = CONVENTION_SERVERLESS;
+        g_assert_cmpuint(settle_priced(servers, settings, 0, 1, 0.25), ==, 3);
+        g_assert_cmpuint(settle_priced(allocation, settings, 0, 1, 0.25), ==, 3);
+}
+
+/* Within 12 %, or 2 % where time is dear, of the best number, where the sum is sqrt(1 + (b/A)^2) (c0 + c1 A). */
+static void assert_sharp(uint32_t n, double b, double c0, double c1, double margin) {
+        double best = INFINITY;
+
+        for (uint32_t a = 1; a <= MOST; a++)
+                best = fmin(best, hypot(1, b / a) * (c0 + c1 * a));
+        g_assert_cmpfloat(hypot(1, b / n) * (c0 + c1 * n), <=, margin * best);
+}
+
+/* Where more rows are more steps, a number is found in one move, from what is usual. */
+static void test_usual(void) {
+        JobSettings settings = settings_new(1, MOST, 1), other;
+        double usual = 5632.0 / ROWS;
+        uint32_t n;
+
+        settings.updates = UPDATES_PER_DATA;
+        settings.normalize_advantages = 1;
+        n = settle(settings, 0, 1, 0.25);
+        assert_sharp(n, usual, 1, 2 * 0.25 + 1, 1.12);
+        /* Little noise does not matter, much noise does, and what hides the gradient is no end of it. */
+        g_assert_cmpuint(settle(settings, 5 * ROWS, 1, 0.25), ==, n);
+        assert_sharp(settle(settings, 100 * ROWS, 1, 0.25), hypot(usual, 100), 1, 2 * 0.25 + 1, 1.12);
+        assert_sharp(settle(settings, NAN, 1, 0.25), hypot(usual, 4 * usual), 1, 2 * 0.25 + 1, 1.12);
+        /* Twice as many rows an actor, half as many actors; a round has a minibatch at least. */
+        other = settings;
+        other.envs_per_actor *= 2;
+        assert_sharp(settle(other, 0, 1, 0.25), usual / 2, 1, 2 * 0.25 + 1, 1.12);
+        other = settings;
+        other.minibatch_size = 16384;
+        assert_sharp(settle(other, 0, 1, 0.25), 128, 1, 2 * 0.25 + 1, 1.12);
+        /* Dear time, and time that is worth nothing: not one actor, for small rounds are worse than the law
+         * says. */
+        settings.time_price = 1000;
+        assert_sharp(settle(settings, 0, 1, 0.25), usual, 1000, 1001 * 0.25 + 1, 1.05);
+        settings.time_price = 0;
+        n = settle(settings, 0, 1, 0.25);
+        g_assert_cmpuint(n, >=, (uint32_t) (usual / 4));
+        g_assert_cmpuint(n, <=, (uint32_t) (usual / 2));
+        /* IMPACT learns from a round more than once. */
+        settings.algorithm = ALGORITHM_IMPACT;
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
+}
+
+/* What n actors cost by the law of noise, over the best number, where the sum is (1 + b/A) (1 + 1.5 A). */
+static double loss(uint32_t n, double b) {
+        double best = INFINITY;
+
+        for (uint32_t a = 1; a <= MOST; a++)
+                best = fmin(best, (1 + b / a) * (1 + 1.5 * a));
+        return (1 + b / n) * (1 + 1.5 * n) / best;
+}
+
+/* What is measured counts beside theory. */
+static void test_measured(void) {
+        JobSettings settings = settings_new(1, MOST, 1);
+        uint32_t n, by_theory;
+
+        settings.normalize_advantages = 1;
+        /* Theory says less of more actors than is true. */
+        truth = NAN;
+        by_theory = settle(settings, 16 * ROWS, 1, 0.25);
+        truth = 256;
+        n = settle(settings, 16 * ROWS, 1, 0.25);
+        g_assert_cmpfloat(loss(n, 256), <, 1.1);
+        g_assert_cmpfloat(loss(by_theory, 256), >, 1.1);
+        g_test_message("truth 256: %u, by theory %u", n, by_theory);
+        /* Theory wants eight, and they get no further than one: what was added is taken back. */
+        truth = 0.01;
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), <=, 2);
+        settings.updates = UPDATES_PER_DATA;
+        n = settle(settings, 0, 1, 0.25);
+        truth = NAN;
+        by_theory = settle(settings, 0, 1, 0.25);
+        g_test_message("sharp, truth 0.01: %u, by theory %u", n, by_theory);
+        g_assert_cmpuint(n, <=, by_theory / 3);
+        /* Without normalisation the surrogate does not begin at 0, so that theory alone counts. */
+        settings.updates = UPDATES_PER_ROUND;
+        settings.normalize_advantages = 0;
+        truth = 0.01;
+        assert_good(settle(settings, 100 * ROWS, 1, 0.25), 100, 1, 2 * 0.25 + 1);
+        truth = NAN;
+}
+
+/* Ten thousand rows at 128 an actor and round, of which each takes a second and a quarter. */
+static DecisionWhy decide_by(uint32_t objective, double deadline_s, uint32_t *ret_actors) {
+        g_autoptr(PriceSheet) sheet = sheet_new(memory_alone);
+        JobSettings settings = settings_new(1, MOST, 1);
+        Statistics statistics = { .noise_scale = 16 * ROWS, .loss_policy = NAN, .return_mean = NAN };
+        RoundFacts facts = {};
+        SchedulerState state;
+
+        settings.objective = objective;
+        settings.deadline_usec = (uint64_t) (deadline_s * 1e6);
+        settings.stop_steps = 10240;
+        scheduler_init(&state, SCHEDULER_AUTO);
+        for (uint32_t round = 0; round < 4; round++) {
+                SchedulerView view = { &settings, round > 0 ? &statistics : NULL, round > 0 ? &facts : NULL,
+                        round, NULL, 0, sheet };
+
+                (void) scheduler_decide(&view, &state);
+                statistics.n_env_steps += state.n_actors * ROWS;
+                facts = (RoundFacts){ .n_actors = state.n_actors,
+                        .learner_nsec = 10000000ull * state.n_actors,
+                        .actor_slowest_nsec = 1000000000,
+                        .actor_mean_nsec = 1000000000,
+                        .round_nsec = 1000000000 + 10000000ull * state.n_actors };
+        }
+        *ret_actors = state.n_actors;
+        return state.why;
+}
+
+static void test_objectives(void) {
+        uint32_t even, money, relaxed, pressed, late;
+
+        (void) decide_by(OBJECTIVE_COST_TIME, 0, &even);
+        (void) decide_by(OBJECTIVE_BUDGET, 0, &money);
+        g_assert_cmpuint(money, <, even);
+        /* Rows cost the same however many bring them at a time, but for the learner's: with enough time,
+         * few. */
+        (void) decide_by(OBJECTIVE_DEADLINE, 1000, &relaxed);
+        (void) decide_by(OBJECTIVE_DEADLINE, 10, &pressed);
+        g_assert_cmpuint(relaxed, <, pressed);
+        g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 10, &pressed).reason, !=, REASON_LATE);
+        /* One that has passed, or cannot be met: the fastest, and when it is done. */
+        g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).reason, ==, REASON_LATE);
+        g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).expected_nsec, >, 2000000000);
+        g_assert_cmpuint(late, >=, pressed);
+}
+
+/* Sixty rounds of a second: a start of one second pays in time, one of an hour does not, and what is
+ * there needs none. */
+static void test_cold(void) {
+        JobSettings settings = settings_new(1, MOST, 1);
+
+        settings.cold_usec = 1000000;
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), >, 1);
+        settings.cold_usec = 3600000000;
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), ==, 1);
+        settings = settings_new(20, MOST, 1);
+        settings.cold_usec = 3600000000;
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 20);
+}
+
+static void test_degenerate(void) {
+        JobSettings settings = settings_new(1, 64, 1);
+
+        /* Noise hides the gradient: as many as it takes for the actor's time not to matter any more. */
+        g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 16);
+        g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 16);
+        /* Rollouts of some months: a bill counts memory times time in integers, which ten times as much would
+         * fill, and then more actors seem to cost no more. */
+        g_assert_cmpuint(settle(settings, 1e300, 1e7, 1e-9), ==, 16);
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
+        g_assert_cmpuint(settle(settings, -5, 1, 0.25), ==, 1);
+        g_assert_cmpuint(settle(settings, 100 * ROWS, 0, 0), ==, 1); /* rounds that take no time */
+        settings = settings_new(1, 1, 1);
+        g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 1);
+        settings = settings_new(5, 7, 1000);
+        g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 5);
+        g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 7);
+}
+
+static void test_restored(void) {
+        static const Task task = { 300, 30000, 20, 0.5, 0.05, 10 };
+        Outcome whole = train(&task, 0, 3, UINT32_MAX);
+
+        for (uint32_t at = 0; at < 40; at++) {
+                Outcome parts = train(&task, 0, 3, at);
+
+                g_assert_cmpfloat(parts.cost, ==, whole.cost);
+                g_assert_cmpuint(parts.n_changes, ==, whole.n_changes);
+        }
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/scheduler/auto/constants", test_constants);
+        g_test_add_func("/scheduler/auto/equation", test_equation);
+        g_test_add_func("/scheduler/auto/charges", test_charges);
+        g_test_add_func("/scheduler/auto/settled", test_settled);
+        g_test_add_func("/scheduler/auto/measured", test_measured);
+        g_test_add_func("/scheduler/auto/objectives", test_objectives);
+        g_test_add_func("/scheduler/auto/usual", test_usual);
+        g_test_add_func("/scheduler/auto/cold", test_cold);
+        g_test_add_func("/scheduler/auto/degenerate", test_degenerate);
+        g_test_add_func("/scheduler/auto/restored", test_restored);
+        return g_test_run();
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job that goes on from its checkpoint ends with the bits of one that never stopped; a file of another
+ * job is refused in words. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "actor/envs/builtin.h"
+#include "lib/cleanup.h"
+#include "tests/unit/checkpoint-fixture.h"
+
+static void test_round_trip(void) {
+        Bed whole = {}, before = {}, after = {};
+        uint8_t *content, sha256[32];
+        Answer written, restored, expected, learned;
+        struct sha256_ctx sha;
+        Place place;
+        gsize n;
+        int fd;
+
+        place_open(&place);
+        open_bed(&whole, "", -1, -1);
+        bed_restore(&whole);
+        expected = play(&whole, 0, 8, 0);
+
+        open_bed(&before, "", place.fd, -1);
+        bed_restore(&before);
+        learned = play(&before, 0, 5, 0);
+        fd = checkpoint(&before, &place, 5, &written);
+
+        /* The hash is of what lies there. */
+        {
+                g_autofree char *path = g_strdup_printf("%s/checkpoint-5.safetensors", place.directory);
+
+                g_assert_true(g_file_get_contents(path, (char **) &content, &n, NULL));
+                sha256_init(&sha);
+                sha256_update(&sha, n, content);
+                sha256_digest(&sha, 32, sha256);
+                g_assert_cmpmem(sha256, 32, written.sha256, 32);
+                g_assert_cmpuint(*(uint64_t *) content % 8, ==, 0);
+                g_free(content);
+        }
+
+        open_bed(&after, "", place.fd, fd);
+        restored = bed_restore(&after);
+        g_assert_cmpuint(restored.round, ==, 5);
+        g_assert_cmpuint(restored.policy_version, ==, 5);
+        g_assert_cmpmem(restored.sha256, 32, learned.sha256, 32);
+        g_assert_cmpmem(&restored.statistics, sizeof(Statistics), &learned.statistics, sizeof(Statistics));
+        for (uint32_t a = 0; a < 2; a++) {
+                g_assert_cmpuint(after.worker.ordinals[a], ==, 105 + a);
+                for (uint32_t e = 0; e < 3; e++)
+                        g_assert_cmpmem(segment_snapshot(after.segments[a], &after.page.segment, 0, e),
+                                        after.page.segment.snapshot_stride,
+                                        segment_snapshot(before.segments[a], &before.page.segment, 1, e),
+                                        before.page.segment.snapshot_stride);
+        }
+        g_assert_cmpmem((uint8_t *) after.policy + after.learner->policy_bank * after.page.policy.bank_bytes,
+                        after.page.policy.bank_bytes,
+                        (uint8_t *) before.policy +
+                                        before.learner->policy_bank * before.page.policy.bank_bytes,
+                        before.page.policy.bank_bytes);
+
+        /* Bank 0 is the one to read now, where it was bank 1. */
+        learned = play(&after, 5, 8, 1);
+        g_assert_cmpmem(learned.sha256, 32, expected.sha256, 32);
+        g_assert_cmpmem(&learned.statistics, sizeof(Statistics), &expected.statistics, sizeof(Statistics));
+
+        (void) close(fd);
+        bed_close(&whole);
+        bed_close(&before);
+        bed_close(&after);
+        place_close(&place);
+}
+
+static void test_other_jobs(void) {
+        Bed bed = {};
+        Answer written;
+        Place place;
+        int fd;
+
+        place_open(&place);
+        open_bed(&bed, "", place.fd, -1);
+        bed_restore(&bed);
+        play(&bed, 0, 1, 0);
+        fd = checkpoint(&bed, &place, 1, &written);
+
+        g_assert_cmpuint(restore_from("", fd).fault, ==, FAULT_NONE);
+        g_assert_cmpuint(restore_from("[Learner]\nLearningRate=0.5\n", fd).fault, ==, FAULT_NONE);
+        g_assert_cmpuint(restore_from("[Learner]\nHiddenLayers=6 6\n", fd).fault, ==, FAULT_CHECKPOINT);
+        g_assert_cmpuint(restore_from("[Learner]\nSharedNetwork=yes\n", fd).fault, ==, FAULT_CHECKPOINT);
+        g_assert_cmpuint(restore_from("[Scaling]\nActors=3\n", fd).fault, ==, FAULT_CHECKPOINT);
+        g_assert_cmpuint(restore_from("[Actor]\nEnvsPerActor=2\n", fd).fault, ==, FAULT_CHECKPOINT);
+
+        (void) close(fd);
+        bed_close(&bed);
+        place_close(&place);
+}
+
+/* The learner's message about a checkpoint of this job; its standard error is a file meanwhile. */
+static char *words_to(const char *sections, int checkpoint_fd) {
+        int words = memfd_create("words", MFD_CLOEXEC), kept = dup(STDERR_FILENO);
+        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        char *text = g_malloc0(4096);
+        Bed bed = {};
+        Answer answer;
+
+        (void) dup2(words, STDERR_FILENO);
+        bed_settings("CartPole-v1", sections, &bed.settings);
+        bed_open(&bed, &spec, -1, checkpoint_fd);
+        answer = bed_order(&bed, (Order){ .kind = ORDER_RESTORE });
+        bed_close(&bed);
+        unsilence(kept);
+        g_assert_cmpint(pread(words, text, 4095, 0), >=, 0);
+        (void) close(words);
+        g_assert_true((answer.fault == FAULT_CHECKPOINT) == (*text != 0));
+        return text;
+}
+
+static int checkpoint_of(const char *sections) {
+        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        Answer written;
+        Bed bed = {};
+        Place place;
+        int fd;
+
+        place_open(&place);
+        bed_settings("CartPole-v1", sections, &bed.settings);
+        bed_open(&bed, &spec, place.fd, -1);
+        bed_restore(&bed);
+        fd = checkpoint(&bed, &place, 0, &written);
+        bed_close(&bed);
+        place_close(&place);
+        return fd;
+}
+
+/* A refusal because of a setting names it with both values, and names no setting that does not matter. */
+static void test_other_settings(void) {
+#define SMALL "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
+#define DQN   "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
+        static const struct {
+                const char *theirs, *ours, *says;
+        } cases[] = {
+                { DQN "ReplaySize=500\n", DQN "ReplaySize=1000\nLearningRate=0.5\n",
+                                ": [Learner] ReplaySize= was 500 and is 1000; leave that as it was" },
+                { "Algorithm=impact\n" SMALL, "Algorithm=impact\n" SMALL "BufferBatches=2\n",
+                                ": [Learner] BufferBatches= was 4 and is 2; leave that as it was" },
+                { SMALL, SMALL "HiddenLayers=6 5\n",
+                                ": [Learner] HiddenLayers= was 6 and is 6 5; leave that" },
+                { SMALL, "[Scaling]\nActors=2\nMaxActors=3\n[Actor]\nRolloutSteps=8\n",
+                                ": [Scaling] MaxActors= was unset and is 3, [Learner] HiddenLayers= was 6 and is 64 64; leave that" },
+                { SMALL, "Algorithm=a2c\n" SMALL, "" },
+                { SMALL, DQN, ": [Job] Algorithm= was ppo and is dqn; leave that as it was" },
+                { "[Distribution]\nPolicy=fused\n" SMALL, SMALL, "" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                int fd = checkpoint_of(cases[i].theirs);
+                g_autofree char *text = words_to(cases[i].ours, fd);
+
+                (void) close(fd);
+                if (*cases[i].says ? !strstr(text, cases[i].says) : *text)
+                        g_error("case %zu: \"%s\" is said, not \"%s\"", i, text, cases[i].says);
+        }
+}
+
+/* The last n - skip of a learner's parameters as a file of their own. */
+static int parameters_of(Bed *bed, size_t skip) {
+        static TensorRow rows[SAFETENSORS_ENTRIES_MAX];
+        const MetadataRow metadata = { METADATA_FORMAT, PARAMETERS_FORMAT "1" };
+        size_t n = learner_parameters(bed->learner, rows);
+        int fd = memfd_create("parameters", MFD_CLOEXEC);
+        uint8_t sha256[32];
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(safetensors_write(fd, rows + skip, n - skip, &metadata, 1, sha256), ==, 0);
+        return fd;
+}
+
+/* A job that begins with another one's parameters begins in everything else: as one does that has drawn
+ * them itself. */
+static void test_parameters(void) {
+        Bed before = {}, after = {};
+        const Adam *from, *to;
+        Answer restored;
+        int fd, short_of;
+
+        open_bed(&before, "", -1, -1);
+        bed_restore(&before);
+        play(&before, 0, 3, 0);
+        from = before.learner->runtime->nets[NET_POLICY];
+        fd = parameters_of(&before, 0);
+        short_of = parameters_of(&before, 1);
+
+        open_bed(&after, "[Job]\nSeed=9\n[Learner]\nEpochs=3\n", -1, fd);
+        restored = bed_restore(&after);
+        to = after.learner->runtime->nets[NET_POLICY];
+        g_assert_cmpuint(restored.round, ==, 0);
+        g_assert_cmpuint(restored.policy_version, ==, 0);
+        g_assert_cmpuint(restored.statistics.n_env_steps, ==, 0);
+        g_assert_cmpmem(to->parameters, to->n * sizeof(float), from->parameters, from->n * sizeof(float));
+        g_assert_cmpuint(to->step, ==, 0);
+        g_assert_cmpuint(from->step, >, 0);
+        for (size_t i = 0; i < to->n; i++)
+                g_assert_cmpfloat(to->m[i], ==, 0);
+        g_assert_cmpfloat(after.learner->observation->count, ==, 0);
+
+        /* Other actors do not matter, another network does. */
+        g_assert_cmpuint(restore_from("[Scaling]\nActors=3\n[Actor]\nEnvsPerActor=2\n", fd).fault, ==,
+                        FAULT_NONE);
+        g_assert_cmpuint(restore_from("[Learner]\nHiddenLayers=6 6\n", fd).fault, ==, FAULT_CHECKPOINT);
+        g_assert_cmpuint(restore_from("", short_of).fault, ==, FAULT_CHECKPOINT);
+        before.learner->runtime->nets[NET_POLICY]->parameters[4] = NAN;
+        (void) close(short_of);
+        short_of = parameters_of(&before, 0);
+        g_assert_cmpuint(restore_from("", short_of).fault, ==, FAULT_CHECKPOINT);
+
+        (void) close(short_of);
+        (void) close(fd);
+        bed_close(&before);
+        bed_close(&after);
+}
+
+/* A checkpoint of a program that measured less goes on; what it lacks was not measured. */
+static void check_fewer_statistics(uint64_t n_statistics) {
+        g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
+        Bed before = {}, after = {};
+        Answer learned, restored;
+        char sha256[65];
+        uint8_t file_sha256[32];
+        size_t n;
+        int fd = memfd_create("checkpoint", MFD_CLOEXEC);
+
+        open_bed(&before, "", -1, -1);
+        bed_restore(&before);
+        learned = play(&before, 0, 2, 0);
+        sha256_print(learned.sha256, sha256);
+        const MetadataRow metadata[] = { { METADATA_FORMAT, CHECKPOINT_FORMAT "1" },
+                { METADATA_ENVIRONMENT, before.page.spec.name }, { METADATA_POLICY_SHA256, sha256 } };
+
+        n = learner_tensors(before.learner, 1, NULL, rows);
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].data == &before.learner->statistics)
+                        rows[i].shape[0] = n_statistics;
+        g_assert_cmpint(safetensors_write(fd, rows, n, metadata, G_N_ELEMENTS(metadata), file_sha256), ==,
+                        0);
+
+        open_bed(&after, "", -1, fd);
+        restored = bed_restore(&after);
+        g_assert_cmpmem(restored.sha256, 32, learned.sha256, 32);
+        g_assert_cmpfloat(restored.statistics.learning_rate, ==, learned.statistics.learning_rate);
+        g_assert_true(isnan(restored.statistics.curvature_min) && isnan(restored.statistics.noise_scale));
+        g_assert_true(isnan(restored.statistics.curvature_products));
+        (void) close(fd);
+        bed_close(&before);
+        bed_close(&after);
+}
+
+/* Files of format 1, written by the last program that did: tests/data/checkpoint-1-*.safetensors. */
+static void check_format_1(const char *path, const char *sections) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        g_autofree char *all = g_strconcat("Seed=7\n", sections, NULL);
+        const ActordEnv *env = builtin_env_find("CartPole-v1");
+        _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
+        char reason[SAFETENSORS_REASON_MAX], sha256[65];
+        ActordEnvSpec spec;
+        Bed bed = {};
+        Answer restored;
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(checkpoint_open(fd, &checkpoint, reason), ==, 0);
+        g_assert_cmpuint(checkpoint.format, ==, 1);
+        g_assert_cmpuint(checkpoint.arithmetic, ==, 1);
+
+        bed_settings("CartPole-v1", all, &bed.settings);
+        g_assert_cmpint(env->spec(bed.settings.options, bed.settings.n_options, &spec), ==, 0);
+        bed_open(&bed, &spec, -1, fd);
+        restored = bed_restore(&bed);
+        g_assert_cmpuint(restored.statistics.n_env_steps, ==, 128);
+        g_assert_cmpuint(restored.round, ==, 8);
+        sha256_print(restored.sha256, sha256);
+        g_assert_cmpstr(sha256, ==, safetensors_metadata(checkpoint.file, METADATA_POLICY_SHA256));
+        g_assert_cmpuint(bed.learner->runtime->nets[NET_POLICY]->step, >, 0);
+        bed_close(&bed);
+        (void) close(fd);
+}
+
+static void test_format_1(void) {
+        check_format_1("tests/data/checkpoint-1-ppo.safetensors",
+                        "[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=1\nRolloutSteps=16\n"
+                        "[Learner]\nHiddenLayers=4\nEpochs=2\nNormalizeObservations=yes\n");
+        check_format_1("tests/data/checkpoint-1-dqn.safetensors",
+                        "Algorithm=dqn\n[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=1\nRolloutSteps=16\n"
+                        "[Learner]\nHiddenLayers=4\nReplaySize=64\nReplayMin=16\nMinibatchSize=8\n");
+}
+
+static void test_fewer_statistics(void) {
+        check_fewer_statistics(13); /* up to learning_rate */
+        check_fewer_statistics(18); /* up to noise_scale */
+}
+
+/* Shaped as PyTorch has them. */
+static void test_convolutions(void) {
+        ActordEnvSpec spec = bed_spec_box(1, 1, 3);
+        g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
+        unsigned n_found = 0;
+        Bed bed = {};
+        size_t n;
+
+        spec.observation = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = 3, .shape = { 2, 9, 8 }, .high = 255
+        };
+        bed_settings("CartPole-v1",
+                        "[Learner]\nConvolutions=8x3/2 16x2\nHiddenLayers=30\nSharedNetwork=yes\n",
+                        &bed.settings);
+        bed_open(&bed, &spec, -1, -1);
+        n = learner_tensors(bed.learner, CHECKPOINT_FORMAT_NEWEST, NULL, rows);
+        for (size_t i = 0; i < n; i++) {
+                const TensorRow *row = &rows[i];
+
+                if (g_str_equal(row->name, "networks.policy.network.2.weight")) {
+                        g_assert_cmpuint(row->n_dims, ==, 4);
+                        g_assert_cmpmem(row->shape, sizeof(row->shape), ((uint64_t[4]){ 16, 8, 2, 2 }), 32);
+                        n_found++;
+                } else if (g_str_equal(row->name, "networks.policy.network.5.weight")) {
+                        g_assert_cmpuint(row->n_dims, ==, 2);
+                        g_assert_cmpuint(row->shape[1], ==, 16 * 3 * 2);
+                        n_found++;
+                } else if (g_str_equal(row->name, "networks.policy.network.2.bias")) {
+                        g_assert_cmpuint(row->n_dims, ==, 1);
+                        g_assert_cmpuint(row->shape[0], ==, 16);
+                        n_found++;
+                }
+        }
+        g_assert_cmpuint(n_found, ==, 3);
+        bed_close(&bed);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/checkpoint/round-trip", test_round_trip);
+        g_test_add_func("/checkpoint/fewer-statistics", test_fewer_statistics);
+        g_test_add_func("/checkpoint/format-1", test_format_1);
+        g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
+        g_test_add_func("/checkpoint/other-settings", test_other_settings);
+        g_test_add_func("/checkpoint/parameters", test_parameters);
+        g_test_add_func("/checkpoint/convolutions", test_convolutions);
+        return g_test_run();
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Kernels against the plain loops, elementary functions against libm. */
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "include/policy.h"
+#include "learner/kernel/kernels.h"
+#include "lib/elementary.h"
+#include "lib/width.h"
+
+static float *random_floats(GRand *rand, size_t n, double scale) {
+        float *x = aligned_alloc(64, (n * sizeof(float) + 63) / 64 * 64);
+
+        for (size_t i = 0; i < n; i++)
+                x[i] = (float) g_rand_double_range(rand, -scale, scale);
+        return x;
+}
+
+static void assert_near(const float *a, const float *b, size_t n, double relative) {
+        for (size_t i = 0; i < n; i++)
+                if (!(fabs((double) a[i] - (double) b[i]) <= relative * fmax(1.0, fabs((double) b[i]))))
+                        g_error("number %zu is %g, not %g", i, (double) a[i], (double) b[i]);
+}
+
+static void assert_same(const float *a, const float *b, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (memcmp(&a[i], &b[i], sizeof(float)) != 0)
+                        g_error("number %zu is %a, not %a", i, (double) a[i], (double) b[i]);
+}
+
+/* Narrow and wide, with and without rows and columns that are left over, and more numbers than are added
+ * at a time. Each against the plain loop, bit for bit, by each width: hence equal among themselves. */
+static void check_products(uint32_t n_out, uint32_t n_in, uint32_t rows) {
+        const uint32_t n_in_whole = (n_in + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+        const size_t n_weights = (size_t) n_out * n_in;
+        g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+        g_autofree float *w = random_floats(rand, n_weights, 1), *bias = random_floats(rand, n_out, 1);
+        g_autofree float *x = random_floats(rand, (size_t) n_in * rows, 1);
+        g_autofree float *dy = random_floats(rand, (size_t) n_out * rows, 1);
+        g_autofree float *xt = random_floats(rand, (size_t) n_in_whole * rows, 1);
+        size_t n = n_weights + (size_t) (n_out + n_in) * rows;
+        g_autofree float *a = random_floats(rand, n, 1), *b = g_memdup2(a, n * sizeof(float));
+
+        kernel_transpose(x, n_in, rows, xt);
+        for (uint32_t r = 0; r < rows; r++)
+                for (uint32_t k = 0; k < n_in_whole; k++)
+                        g_assert_cmpfloat(xt[(size_t) r * n_in_whole + k], ==,
+                                        k < n_in ? x[(size_t) k * rows + r] : 0.0f);
+
+        kernel_forward(w, bias, x, n_out, n_in, rows, a);
+        naive_product(&(Product){ n_out, rows, n_in, w, x, bias, n_in, 1, rows, false, b, rows });
+        assert_same(a, b, n);
+        for (int add = 0; add < 2; add++) {
+                kernel_backward_input(w, dy, n_out, n_in, rows, add, a);
+                naive_product(&(Product){ n_in, rows, n_out, w, dy, NULL, 1, n_in, rows, add, b, rows });
+                assert_same(a, b, n);
+                kernel_backward_weight(dy, xt, n_out, n_in, rows, add, a);
+                naive_product(&(Product){
+                                n_out, n_in, rows, dy, xt, NULL, rows, 1, n_in_whole, add, b, n_in });
+                assert_same(a, b, n);
+        }
+}
+
+static void test_products(void) {
+        static const uint32_t shapes[][2] = { { 64, 4 }, { 64, 64 }, { 1, 64 }, { 2, 64 }, { 3, 11 },
+                { 256, 256 }, { 17, 5 }, { 5, 700 }, { 23, 33 } };
+
+        for (Width width = 0; width < _WIDTH_MAX; width++) {
+                if (!width_present(width)) {
+                        g_test_message("this CPU has only: %s", width_words_present());
+                        continue;
+                }
+                width_choose(width);
+                for (size_t i = 0; i < G_N_ELEMENTS(shapes); i++)
+                        for (uint32_t rows = 32; rows <= 64; rows += 32)
+                                check_products(shapes[i][0], shapes[i][1], rows);
+        }
+}
+
+/* Everything else that there is for each width, on the same numbers: the bits of plain C. */
+typedef struct Outcome {
+        float y[3][7 * 64], d[3][7 * 64], dbias[3][7];
+        float logits[7 * 64], d_logits[7 * 64], d_mean[7 * 64], d_log_sd[7 * 64];
+        float rows[4][64], parameters[500], m[500], v[500], exp[512], log[512], sum[500];
+        double squares, group[7 * KERNEL_GROUP], row[45];
+} Outcome;
+
+static void compute(Outcome *o) {
+        enum { N = 7, ROWS = 64, FLAT = 500 };
+        g_autoptr(GRand) rand = g_rand_new_with_seed(5);
+        g_autofree float *x = random_floats(rand, N * ROWS, 3), *bias = random_floats(rand, N, 1);
+        g_autofree float *action = random_floats(rand, N * ROWS, 2), *flat = random_floats(rand, 512, 1);
+        const AdamScalars scalars = { 1e-3, 0.9, 0.999, 1e-5, 0.7, 0.3 };
+        g_autofree double *unit = g_new(double, 3 * 45);
+        int32_t choice[ROWS];
+
+        memset(o, 0, sizeof(*o));
+        for (uint32_t activation = LAYER_NONE; activation <= LAYER_RELU; activation++) {
+                memcpy(o->y[activation], x, sizeof(o->y[0]));
+                memcpy(o->d[activation], action, sizeof(o->d[0]));
+                kernel_bias_activate(o->y[activation], bias, N, ROWS, activation);
+                kernel_activation_backward(o->d[activation], o->y[activation], o->dbias[activation], N, ROWS,
+                                activation, false);
+        }
+
+        for (int i = 0; i < ROWS; i++)
+                choice[i] = g_rand_int_range(rand, 0, N);
+        memcpy(o->logits, x, sizeof(o->logits));
+        kernel_categorical(o->logits, choice, N, ROWS, o->rows[0], o->rows[1]);
+        kernel_categorical_backward(o->logits, choice, o->rows[1], x, x + ROWS, N, ROWS, o->d_logits);
+        kernel_gaussian(x, action, action, N, ROWS, o->rows[2], o->rows[3]);
+        kernel_gaussian_backward(x, action, action, x, x + ROWS, N, ROWS, o->d_mean, o->d_log_sd);
+
+        memcpy(o->parameters, flat, sizeof(o->parameters));
+        kernel_adam(o->parameters, o->m, o->v, x, MIN(FLAT, N * ROWS), &scalars);
+        memcpy(o->exp, flat, sizeof(o->exp));
+        kernel_exp(o->exp, 512);
+        for (int i = 0; i < 512; i++)
+                o->log[i] = fabsf(flat[i]) + 1e-3f;
+        kernel_log(o->log, 512);
+        memcpy(o->sum, flat, sizeof(o->sum));
+        kernel_add(o->sum, flat + 3, FLAT);
+        o->squares = kernel_square_sum(flat, FLAT);
+
+        for (int i = 0; i < 3 * 45; i++)
+                unit[i] = g_rand_double(rand);
+        for (size_t i = 0; i < G_N_ELEMENTS(o->group); i++)
+                o->group[i] = flat[i];
+        for (size_t i = 0; i < G_N_ELEMENTS(o->row); i++)
+                o->row[i] = flat[i];
+        kernel_clear_group(o->group, unit, 3, N);
+        kernel_clear_row(o->row, unit, 3, 45);
+}
+
+static void test_widths(void) {
+        g_autofree Outcome *plain = g_new0(Outcome, 1), *wide = g_new0(Outcome, 1);
+
+        width_choose(WIDTH_SCALAR);
+        compute(plain);
+        for (Width width = WIDTH_AVX2; width < _WIDTH_MAX; width++)
+                if (width_present(width)) {
+                        width_choose(width);
+                        compute(wide);
+                        g_assert_cmpmem(wide, sizeof(*wide), plain, sizeof(*plain));
+                } else
+                        g_test_message("this CPU has only: %s", width_words_present());
+}
+
+/* Bytes of whole lanes and of those that are left over. */
+static void test_pixels(void) {
+        enum { N = 43, STRIDE = 32 };
+        g_autoptr(GRand) rand = g_rand_new_with_seed(9);
+        uint8_t bytes[KERNEL_LANES][N];
+        const uint8_t *rows[KERNEL_LANES];
+        float columns[N][STRIDE];
+
+        for (uint32_t r = 0; r < KERNEL_LANES; r++) {
+                rows[r] = bytes[r];
+                for (uint32_t k = 0; k < N; k++)
+                        bytes[r][k] = (uint8_t) g_rand_int_range(rand, 0, 256);
+        }
+        kernel_pixels(rows, N, 1.0f / 255.0f, STRIDE, columns[0]);
+        for (uint32_t k = 0; k < N; k++)
+                for (uint32_t r = 0; r < KERNEL_LANES; r++)
+                        g_assert_cmpfloat(columns[k][r], ==, (float) bytes[r][k] * (1.0f / 255.0f));
+}
+
+static void test_activations(void) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(2);
+
+        for (uint32_t activation = LAYER_NONE; activation <= LAYER_RELU; activation++)
+                for (uint32_t stride = 16; stride <= 64; stride += 16) {
+                        enum { N = 7 };
+                        g_autofree float *y = random_floats(rand, N * stride, 4),
+                                         *bias = random_floats(rand, N, 1);
+                        g_autofree float *y2 = g_memdup2(y, N * stride * sizeof(float));
+                        g_autofree float *d = random_floats(rand, N * stride, 1),
+                                         *d2 = g_memdup2(d, N * stride * sizeof(float));
+                        float db[N] = { 1, 2, 3 }, db2[N] = { 1, 2, 3 };
+
+                        kernel_bias_activate(y, bias, N, stride, activation);
+                        naive_bias_activate(y2, bias, N, stride, activation);
+                        assert_near(y, y2, N * stride, 1e-6);
+                        memcpy(y2, y, N * stride * sizeof(float));
+                        kernel_activation_backward(d, y, db, N, stride, activation, true);
+                        naive_activation_backward(d2, y2, db2, N, stride, activation, true);
+                        assert_near(d, d2, N * stride, 1e-6);
+                        assert_near(db, db2, N, 1e-5);
+                        kernel_activation_backward(d, y, db, N, stride, LAYER_NONE, false);
+                        naive_activation_backward(d2, y2, db2, N, stride, LAYER_NONE, false);
+                        assert_near(db, db2, N, 1e-5);
+                }
+}
+
+/* The tanh of vectors is the plain one, bit for bit: over all magnitudes, and for NaN. */
+static void test_tanh(void) {
+        enum { N = 64 };
+        float x[N] __attribute__((aligned(64))), expected[N];
+        const float zero = 0;
+
+        for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 6007 * N) {
+                for (uint32_t i = 0; i < N; i++) {
+                        uint32_t b = (uint32_t) (bits + 6007u * i);
+
+                        memcpy(&x[i], &b, sizeof(b));
+                        expected[i] = elementary_tanh(x[i]);
+                }
+                kernel_bias_activate(x, &zero, 1, N, LAYER_TANH);
+                for (uint32_t i = 0; i < N; i++)
+                        g_assert_true(memcmp(&x[i], &expected[i], sizeof(float)) == 0 ||
+                                        (isnan(x[i]) && isnan(expected[i])) ||
+                                        (x[i] == 0 && expected[i] == 0));
+        }
+}
+
+static void test_elementary(void) {
+        enum { N = 64 };
+        float x[N] __attribute__((aligned(64)));
+        double worst_exp = 0, worst_log = 0;
+
+        for (int i = -86 * N; i < 88 * N; i += N) {
+                for (int k = 0; k < N; k++)
+                        x[k] = (float) (i + k) / N;
+                kernel_exp(x, N);
+                for (int k = 0; k < N; k++) {
+                        double e = exp((double) ((float) (i + k) / N));
+
+                        worst_exp = fmax(worst_exp, fabs((double) x[k] / e - 1.0));
+                }
+        }
+        for (double at = 1e-30; at < 1e30; at *= 1.37) {
+                for (int k = 0; k < N; k++)
+                        x[k] = (float) (at * (1 + k * 0.01));
+                kernel_log(x, N);
+                for (int k = 0; k < N; k++) {
+                        double l = log((double) (float) (at * (1 + k * 0.01)));
+
+                        worst_log = fmax(worst_log, fabs((double) x[k] - l) / fmax(fabs(l), 1.0));
+                }
+        }
+        g_assert_cmpfloat(worst_exp, <, 3e-7);
+        g_assert_cmpfloat(worst_log, <, 3e-7);
+
+        x[0] = 1000;
+        x[1] = -1000;
+        x[2] = NAN;
+        kernel_exp(x, N);
+        g_assert_true(isfinite(x[0]) && x[0] > 1e38f && x[1] > 0 && x[1] < 1e-36f && isnan(x[2]));
+}
+
+static void test_distributions(void) {
+        enum { N = 5, ROWS = 64 };
+        g_autoptr(GRand) rand = g_rand_new_with_seed(3);
+        g_autofree float *logits = random_floats(rand, N * ROWS, 8),
+                         *mean = random_floats(rand, N * ROWS, 2);
+        g_autofree float *log_sd = random_floats(rand, N * ROWS, 1),
+                         *action = random_floats(rand, N * ROWS, 3);
+        float a[ROWS], b[ROWS], c[ROWS], d[ROWS];
+        int32_t choice[ROWS];
+
+        for (int i = 0; i < ROWS; i++)
+                choice[i] = g_rand_int_range(rand, 0, N);
+
+        naive_categorical(logits, choice, N, ROWS, a, b);
+        kernel_categorical(logits, choice, N, ROWS, c, d);
+        assert_near(c, a, ROWS, 2e-6);
+        assert_near(d, b, ROWS, 2e-6);
+        for (int r = 0; r < ROWS; r++)
+                g_assert_cmpfloat(logits[choice[r] * ROWS + r], ==, c[r]);
+
+        naive_gaussian(mean, log_sd, action, N, ROWS, a, b);
+        kernel_gaussian(mean, log_sd, action, N, ROWS, c, d);
+        assert_near(c, a, ROWS, 3e-6);
+        assert_near(d, b, ROWS, 2e-6);
+}
+
+static void test_sums(void) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(4);
+
+        for (size_t n = 0; n < 100; n++) {
+                g_autofree float *x = random_floats(rand, n, 1);
+                double squares = 0;
+
+                for (size_t i = 0; i < n; i++)
+                        squares += (double) x[i] * (double) x[i];
+                g_assert_cmpfloat(fabs(kernel_square_sum(x, n) - squares), <, 1e-12);
+        }
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/kernels/products", test_products);
+        g_test_add_func("/kernels/widths", test_widths);
+        g_test_add_func("/kernels/pixels", test_pixels);
+        g_test_add_func("/kernels/activations", test_activations);
+        g_test_add_func("/kernels/tanh", test_tanh);
+        g_test_add_func("/kernels/elementary", test_elementary);
+        g_test_add_func("/kernels/distributions", test_distributions);
+        g_test_add_func("/kernels/sums", test_sums);
+        return g_test_run();
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Spectra that are known: how fast their ends are found, and what happens where there is nothing to be
+ * found. */
+#include <errno.h>
+#include <glib.h>
+#include <math.h>
+
+#include "learner/curvature/lanczos.h"
+
+enum { N = 300 };
+
+typedef struct Diagonal {
+        double values[N];
+        unsigned n_products;
+} Diagonal;
+
+static void product(void *arg, const double *vector, double *ret) {
+        Diagonal *d = arg;
+
+        d->n_products++;
+        for (size_t i = 0; i < N; i++)
+                ret[i] = d->values[i] * vector[i];
+}
+
+static int run(Diagonal *d, uint32_t steps, double start, double *ret_min, double *ret_max) {
+        Lanczos *l;
+        int r;
+
+        g_assert_cmpint(lanczos_new(N, steps, &l), ==, 0);
+        for (size_t i = 0; i < N; i++)
+                l->basis[i] = i % 3 == 0 ? start : -start;
+        r = lanczos_extremes(l, product, d, ret_min, ret_max);
+        lanczos_free(l);
+        return r;
+}
+
+/* A network's spectrum: almost all of it near 0, a few far out on both sides. */
+static void test_outliers(void) {
+        double min, max;
+        Diagonal d = {};
+
+        for (size_t i = 0; i < N; i++)
+                d.values[i] = 0.1 * sin((double) i);
+        d.values[17] = 4;
+        d.values[18] = 2;
+        d.values[19] = -1.5;
+        g_assert_cmpint(run(&d, 20, 1, &min, &max), ==, 20);
+        g_assert_cmpuint(d.n_products, ==, 20);
+        g_assert_cmpfloat_with_epsilon(max, 4, 1e-9);
+        g_assert_cmpfloat_with_epsilon(min, -1.5, 1e-9);
+}
+
+/* Evenly spread, the worst case: orthogonality that is kept finds the ends in as many steps as there are
+ * numbers. */
+static void test_exact(void) {
+        double min, max;
+        Diagonal d = {};
+
+        for (size_t i = 0; i < N; i++)
+                d.values[i] = (double) i - 100;
+        g_assert_cmpint(run(&d, N, 1, &min, &max), >, 0);
+        g_assert_cmpfloat_with_epsilon(min, -100, 1e-8);
+        g_assert_cmpfloat_with_epsilon(max, N - 101, 1e-8);
+}
+
+/* As many steps as there are different numbers. */
+static void test_breakdown(void) {
+        double min, max;
+        Diagonal d = {};
+
+        for (size_t i = 0; i < N; i++)
+                d.values[i] = i % 5 == 0 ? 1e-3 : i % 5 == 1 ? -2e-3 : 5e-4;
+        g_assert_cmpint(run(&d, 50, 1, &min, &max), ==, 3);
+        g_assert_cmpfloat_with_epsilon(max, 1e-3, 1e-15);
+        g_assert_cmpfloat_with_epsilon(min, -2e-3, 1e-15);
+}
+
+static void test_zero(void) {
+        double min, max;
+        Diagonal d = {};
+
+        g_assert_cmpint(run(&d, 50, 1, &min, &max), ==, 1);
+        g_assert_cmpfloat(min, ==, 0);
+        g_assert_cmpfloat(max, ==, 0);
+}
+
+static void test_refused(void) {
+        double min = 7, max = 8;
+        Diagonal d = {};
+
+        g_assert_cmpint(run(&d, 5, 0, &min, &max), ==, -ERANGE);
+        d.values[9] = NAN;
+        g_assert_cmpint(run(&d, 5, 1, &min, &max), ==, -ERANGE);
+        d.values[9] = INFINITY;
+        g_assert_cmpint(run(&d, 5, 1, &min, &max), ==, -ERANGE);
+        g_assert_cmpfloat(min, ==, 7);
+        g_assert_cmpfloat(max, ==, 8);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/lanczos/outliers", test_outliers);
+        g_test_add_func("/lanczos/exact", test_exact);
+        g_test_add_func("/lanczos/breakdown", test_breakdown);
+        g_test_add_func("/lanczos/zero", test_zero);
+        g_test_add_func("/lanczos/refused", test_refused);
+        return g_test_run();
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Every way in which a rollout can lie is refused with its own reason and row, and leaves no trace: the
+ * same rollout, put right, then gives the same policy as one that was never wrong. */
+#include "tests/unit/learner-fixture.h"
+
+#define SECTIONS                                                          \
+        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=20\n" \
+        "[Learner]\nHiddenLayers=4\nEpochs=2\nMinibatchSize=16\nNormalizeObservations=yes\nNormalizeRewards=yes\n"
+
+enum { STEPS = 20, ENVS = 2, HORIZON = 6 };
+
+static ActordEnvSpec strict_spec(uint32_t n_choices) {
+        ActordEnvSpec spec = bed_spec_box(3, 2, n_choices);
+
+        spec.observation.low = -2;
+        spec.observation.high = 2;
+        spec.reward_low = -1;
+        spec.reward_high = 1;
+        spec.horizon_steps = HORIZON;
+        return spec;
+}
+
+static void open_filled(Bed *bed, const ActordEnvSpec *spec, const char *more) {
+        g_autofree char *sections = g_strconcat(SECTIONS, more, NULL);
+
+        bed_settings("CartPole-v1", sections, &bed->settings);
+        bed_open(bed, spec, -1, -1);
+        bed_restore(bed);
+        for (uint32_t a = 0; a < 2; a++)
+                bed_fill(bed, a, 0, 3);
+}
+
+typedef enum Lie {
+        LIE_OBSERVATION_NAN,
+        LIE_OBSERVATION_INFINITE,
+        LIE_OBSERVATION_HIGH,
+        LIE_OBSERVATION_LAST,
+        LIE_FINAL,
+        LIE_ACTION,
+        LIE_ACTION_NEGATIVE,
+        LIE_LOG_PROBABILITY,
+        LIE_REWARD_NAN,
+        LIE_REWARD_HIGH,
+        LIE_END_UNKNOWN,
+        LIE_END_EARLY,
+        LIE_END_LATE,
+        LIE_SLOT_ELAPSED,
+        LIE_SLOT_EPISODE,
+        LIE_SLOT_RESET,
+        _LIE_MAX,
+} Lie;
+
+static const struct {
+        const char *name;
+        Fault fault;
+} lies[_LIE_MAX] = {
+        [LIE_OBSERVATION_NAN] = { "observation-nan", FAULT_OBSERVATION },
+        [LIE_OBSERVATION_INFINITE] = { "observation-infinite", FAULT_OBSERVATION },
+        [LIE_OBSERVATION_HIGH] = { "observation-high", FAULT_OBSERVATION },
+        [LIE_OBSERVATION_LAST] = { "observation-last", FAULT_OBSERVATION },
+        [LIE_FINAL] = { "final", FAULT_OBSERVATION },
+        [LIE_ACTION] = { "action", FAULT_ACTION },
+        [LIE_ACTION_NEGATIVE] = { "action-negative", FAULT_ACTION },
+        [LIE_LOG_PROBABILITY] = { "log-probability", FAULT_ACTION },
+        [LIE_REWARD_NAN] = { "reward-nan", FAULT_REWARD },
+        [LIE_REWARD_HIGH] = { "reward-high", FAULT_REWARD },
+        [LIE_END_UNKNOWN] = { "end-unknown", FAULT_LENGTHS },
+        [LIE_END_EARLY] = { "end-early", FAULT_LENGTHS },
+        [LIE_END_LATE] = { "end-late", FAULT_LENGTHS },
+        [LIE_SLOT_ELAPSED] = { "slot-elapsed", FAULT_LENGTHS },
+        [LIE_SLOT_EPISODE] = { "slot-episode", FAULT_LENGTHS },
+        [LIE_SLOT_RESET] = { "slot-reset", FAULT_LENGTHS },
+};
+
+static uint32_t find_end(const uint8_t *ends, uint8_t end) {
+        for (uint32_t i = 0; i < STEPS * ENVS; i++)
+                if (ends[i] == end)
+                        return i;
+        g_assert_not_reached();
+}
+
+/* Tells one lie in actor 1's segment; returns the row at which it is to be found. */
+static uint32_t tell(Bed *bed, Lie lie, bool discrete) {
+        const SegmentLayout *l = &bed->page.segment;
+        void *segment = bed->segments[1];
+        uint8_t *ends = segment_ends(segment, l);
+        SlotState *slot = segment_snapshot(segment, l, 1, 1);
+        uint32_t row = 13;
+
+        switch (lie) {
+        case LIE_OBSERVATION_NAN: ((float *) segment_observation(segment, l, row))[2] = NAN; break;
+        case LIE_OBSERVATION_INFINITE:
+                ((float *) segment_observation(segment, l, row))[0] = -INFINITY;
+                break;
+        case LIE_OBSERVATION_HIGH: ((float *) segment_observation(segment, l, row))[1] = 2.01f; break;
+        case LIE_OBSERVATION_LAST:
+                ((float *) segment_observation(segment, l, row = STEPS * ENVS + 1))[1] = NAN;
+                break;
+        case LIE_FINAL:
+                ((float *) segment_final(segment, l, 0))[0] = NAN;
+                row = find_end(ends, END_TRUNCATED);
+                break;
+        case LIE_ACTION:
+                if (discrete)
+                        *(int32_t *) segment_action(segment, l, row) = 3;
+                else
+                        ((float *) segment_action(segment, l, row))[1] = INFINITY;
+                break;
+        case LIE_ACTION_NEGATIVE:
+                if (discrete)
+                        *(int32_t *) segment_action(segment, l, row) = INT32_MIN;
+                else
+                        ((float *) segment_action(segment, l, row))[0] = NAN;
+                break;
+        case LIE_LOG_PROBABILITY: segment_log_probabilities(segment, l)[row] = NAN; break;
+        case LIE_REWARD_NAN: segment_rewards(segment, l)[row] = NAN; break;
+        case LIE_REWARD_HIGH: segment_rewards(segment, l)[row] = 1.5; break;
+        case LIE_END_UNKNOWN: ends[row] = 77; break;
+        case LIE_END_EARLY: ends[row = 2] = END_TRUNCATED; break;
+        case LIE_END_LATE: ends[row = find_end(ends, END_TRUNCATED)] = END_NOT; break;
+        case LIE_SLOT_ELAPSED:
+                slot->elapsed_steps++;
+                row = STEPS * ENVS + 1;
+                break;
+        case LIE_SLOT_EPISODE:
+                slot->episode = 0;
+                row = STEPS * ENVS + 1;
+                break;
+        case LIE_SLOT_RESET:
+                slot->needs_reset = 1;
+                row = STEPS * ENVS + 1;
+                break;
+        case _LIE_MAX: break;
+        }
+        return row;
+}
+
+static void test_lie(gconstpointer data, bool discrete) {
+        Lie lie = GPOINTER_TO_UINT(data);
+        ActordEnvSpec spec = strict_spec(discrete ? 3 : 0);
+        Bed honest = {}, bed = {};
+        Answer expected, verdict, learned;
+        uint32_t row;
+
+        open_filled(&honest, &spec, "");
+        bed_take(&honest, 0, 0);
+        bed_take(&honest, 1, 0);
+        expected = bed_learn(&honest, 0, 2);
+
+        open_filled(&bed, &spec, "");
+        bed_take(&bed, 0, 0);
+        row = tell(&bed, lie, discrete);
+        verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 1 });
+        g_assert_cmpuint(verdict.fault, ==, lies[lie].fault);
+        g_assert_cmpint(verdict.detail, ==, row);
+
+        /* A round with a refused rollout is not learned from. */
+        learned = bed_order(&bed, (Order){ .kind = ORDER_LEARN, .n_actors = 2 });
+        g_assert_cmpuint(learned.fault, ==, FAULT_INTERNAL);
+
+        memcpy(bed.segments[1], honest.segments[1], bed.page.segment.segment_bytes);
+        bed_take(&bed, 1, 0);
+        learned = bed_learn(&bed, 0, 2);
+        g_assert_cmpmem(learned.sha256, 32, expected.sha256, 32);
+        bed_close(&honest);
+        bed_close(&bed);
+}
+
+static void test_discrete(gconstpointer data) {
+        test_lie(data, true);
+}
+
+static void test_continuous(gconstpointer data) {
+        test_lie(data, false);
+}
+
+/* The episode that was carried into the second round counts towards the horizon. */
+static void test_carried(void) {
+        ActordEnvSpec spec = strict_spec(3);
+        Bed bed = {};
+        Answer verdict;
+
+        open_filled(&bed, &spec, "");
+        bed_take(&bed, 0, 0);
+        bed_take(&bed, 1, 0);
+        bed_learn(&bed, 0, 2);
+        bed_fill(&bed, 0, 1, 4);
+        bed_take(&bed, 0, 1);
+
+        /* A slot that says of itself that its episode has only begun is not believed. */
+        g_assert_cmpuint(bed.learner->episodes->elapsed_steps[1], >, 0);
+        segment_snapshot(bed.segments[0], &bed.page.segment, 1, 1)->elapsed_steps = 0;
+        bed_fill(&bed, 0, 1, 4);
+        verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 0, .snapshot_bank = 1 });
+        g_assert_cmpuint(verdict.fault, ==, FAULT_LENGTHS);
+        bed_close(&bed);
+}
+
+/* The rollout of an actor that has lost what it carried: each slot begins a new episode in row 0. */
+static void fill_restarted(Bed *bed, uint32_t bank) {
+        SlotState kept[ENVS];
+
+        for (uint32_t e = 0; e < ENVS; e++) {
+                SlotState *slot = segment_snapshot(bed->segments[0], &bed->page.segment, bank, e);
+
+                kept[e] = *slot;
+                slot->elapsed_steps = 0;
+                slot->episode++;
+        }
+        bed_fill(bed, 0, bank, 9);
+        for (uint32_t e = 0; e < ENVS; e++)
+                *segment_snapshot(bed->segments[0], &bed->page.segment, bank, e) = kept[e];
+}
+
+/* A sticky environment whose actor was started again goes on with a new episode; any other must not. */
+static void test_sticky(gconstpointer sticky) {
+        ActordEnvSpec spec = strict_spec(3);
+        Bed bed = {};
+        Answer verdict;
+
+        if (sticky) {
+                spec.flags = ACTORD_ENV_STICKY;
+                spec.snapshot_bytes = 0;
+        }
+        open_filled(&bed, &spec, "");
+        bed_take(&bed, 0, 0);
+        bed_take(&bed, 1, 0);
+        bed_learn(&bed, 0, 2);
+        g_assert_cmpuint(bed.learner->episodes->elapsed_steps[0] + bed.learner->episodes->elapsed_steps[1],
+                        >, 0);
+
+        fill_restarted(&bed, 1);
+        verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 0, .snapshot_bank = 1 });
+        g_assert_cmpuint(verdict.fault, ==, sticky ? FAULT_NONE : FAULT_LENGTHS);
+        if (sticky)
+                g_assert_true(bed.learner->batch->lost[0] && bed.learner->batch->lost[1]);
+        bed_close(&bed);
+}
+
+/* An environment may truncate by itself only if it says so. */
+static void test_truncates(void) {
+        for (unsigned allowed = 0; allowed < 2; allowed++) {
+                ActordEnvSpec spec = strict_spec(3);
+                Bed bed = {};
+                uint8_t *ends;
+                Answer verdict;
+
+                spec.flags = allowed ? ACTORD_ENV_TRUNCATES : 0;
+                open_filled(&bed, &spec, "");
+                ends = segment_ends(bed.segments[0], &bed.page.segment);
+                ends[find_end(ends, END_TERMINATED)] = END_TRUNCATED;
+                verdict = bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 0 });
+                g_assert_cmpuint(verdict.fault, ==, allowed ? FAULT_NONE : FAULT_LENGTHS);
+                bed_close(&bed);
+        }
+}
+
+/* Orders that make no sense are answered, not obeyed. */
+static void test_orders(void) {
+        ActordEnvSpec spec = strict_spec(3);
+        Bed bed = {};
+
+        open_filled(&bed, &spec, "");
+        g_assert_cmpuint(bed_order(&bed, (Order){ .kind = ORDER_TAKE, .actor = 2 }).fault, ==,
+                        FAULT_INTERNAL);
+        g_assert_cmpuint(bed_order(&bed, (Order){ .kind = ORDER_LEARN, .n_actors = 0 }).fault, ==,
+                        FAULT_INTERNAL);
+        g_assert_cmpuint(bed_order(&bed, (Order){ .kind = ORDER_LEARN, .n_actors = 3 }).fault, ==,
+                        FAULT_INTERNAL);
+        g_assert_cmpuint(bed_order(&bed, (Order){ .kind = 12345 }).fault, ==, FAULT_INTERNAL);
+        bed_close(&bed);
+}
+
+/* Random bytes all over the segment: some verdict, never an accident. */
+static void test_noise(void) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(11);
+        ActordEnvSpec spec = strict_spec(3);
+        unsigned n_refused = 0;
+        Bed bed = {};
+
+        open_filled(&bed, &spec, "");
+        for (unsigned i = 0; i < 2000; i++) {
+                uint8_t *segment = bed.segments[0];
+
+                for (unsigned k = 0; k < 20; k++)
+                        segment[g_rand_int_range(rand, 0, (int) bed.page.segment.segment_bytes)] =
+                                        (uint8_t) g_rand_int(rand);
+                n_refused += bed_order(&bed, (Order){ .kind = ORDER_TAKE,
+                                                             .actor = 0,
+                                                             .snapshot_bank = i & 1 })
+                                             .fault != FAULT_NONE;
+        }
+        g_assert_cmpuint(n_refused, >, 1900);
+        bed_close(&bed);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        for (unsigned i = 0; i < _LIE_MAX; i++) {
+                g_autofree char *discrete = g_strdup_printf("/validation/discrete/%s", lies[i].name);
+                g_autofree char *continuous = g_strdup_printf("/validation/continuous/%s", lies[i].name);
+
+                g_test_add_data_func(discrete, GUINT_TO_POINTER(i), test_discrete);
+                g_test_add_data_func(continuous, GUINT_TO_POINTER(i), test_continuous);
+        }
+        g_test_add_func("/validation/carried", test_carried);
+        g_test_add_data_func("/validation/restarted/sticky", "sticky", test_sticky);
+        g_test_add_data_func("/validation/restarted/other", NULL, test_sticky);
+        g_test_add_func("/validation/truncates", test_truncates);
+        g_test_add_func("/validation/orders", test_orders);
+        g_test_add_func("/validation/noise", test_noise);
+        return g_test_run();
+}

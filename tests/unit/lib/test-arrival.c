@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rounds that overlap, on the emulated clock: which actor comes when, with which version, and how long a
+ * round takes; compared with values by hand, and with a second simulation that keeps a list of events. */
+#include <glib.h>
+#include <string.h>
+
+#include "lib/arrival.h"
+#include "lib/clock.h"
+
+enum {
+        STEPS = 1000,
+        WARM_NSEC = 1000000 + 5 * STEPS * 1000,
+        COLD_NSEC = WARM_NSEC + 9000000,
+        UPDATE_NSEC = 2000000
+};
+
+/* Five microseconds a step; ten milliseconds to start, or one. */
+static JobSettings settings_of(uint32_t n_actors_max) {
+        JobSettings s = {
+                .clock = CLOCK_MODEL,
+                .step_usec = 5,
+                .cold_usec = 10000,
+                .warm_usec = 1000,
+                .memory_max_bytes = 4ull << 30,
+                .n_actors = n_actors_max,
+        };
+
+        g_assert_cmpuint(clock_invocation_nsec(&s, 0, STEPS, false), ==, WARM_NSEC);
+        g_assert_cmpuint(clock_invocation_nsec(&s, 0, STEPS, true), ==, COLD_NSEC);
+        return s;
+}
+
+/* A round by the model; returns who was taken. */
+static uint32_t play(Arrival *arrival, const JobSettings *s, uint32_t n_actors, uint64_t version,
+                uint64_t *ret_nsec) {
+        uint64_t nsec;
+        uint32_t actor;
+        bool cold;
+
+        arrival_begin(arrival, s, n_actors, version);
+        actor = arrival_next(arrival, s, STEPS);
+        g_assert_cmpuint(actor, <, settings_actors_max(s));
+        cold = arrival->flights[actor].state == FLIGHT_COLD;
+        arrival->policy_bank = arrival_bank(arrival, settings_actors_max(s), settings_actors_max(s) + 2);
+        nsec = arrival_take(arrival, actor, cold ? COLD_NSEC : WARM_NSEC, UPDATE_NSEC);
+        if (ret_nsec)
+                *ret_nsec = nsec;
+        return actor;
+}
+
+/* Equal times: the lowest first. Then each comes back in the order in which it was answered. */
+static void test_order(void) {
+        JobSettings s = settings_of(3);
+        Arrival arrival = {};
+        uint64_t nsec, sum = 0;
+
+        for (uint64_t v = 0; v < 9; v++) {
+                g_assert_cmpuint(play(&arrival, &s, 3, v, &nsec), ==, v % 3);
+                sum += nsec;
+                g_assert_cmpuint(arrival.free_nsec, ==, sum);
+                /* The first one has to come; the two others wait for the learner. Then the learner has to
+                 * wait for none of three. */
+                g_assert_cmpuint(nsec, ==,
+                                v == 0  ? COLD_NSEC + UPDATE_NSEC
+                                : v % 3 ? UPDATE_NSEC
+                                        : WARM_NSEC - UPDATE_NSEC);
+        }
+        g_assert_cmpuint(arrival_next(&(Arrival){}, &s, STEPS), ==, UINT32_MAX);
+}
+
+/* One actor: nothing overlaps, and a round is what it is where rounds wait for all. */
+static void test_alone(void) {
+        JobSettings s = settings_of(1);
+        Arrival arrival = {};
+        uint64_t nsec;
+
+        for (uint64_t v = 0; v < 4; v++) {
+                g_assert_cmpuint(play(&arrival, &s, 1, v, &nsec), ==, 0);
+                g_assert_cmpuint(nsec, ==, clock_round_nsec(v == 0 ? COLD_NSEC : WARM_NSEC, UPDATE_NSEC));
+        }
+}
+
+/* A slow actor is overtaken by all that come meanwhile, and its version stays where it was. */
+static void test_overtaken(void) {
+        JobSettings s = settings_of(2);
+        Arrival arrival = {};
+        uint64_t v = 0;
+
+        play(&arrival, &s, 1, v++, NULL);
+        arrival_begin(&arrival, &s, 2, v); /* 1 starts cold beside 0, which is warm */
+        g_assert_cmpuint(arrival.flights[1].policy_version, ==, 1);
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 0);
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 0);
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 1);
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 0);
+}
+
+/* A larger count begins at once, a smaller one lets those beyond it finish. */
+static void test_counts(void) {
+        JobSettings s = settings_of(4);
+        Arrival arrival = {};
+        uint64_t v = 0;
+
+        g_assert_cmpuint(play(&arrival, &s, 4, v++, NULL), ==, 0);
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 1);
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 2);
+        g_assert_false(arrival_acts(&arrival, 2));
+        g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 3);
+        for (unsigned k = 0; k < 6; k++)
+                g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, k % 2);
+        g_assert_cmpuint(arrival.flights[3].state, ==, FLIGHT_IDLE);
+
+        arrival_begin(&arrival, &s, 4, v);
+        g_assert_cmpuint(arrival.flights[3].state, ==, FLIGHT_WARM);
+        g_assert_cmpuint(arrival.flights[3].started_nsec, ==, arrival.free_nsec);
+        g_assert_cmpuint(arrival.flights[3].policy_version, ==, v);
+}
+
+/* WarmActors=1: of two that are not needed any more the lower one is kept. */
+static void test_warm(void) {
+        JobSettings s = settings_of(3);
+        Arrival arrival = {};
+        uint64_t v = 0;
+
+        s.present[SETTING_Scaling_WarmActors / 64] |= UINT64_C(1) << (SETTING_Scaling_WarmActors % 64);
+        s.n_actors_warm = 1;
+        for (unsigned k = 0; k < 6; k++)
+                play(&arrival, &s, k < 3 ? 3 : 1, v++, NULL);
+        arrival_begin(&arrival, &s, 1, v);
+        g_assert_cmpuint(arrival.flights[1].state, ==, FLIGHT_IDLE);
+        g_assert_cmpuint(arrival.flights[2].state, ==, FLIGHT_ABSENT);
+        arrival_begin(&arrival, &s, 3, v);
+        g_assert_cmpuint(arrival.flights[1].state, ==, FLIGHT_WARM);
+        g_assert_cmpuint(arrival.flights[2].state, ==, FLIGHT_COLD);
+}
+
+/* Against a list of events: any counts, every actor's version readable for as long as it acts. */
+static void test_model(void) {
+        enum { MOST = 7, BANKS = MOST + 2 };
+
+        for (unsigned run = 0; run < 200; run++) {
+                JobSettings s = settings_of(MOST);
+                uint64_t due[MOST] = {}, versions[MOST], banks[BANKS] = {}, free_nsec = 0, nsec;
+                bool acts[MOST] = {}, known[MOST] = {};
+                Arrival arrival = {};
+
+                for (uint64_t v = 0; v < 60; v++) {
+                        uint32_t n = (uint32_t) g_test_rand_int_range(1, MOST + 1), first = MOST;
+
+                        for (uint32_t a = 0; a < n; a++)
+                                if (!acts[a]) {
+                                        acts[a] = true;
+                                        due[a] = free_nsec + (known[a] ? WARM_NSEC : COLD_NSEC);
+                                        versions[a] = v;
+                                        known[a] = true;
+                                }
+                        for (uint32_t a = 0; a < MOST; a++)
+                                if (acts[a] && (first == MOST || due[a] < due[first]))
+                                        first = a;
+                        free_nsec = MAX(free_nsec, due[first]) + UPDATE_NSEC;
+
+                        arrival_begin(&arrival, &s, n, v);
+                        for (uint32_t a = 0; a < MOST; a++) {
+                                g_assert_true(arrival_acts(&arrival, a) == acts[a]);
+                                if (!acts[a])
+                                        continue;
+                                g_assert_cmpuint(arrival.flights[a].policy_version, ==, versions[a]);
+                                g_assert_cmpuint(banks[arrival.flights[a].policy_bank], ==, versions[a]);
+                        }
+                        g_assert_true(arrival_possible(&arrival, MOST, BANKS, v));
+                        g_assert_cmpuint(play(&arrival, &s, n, v, &nsec), ==, first);
+                        g_assert_cmpuint(arrival.free_nsec, ==, free_nsec);
+                        banks[arrival.policy_bank] = v + 1;
+                        acts[first] = false;
+                }
+        }
+}
+
+static void test_possible(void) {
+        JobSettings s = settings_of(3);
+        Arrival arrival = {}, broken;
+
+        play(&arrival, &s, 3, 0, NULL);
+        g_assert_true(arrival_possible(&arrival, 3, 5, 1));
+        for (unsigned k = 0; k < 5; k++) {
+                broken = arrival;
+                switch (k) {
+                case 0: broken.policy_bank = 5; break;
+                case 1: broken.flights[1].state = _FLIGHT_STATE_MAX; break;
+                case 2: broken.flights[1].policy_bank = 5; break;
+                case 3: broken.flights[1].policy_version = 2; break;
+                case 4: broken.flights[1].started_nsec = arrival.free_nsec + 1; break;
+                }
+                g_assert_false(arrival_possible(&broken, 3, 5, 1));
+        }
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/arrival/order", test_order);
+        g_test_add_func("/arrival/alone", test_alone);
+        g_test_add_func("/arrival/overtaken", test_overtaken);
+        g_test_add_func("/arrival/counts", test_counts);
+        g_test_add_func("/arrival/warm", test_warm);
+        g_test_add_func("/arrival/model", test_model);
+        g_test_add_func("/arrival/possible", test_possible);
+        return g_test_run();
+}

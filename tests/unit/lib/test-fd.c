@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sealed memory stays as it is; whole reads and writes are whole; files of ours are found. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/fd.h"
+#include "lib/sibling.h"
+
+static void test_sealed(void) {
+        static const char text[] = "what was checked";
+        _cleanup_close_ int fd = memfd_make_sealed("test", text, sizeof(text));
+        char got[sizeof(text)];
+        void *map;
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(memfd_check_sealed(fd), ==, 0);
+        g_assert_cmpint(read_full(fd, got, sizeof(got)), ==, 0);
+        g_assert_cmpstr(got, ==, text);
+        g_assert_cmpint(write_full(fd, "x", 1), ==, -EPERM);
+        g_assert_cmpint(ftruncate(fd, 1), ==, -1);
+        g_assert_cmpint(fd_map(fd, sizeof(text), true, &map), ==, -EPERM);
+        g_assert_cmpint(fd_map(fd, sizeof(text), false, &map), ==, 0);
+        g_assert_cmpstr(map, ==, text);
+        fd_unmap(map, sizeof(text));
+        g_assert_cmpint(fcntl(fd, F_GETFD) & FD_CLOEXEC, !=, 0);
+}
+
+static void test_shared(void) {
+        _cleanup_close_ int fd = memfd_make("test", 10000);
+        void *writer, *reader;
+        uint64_t size;
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(fd_size(fd, &size), ==, 0);
+        g_assert_cmpuint(size, ==, 10000);
+        g_assert_cmpint(memfd_check_sealed(fd), ==, -EPERM);
+        g_assert_cmpint(ftruncate(fd, 20000), ==, -1);
+        g_assert_cmpint(fd_map(fd, 10001, true, &writer), ==, -ENODATA);
+        g_assert_cmpint(fd_map(fd, 10000, true, &writer), ==, 0);
+
+        /* The writer's mapping stays; no process gets another. */
+        g_assert_cmpint(memfd_seal_future_write(fd), ==, 0);
+        g_assert_cmpint(fd_map(fd, 10000, true, &reader), ==, -EPERM);
+        g_assert_cmpint(fd_map(fd, 10000, false, &reader), ==, 0);
+        ((uint8_t *) writer)[9999] = 'x';
+        g_assert_cmpint(((uint8_t *) reader)[9999], ==, 'x');
+        fd_unmap(writer, 10000);
+        fd_unmap(reader, 10000);
+}
+
+static void test_reads(void) {
+        _cleanup_close_ int fd = memfd_create("test", MFD_CLOEXEC);
+        _cleanup_free_ char *text = NULL;
+        g_autofree char *long_text = g_strnfill(100000, 'y');
+        char got[8];
+        size_t n;
+
+        g_assert_cmpint(write_full(fd, long_text, 100000), ==, 0);
+        g_assert_cmpint(lseek(fd, 0, SEEK_SET), ==, 0);
+        g_assert_cmpint(read_all(fd, 100000, &text, &n), ==, 0);
+        g_assert_cmpuint(n, ==, 100000);
+        g_assert_cmpstr(text, ==, long_text);
+        g_assert_cmpint(lseek(fd, 0, SEEK_SET), ==, 0);
+        free(TAKE_PTR(text));
+        g_assert_cmpint(read_all(fd, 99999, &text, &n), ==, -EFBIG);
+        g_assert_null(text);
+
+        g_assert_cmpint(pread_full(fd, got, 8, 99992), ==, 0);
+        g_assert_cmpint(pread_full(fd, got, 8, 99993), ==, -ENODATA);
+        g_assert_cmpint(lseek(fd, -4, SEEK_END), ==, 99996);
+        g_assert_cmpint(read_full(fd, got, 8), ==, -ENODATA);
+        g_assert_cmpint(read_all(fd, 0, &text, &n), ==, 0);
+        g_assert_cmpuint(n, ==, 0);
+        g_assert_cmpstr(text, ==, "");
+        g_assert_cmpint(read_full(-1 + 10000, got, 1), ==, -EBADF);
+}
+
+static void test_cloexec(void) {
+        _cleanup_close_ int fd = memfd_make("test", 1);
+
+        g_assert_cmpint(fd_set_cloexec(fd, false), ==, 0);
+        g_assert_cmpint(fcntl(fd, F_GETFD) & FD_CLOEXEC, ==, 0);
+        g_assert_cmpint(fd_set_cloexec(fd, true), ==, 0);
+        g_assert_cmpint(fcntl(fd, F_GETFD) & FD_CLOEXEC, !=, 0);
+}
+
+static void test_siblings(void) {
+        g_autofree char *self = g_file_read_link("/proc/self/exe", NULL),
+                        *directory = g_path_get_dirname(self);
+        g_autofree char *installed = g_strdup_printf("%s/price/x", ACTORD_DATADIR), *name = NULL;
+        char got[SIBLING_DIRECTORY_MAX], path[DATA_PATH_MAX];
+
+        g_assert_cmpint(sibling_directory(got), ==, 0);
+        g_assert_cmpstr(got, ==, directory);
+        /* No `share` beside a test. */
+        g_assert_cmpint(data_path("price/x", path), ==, 0);
+        g_assert_cmpstr(path, ==, installed);
+        name = g_strnfill(DATA_PATH_MAX, 'z');
+        g_assert_cmpint(data_path(name, path), ==, -ENAMETOOLONG);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+
+        g_test_add_func("/fd/sealed", test_sealed);
+        g_test_add_func("/fd/shared", test_shared);
+        g_test_add_func("/fd/reads", test_reads);
+        g_test_add_func("/fd/cloexec", test_cloexec);
+        g_test_add_func("/fd/siblings", test_siblings);
+
+        return g_test_run();
+}

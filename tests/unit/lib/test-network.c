@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The network as data: names, shapes and places of each tensor, for each kind of policy. */
+#include <errno.h>
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/forward.h"
+#include "lib/network.h"
+
+static JobSettings settings_make(void) {
+        return (JobSettings){ .hidden_layers = { 2, { 64, 32 } }, .activation = ACTIVATION_TANH };
+}
+
+static ActordEnvSpec spec_make(bool continuous) {
+        ActordSpace choice = { .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 5 };
+        ActordSpace box = { .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 2, .shape = { 3, 2 } };
+
+        return (ActordEnvSpec){ .observation = box, .action = continuous ? box : choice };
+}
+
+/* "name kind n_in>n_out input", one a layer; ^ reads the observation. */
+static char *network_to_string(const Network *network) {
+        GString *s = g_string_new(NULL);
+
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *l = &network->layers[i];
+
+                if (l->kind == LAYER_PARAMETER)
+                        g_string_append_printf(s, "%s[%u] ", l->name, l->n_out);
+                else if (l->kind == LAYER_CONVOLUTION)
+                        g_string_append_printf(s, "%s %ux%ux%u>%ux%ux%u ", l->name, l->convolution.channels,
+                                        l->convolution.height, l->convolution.width, l->n_units,
+                                        l->convolution.out_height, l->convolution.out_width);
+                else if (l->input == i)
+                        g_string_append_printf(s, "%s %u>%u ^ ", l->name, l->n_in, l->n_out);
+                else
+                        g_string_append_printf(s, "%s %u>%u %u ", l->name, l->n_in, l->n_out, l->input);
+        }
+        return g_string_free(s, FALSE);
+}
+
+static void check(bool continuous, bool shared, const char *expected) {
+        ActordEnvSpec spec = spec_make(continuous);
+        JobSettings settings = settings_make();
+        g_autofree char *got = NULL;
+        uint64_t at = 0;
+        Network network;
+
+        settings.shared_network = shared;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        got = network_to_string(&network);
+        g_assert_cmpstr(got, ==, expected);
+
+        /* Parameters lie one after the other without holes. */
+        for (uint32_t i = 0; i < network.n_layers; i++) {
+                const Layer *l = &network.layers[i];
+
+                g_assert_cmpuint(l->weight_at, ==, at);
+                g_assert_cmpuint(l->bias_at, ==, at + (uint64_t) l->n_in * l->n_out);
+                at = l->bias_at + l->n_out;
+        }
+        g_assert_cmpuint(network.n_parameters, ==, at);
+        g_assert_cmpuint(network.act, ==, continuous ? ACT_GAUSSIAN : ACT_CATEGORICAL);
+}
+
+static void test_shapes(void) {
+        check(false, false,
+                        "actor.0 6>64 ^ actor.2 64>32 0 actor.4 32>5 1 "
+                        "critic.0 6>64 ^ critic.2 64>32 3 critic.4 32>1 4 ");
+        check(true, false,
+                        "actor_mean.0 6>64 ^ actor_mean.2 64>32 0 actor_mean.4 32>6 1 actor_logstd[6] "
+                        "critic.0 6>64 ^ critic.2 64>32 4 critic.4 32>1 5 ");
+        check(false, true, "network.0 6>64 ^ network.2 64>32 0 actor 32>5 1 critic 32>1 1 ");
+        check(true, true,
+                        "network.0 6>64 ^ network.2 64>32 0 actor_mean 32>6 1 actor_logstd[6] critic 32>1 1 ");
+}
+
+static void test_gains_and_outputs(void) {
+        ActordEnvSpec spec = spec_make(true);
+        JobSettings settings = settings_make();
+        Network network;
+
+        settings.activation = ACTIVATION_RELU;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpfloat(network.layers[0].init_gain, ==, M_SQRT2);
+        g_assert_cmpuint(network.layers[0].activation, ==, LAYER_RELU);
+        g_assert_cmpfloat(network_output(&network, OUTPUT_ACTION)->init_gain, ==, 0.01);
+        g_assert_cmpuint(network_output(&network, OUTPUT_ACTION)->activation, ==, LAYER_NONE);
+        g_assert_cmpfloat(network_output(&network, OUTPUT_VALUE)->init_gain, ==, 1);
+        g_assert_cmpstr(network_output(&network, OUTPUT_LOG_STD)->name, ==, "actor_logstd");
+        g_assert_true(network_output(&network, OUTPUT_HIDDEN) == &network.layers[0]);
+
+        spec = spec_make(false);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_null(network_output(&network, OUTPUT_LOG_STD));
+}
+
+static void test_observations(void) {
+        ActordEnvSpec spec = spec_make(false);
+        JobSettings settings = settings_make();
+        Network network;
+
+        spec.observation = (ActordSpace){ .kind = ACTORD_DISCRETE, .element = ACTORD_I32, .n_choices = 16 };
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.n_observation, ==, 16);
+        spec.observation.kind = ACTORD_MULTI_DISCRETE;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+        spec = spec_make(false);
+        spec.action.kind = ACTORD_MULTI_DISCRETE;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+}
+
+static void image_shape(ActordEnvSpec *spec, uint32_t a, uint32_t b, uint32_t c) {
+        spec->observation = (ActordSpace){
+                .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = c > 0 ? 3 : 2, .shape = { a, b, c }
+        };
+}
+
+static void check_convolutions(
+                const JobSettings *settings, const ActordEnvSpec *spec, const char *expected) {
+        g_autofree char *got = NULL;
+        uint64_t at = 0;
+        Network network;
+
+        g_assert_cmpint(network_derive(settings, spec, &network), ==, 0);
+        got = network_to_string(&network);
+        g_assert_cmpstr(got, ==, expected);
+        for (uint32_t i = 0; i < network.n_layers; i++) {
+                const Layer *l = &network.layers[i];
+
+                g_assert_cmpuint(l->weight_at, ==, at);
+                g_assert_cmpuint(l->bias_at, ==, at + (uint64_t) l->n_units * l->n_reads);
+                at = l->bias_at + l->n_units;
+        }
+        g_assert_cmpuint(network.n_parameters, ==, at);
+        g_assert_true(network.pixels);
+}
+
+/* The networks of "Human-level control through deep reinforcement learning" (Mnih et al., 2015) and of
+ * MinionsRL, layer for layer. */
+static void test_convolutions(void) {
+        static const setting_convolutions nature = { 3, 0,
+                { { 32, 8, 4, 0 }, { 64, 4, 2, 0 }, { 64, 3, 1, 0 } } },
+                                          minions = { 3, 0,
+                                                  { { 16, 8, 4, 2 }, { 32, 4, 2, 2 }, { 256, 11, 1, 0 } } };
+        ActordEnvSpec spec = spec_make(false);
+        JobSettings settings = {
+                .shared_network = 1, .convolutions = nature, .hidden_layers = { 1, { 512 } }
+        };
+        Network network;
+
+        image_shape(&spec, 4, 84, 84);
+        check_convolutions(&settings, &spec,
+                        "network.0 4x84x84>32x20x20 network.2 32x20x20>64x9x9 network.4 64x9x9>64x7x7 "
+                        "network.7 3136>512 2 actor 512>5 3 critic 512>1 3 ");
+        settings.algorithm = ALGORITHM_DQN;
+        check_convolutions(&settings, &spec,
+                        "network.0 4x84x84>32x20x20 network.2 32x20x20>64x9x9 network.4 64x9x9>64x7x7 "
+                        "network.7 3136>512 2 network.9 512>5 3 ");
+
+        settings = (JobSettings){ .convolutions = minions, .hidden_layers = { 1, { 0 } } };
+        image_shape(&spec, 3, 84, 84);
+        check_convolutions(&settings, &spec,
+                        "actor.0 3x84x84>16x21x21 actor.2 16x21x21>32x11x11 actor.4 32x11x11>256x1x1 actor.7 256>5 2 "
+                        "critic.0 3x84x84>16x21x21 critic.2 16x21x21>32x11x11 critic.4 32x11x11>256x1x1 critic.7 256>1 6 ");
+
+        /* A picture has its channels last, and one without channels has one. */
+        image_shape(&spec, 84, 90, 3);
+        settings.convolutions = (setting_convolutions){ 1, 0, { { 1, 84, 1, 0 } } };
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.layers[0].convolution.channel_step, ==, 1);
+        g_assert_cmpuint(network.layers[0].convolution.column_step, ==, 3);
+        g_assert_cmpuint(network.layers[0].convolution.row_step, ==, 270);
+        g_assert_cmpuint(network.layers[0].convolution.out_width, ==, 7);
+        image_shape(&spec, 84, 90, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.layers[0].convolution.channels, ==, 1);
+}
+
+static void test_impossible_convolutions(void) {
+        ActordEnvSpec spec = spec_make(false);
+        JobSettings settings = { .shared_network = 1,
+                .convolutions = { 2, 0, { { 8, 5, 2, 0 }, { 8, 3, 1, 0 } } },
+                .hidden_layers = { 1, { 0 } } };
+        Network network;
+
+        image_shape(&spec, 9, 9, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        /* The first fits, the second does not fit what the first writes. */
+        image_shape(&spec, 9, 8, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
+        image_shape(&spec, 4, 9, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
+        spec.observation.n_dims = 1;
+        spec.observation.shape[0] = 81;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOM);
+        image_shape(&spec, 250, 250, 0);
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
+        settings.convolutions.n = 0;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+}
+
+static void test_limits(void) {
+        ActordEnvSpec spec = spec_make(true);
+        JobSettings settings = settings_make();
+        Network network;
+
+        settings.hidden_layers.n = 0;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+        settings.hidden_layers = (setting_u32list){ HIDDEN_LAYERS_MAX, { 9, 9, 9, 9, 9, 9, 9, 9 } };
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        g_assert_cmpuint(network.n_layers, <=, LAYERS_MAX);
+        settings.hidden_layers.values[3] = 0;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EINVAL);
+        settings.hidden_layers.values[3] = FORWARD_SCRATCH_MAX;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
+        settings = settings_make();
+        spec.observation.shape[0] = 1 << 20;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -E2BIG);
+}
+
+/* What each choice is worth, named as CleanRL's QNetwork; continuous actions are not counted. */
+static void test_values(void) {
+        ActordEnvSpec spec = spec_make(false), continuous = spec_make(true);
+        JobSettings settings = settings_make();
+        g_autofree char *got = NULL;
+        Network network;
+
+        settings.algorithm = ALGORITHM_DQN;
+        g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+        got = network_to_string(&network);
+        g_assert_cmpstr(got, ==, "network.0 6>64 ^ network.2 64>32 0 network.4 32>5 1 ");
+        g_assert_cmpuint(network.act, ==, ACT_EPSILON_GREEDY);
+        g_assert_null(network_output(&network, OUTPUT_VALUE));
+        g_assert_cmpint(network_derive(&settings, &continuous, &network), ==, -EOPNOTSUPP);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+
+        g_test_add_func("/network/shapes", test_shapes);
+        g_test_add_func("/network/outputs", test_gains_and_outputs);
+        g_test_add_func("/network/observations", test_observations);
+        g_test_add_func("/network/convolutions", test_convolutions);
+        g_test_add_func("/network/impossible-convolutions", test_impossible_convolutions);
+        g_test_add_func("/network/values", test_values);
+        g_test_add_func("/network/limits", test_limits);
+
+        return g_test_run();
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The generator against the published known-answer vectors, the packing of stream names, and the
+ * distributions. */
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/rng.h"
+
+/* Random123's kat_vectors file, the three lines "philox4x32 10". */
+static const struct {
+        uint32_t counter[4], key[2], expected[4];
+} known_answers[] = {
+        { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+        { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff }, { 0xffffffff, 0xffffffff },
+                        { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+                        { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+};
+
+typedef struct StreamName {
+        uint32_t purpose, slot;
+        uint64_t ordinal;
+        uint32_t step;
+} StreamName;
+
+static void pack(const StreamName *name, uint32_t ret[4]) {
+        random_pack((RandomPurpose) name->purpose, name->slot, name->ordinal, name->step, ret);
+}
+
+/* The inverse of random_pack(): that it exists is what "no two streams are the same" means. */
+static StreamName unpack(const uint32_t counter[4]) {
+        return (StreamName){
+                .purpose = counter[1] >> 24,
+                .slot = counter[2] & RANDOM_SLOT_MAX,
+                .ordinal = (uint64_t) counter[3] << 8 | counter[2] >> 24,
+                .step = counter[1] & RANDOM_STEP_MAX,
+        };
+}
+
+static void assert_packs(const StreamName *name) {
+        uint32_t counter[4];
+        StreamName back;
+
+        pack(name, counter);
+        back = unpack(counter);
+        g_assert_cmpuint(counter[0], ==, 0);
+        g_assert_cmpuint(back.purpose, ==, name->purpose);
+        g_assert_cmpuint(back.slot, ==, name->slot);
+        g_assert_cmpuint(back.ordinal, ==, name->ordinal);
+        g_assert_cmpuint(back.step, ==, name->step);
+}
+
+static void test_known_answers(void) {
+        for (size_t i = 0; i < G_N_ELEMENTS(known_answers); i++) {
+                uint32_t got[4];
+
+                philox4x32(known_answers[i].counter, known_answers[i].key, got);
+                g_assert_cmpmem(got, sizeof(got), known_answers[i].expected, sizeof(got));
+        }
+}
+
+static void test_pack_extremes(void) {
+        static const uint32_t slots[] = { 0, 1, 0xff, 0x100, RANDOM_SLOT_MAX };
+        static const uint64_t ordinals[] = { 0, 1, 0xff, 0x100, UINT32_MAX, RANDOM_ORDINAL_MAX };
+        static const uint32_t steps[] = { 0, 1, 0xffff, RANDOM_STEP_MAX };
+
+        for (uint32_t purpose = 1; purpose < _RANDOM_PURPOSE_MAX; purpose++)
+                for (size_t s = 0; s < G_N_ELEMENTS(slots); s++)
+                        for (size_t o = 0; o < G_N_ELEMENTS(ordinals); o++)
+                                for (size_t t = 0; t < G_N_ELEMENTS(steps); t++)
+                                        assert_packs(&(StreamName){
+                                                        purpose, slots[s], ordinals[o], steps[t] });
+}
+
+static void test_pack_random(void) {
+        for (int i = 0; i < 100000; i++)
+                assert_packs(&(StreamName){
+                                .purpose = (uint32_t) g_test_rand_int_range(1, _RANDOM_PURPOSE_MAX),
+                                .slot = (uint32_t) g_test_rand_int() & RANDOM_SLOT_MAX,
+                                .ordinal = ((uint64_t) (uint32_t) g_test_rand_int() << 8 |
+                                                ((uint32_t) g_test_rand_int() & 0xff)),
+                                .step = (uint32_t) g_test_rand_int() & RANDOM_STEP_MAX,
+                });
+}
+
+/* Neighbours in every field, as a job uses them: all first blocks differ, as do the blocks within a
+ * stream. */
+static void test_streams_differ(void) {
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(
+                        g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
+
+        for (uint32_t purpose = 1; purpose < _RANDOM_PURPOSE_MAX; purpose++)
+                for (uint32_t slot = 0; slot < 8; slot++)
+                        for (uint32_t ordinal = 0; ordinal < 8; ordinal++)
+                                for (uint32_t step = 0; step < 8; step++) {
+                                        ActordRandom random;
+
+                                        random_begin(&random, 7, (RandomPurpose) purpose, slot, ordinal,
+                                                        step);
+                                        for (int block = 0; block < 2; block++) {
+                                                uint32_t words[4];
+
+                                                for (int i = 0; i < 4; i++)
+                                                        words[i] = actord_random_u32(&random);
+                                                g_assert_true(g_hash_table_add(
+                                                                seen, g_bytes_new(words, sizeof(words))));
+                                        }
+                                }
+}
+
+static void test_stream_is_a_function_of_its_name(void) {
+        ActordRandom a, b, other;
+        uint32_t raw[4], counter[4];
+
+        random_begin(&a, 0x0123456789abcdef, RANDOM_RESET, 5, 77, 3);
+        random_begin(&b, 0x0123456789abcdef, RANDOM_RESET, 5, 77, 3);
+        random_begin(&other, 0x1123456789abcdef, RANDOM_RESET, 5, 77, 3);
+
+        /* The draws are the blocks' words in order, the block number being word 0 of the counter. */
+        random_pack(RANDOM_RESET, 5, 77, 3, counter);
+        for (uint32_t block = 0; block < 3; block++) {
+                counter[0] = block;
+                philox4x32(counter, (uint32_t[]){ 0x89abcdef, 0x01234567 }, raw);
+                for (int i = 0; i < 4; i++) {
+                        uint32_t x = actord_random_u32(&a);
+
+                        g_assert_cmphex(x, ==, raw[i]);
+                        g_assert_cmphex(x, ==, actord_random_u32(&b));
+                        g_assert_cmphex(x, !=, actord_random_u32(&other));
+                }
+        }
+}
+
+static void test_uniform(void) {
+        enum { N = 200000, BINS = 50 };
+        unsigned bins[BINS] = {};
+        double sum = 0, chi2 = 0;
+        ActordRandom random;
+
+        random_begin(&random, 1, RANDOM_STEP, 0, 0, 0);
+        for (int i = 0; i < N; i++) {
+                double x = actord_random_uniform(&random, -2, 3);
+
+                g_assert_true(x >= -2 && x < 3);
+                sum += x;
+                bins[(int) ((x + 2) / 5 * BINS)]++;
+        }
+        for (int i = 0; i < BINS; i++)
+                chi2 += pow(bins[i] - (double) N / BINS, 2) / ((double) N / BINS);
+
+        /* Five standard deviations, and the 0.9999 quantile of chi-squared with 49 degrees of freedom. */
+        g_assert_cmpfloat(fabs(sum / N - 0.5), <, 5 * 5 / sqrt(12.0 * N));
+        g_assert_cmpfloat(chi2, <, 94);
+}
+
+static void test_uniform_stays_below_its_bound(void) {
+        ActordRandom random;
+        double low = 1, high = nextafter(1, 2);
+
+        /* Between two neighbouring doubles every draw would round to one of them. */
+        random_begin(&random, 1, RANDOM_STEP, 0, 0, 1);
+        for (int i = 0; i < 1000; i++)
+                g_assert_true(actord_random_uniform(&random, low, high) == low);
+        g_assert_true(actord_random_uniform(&random, 4, 4) == 4);
+}
+
+static void test_normal(void) {
+        enum { N = 200000 };
+        double sum = 0, squares = 0, fourth = 0;
+        ActordRandom random;
+
+        random_begin(&random, 1, RANDOM_ACTION, 0, 0, 0);
+        for (int i = 0; i < N; i++) {
+                double x = actord_random_normal(&random);
+
+                g_assert_true(isfinite(x));
+                sum += x;
+                squares += x * x;
+                fourth += x * x * x * x;
+        }
+
+        /* Normaliser within five standard deviations: the variances of x, x^2 and x^4 are 1, 2 and 96. */
+        g_assert_cmpfloat(fabs(sum / N), <, 5 / sqrt(N));
+        g_assert_cmpfloat(fabs(squares / N - 1), <, 5 * sqrt(2.0 / N));
+        g_assert_cmpfloat(fabs(fourth / N - 3), <, 5 * sqrt(96.0 / N));
+}
+
+static void test_below(void) {
+        enum { N = 120000, SIDES = 6 };
+        unsigned sides[SIDES] = {}, high = 0;
+        ActordRandom random;
+
+        random_begin(&random, 3, RANDOM_SHUFFLE, 0, 0, 0);
+        for (int i = 0; i < N; i++)
+                sides[random_below(&random, SIDES)]++;
+        for (int i = 0; i < SIDES; i++)
+                g_assert_cmpfloat(fabs(sides[i] - N / 6.0), <, 5 * sqrt(N * 5.0 / 36));
+
+        /* With n = 3 * 2^30 a plain modulus would return the lowest third half of the time. */
+        for (int i = 0; i < N; i++)
+                high += random_below(&random, UINT32_C(3) << 30) >= UINT32_C(1) << 30;
+        g_assert_cmpfloat(fabs(high - N * 2 / 3.0), <, 5 * sqrt(N * 2.0 / 9));
+
+        g_assert_cmpuint(random_below(&random, 1), ==, 0);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+
+        g_test_add_func("/rng/known-answers", test_known_answers);
+        g_test_add_func("/rng/pack/extremes", test_pack_extremes);
+        g_test_add_func("/rng/pack/random", test_pack_random);
+        g_test_add_func("/rng/streams-differ", test_streams_differ);
+        g_test_add_func("/rng/function-of-its-name", test_stream_is_a_function_of_its_name);
+        g_test_add_func("/rng/uniform", test_uniform);
+        g_test_add_func("/rng/uniform-bound", test_uniform_stays_below_its_bound);
+        g_test_add_func("/rng/normal", test_normal);
+        g_test_add_func("/rng/below", test_below);
+
+        return g_test_run();
+}
