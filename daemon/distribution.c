@@ -250,7 +250,9 @@ static void consider_all(const DistributionInput *input, const Mean *mean, Distr
                 consider(input, mean, DISTRIBUTION_FUSED, 1, best);
         if (busy)
                 return;
-        for (uint32_t n = 2; n <= GRADIENT_PARTS && n * s->n_threads <= input->n_cpus; n *= 2)
+        for (uint32_t n = 2; n <= GRADIENT_PARTS && n <= input->n_learners_max &&
+                             n * s->n_threads <= input->n_cpus;
+                        n *= 2)
                 consider(input, mean, DISTRIBUTION_MULTI, n, best);
 }
 

@@ -36,9 +36,10 @@ typedef struct DistributionMeter {
 typedef struct DistributionInput {
         const JobSettings *settings;
         const DistributionFacts *facts;
-        uint32_t distribution; /* that the facts are of: coarse or fused */
-        uint64_t n_env_steps;  /* done so far */
-        uint32_t n_cpus;       /* of this host, for us */
+        uint32_t distribution;   /* that the facts are of: coarse or fused */
+        uint64_t n_env_steps;    /* done so far */
+        uint32_t n_cpus;         /* of this host, for us */
+        uint32_t n_learners_max; /* that the price sheet has a price for; UINT32_MAX: any number */
 } DistributionInput;
 
 typedef struct DistributionChoice {

@@ -103,6 +103,8 @@ void job_distribute(Job *job) {
                                         .distribution = job_distribution(job, NULL, NULL),
                                         .n_env_steps = job->progress.statistics.n_env_steps,
                                         .n_cpus = count_cpus(),
+                                        .n_learners_max =
+                                                        price_sheet_learners_max(job->sheet, &job->settings),
                         },
                         &choice);
         free(job->row.distribution);

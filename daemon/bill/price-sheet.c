@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "lib/fragment.h"
@@ -338,15 +339,24 @@ int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *setting
         return -EINVAL;
 }
 
+uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *settings) {
+        assert(sheet);
+        assert(settings);
+
+        if (settings->convention != CONVENTION_SERVER || !price_sheet_has_servers(sheet))
+                return UINT32_MAX;
+        return (uint32_t) fmin(UINT32_MAX, sheet->learner_count * sheet->learner_functions);
+}
+
 /* Learners of a server convention that no server would be paid for. */
 static int check_learners(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         uint32_t n_learners = distribution_learners(distribution_of(settings), settings);
-        double n_places = sheet->learner_count * sheet->learner_functions;
+        uint32_t n_places = price_sheet_learners_max(sheet, settings);
 
         if (n_learners <= n_places)
                 return 0;
         *ret_message = g_strdup_printf(
-                        "[Distribution] Policy=%s with Learners=%u: the price sheet %s has a price for %.0f learners ([Learner] "
+                        "[Distribution] Policy=%s with Learners=%u: the price sheet %s has a price for %u learners ([Learner] "
                         "Count= times Functions=); take a sheet with more, fewer learners, or Convention=serverless.",
                         choice_distribution_to_string(settings->distribution), n_learners, sheet->name,
                         n_places);

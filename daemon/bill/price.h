@@ -28,6 +28,10 @@ const char *price_sheet_description(const PriceSheet *sheet);
 /* Whether a job can be billed by this sheet: 0, or -EINVAL with a sentence (g_free()). To be asked before
  * a job is accepted. */
 int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char **ret_message);
+/* The number of learners that the sheet has a price for: under Convention=server the places on its
+ * servers; else UINT32_MAX, since each one is billed. */
+uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *settings);
+
 /* Whether a sheet's servers, if it says how many there are, have places for as many actors as the job may
  * have; else as above. */
 int price_sheet_check_places(const PriceSheet *fleet, const JobSettings *settings, char **ret_message);

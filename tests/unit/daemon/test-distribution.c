@@ -44,6 +44,7 @@ static DistributionChoice choice_of(const JobSettings *settings, const Distribut
                                             .facts = facts,
                                             .distribution = from,
                                             .n_cpus = n_cpus,
+                                            .n_learners_max = UINT32_MAX,
                                             .n_env_steps = n_env_steps },
                         &choice);
         return choice;
@@ -52,6 +53,24 @@ static DistributionChoice choice_of(const JobSettings *settings, const Distribut
 static void says(const DistributionChoice *choice, const char *part) {
         if (!strstr(choice->why, part))
                 g_error("'%s' does not say '%s'", choice->why, part);
+}
+
+/* Servers have places for one learner: a second one would be on no bill. */
+static void test_learners_without_price(void) {
+        JobSettings s = settings_of(JOB);
+        DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 2 * MSEC);
+        DistributionChoice choice;
+
+        for (uint32_t n_max = 1; n_max <= 4; n_max++) {
+                distribution_decide(&(DistributionInput){ .settings = &s,
+                                                    .facts = &facts,
+                                                    .distribution = DISTRIBUTION_COARSE,
+                                                    .n_cpus = 8,
+                                                    .n_learners_max = n_max },
+                                &choice);
+                g_assert_cmpuint(choice.n_learners, <=, n_max);
+                g_assert_cmpint(choice.distribution == DISTRIBUTION_MULTI, ==, n_max >= 2);
+        }
 }
 
 static void test_learner_bound(void) {
@@ -260,6 +279,7 @@ static void test_replay(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/distribution/learner-bound", test_learner_bound);
+        g_test_add_func("/distribution/learners-without-price", test_learners_without_price);
         g_test_add_func("/distribution/busy-host", test_busy_host);
         g_test_add_func("/distribution/hand-over-bound", test_hand_over_bound);
         g_test_add_func("/distribution/restart", test_restart);

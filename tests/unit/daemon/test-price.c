@@ -239,7 +239,9 @@ static void test_server(void) {
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, -EINVAL);
         g_assert_nonnull(strstr(message,
                         "Policy=multi-learner with Learners=2: the price sheet ec2-nitro has a price for 1 learners"));
+        g_assert_cmpuint(price_sheet_learners_max(sheet, &settings), ==, 1);
         settings.convention = CONVENTION_SERVERLESS;
+        g_assert_cmpuint(price_sheet_learners_max(sheet, &settings), ==, UINT32_MAX);
         g_clear_pointer(&message, g_free);
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, 0);
 }
