@@ -378,32 +378,15 @@ static ExitStatus read_section(const Reader *reader, const char *section) {
 /* GLib merges sections with equal names and takes the last one of equal keys, so that two arms would
  * silently become one. */
 static ExitStatus check_repeated(const Reader *reader) {
-        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        g_auto(GStrv) lines = g_strsplit(reader->experiment->text, "\n", -1);
-        g_autofree char *section = g_strdup("");
+        g_autoptr(GPtrArray) all = settings_repeated(reader->experiment->text, true);
+        const RepeatedKey *repeated;
 
-        for (unsigned i = 0; lines[i]; i++) {
-                char *line = g_strstrip(lines[i]), *end = strchr(line, line[0] == '[' ? ']' : '=');
-                bool header = line[0] == '[';
-                g_autofree char *name = NULL;
-                unsigned first;
-
-                if (line[0] == '#' || !end)
-                        continue;
-                *end = '\0';
-                if (header) {
-                        g_free(section);
-                        section = g_strdup(line + 1);
-                }
-                name = g_strconcat(section, "\n", header ? "" : g_strchomp(line), NULL);
-                first = GPOINTER_TO_UINT(g_hash_table_lookup(seen, name));
-                if (first > 0)
-                        return refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
-                                        reader->experiment->file_name, i + 1, section, header ? "" : " ",
-                                        header ? "" : line, first));
-                (void) g_hash_table_insert(seen, g_steal_pointer(&name), GUINT_TO_POINTER(i + 1));
-        }
-        return STATUS_OK;
+        if (all->len == 0)
+                return STATUS_OK;
+        repeated = all->pdata[0];
+        return refuse(g_strdup_printf("%s:%u: [%s]%s%s stands in line %u already",
+                        reader->experiment->file_name, repeated->line, repeated->section,
+                        repeated->key ? " " : "", repeated->key ? repeated->key : "", repeated->first));
 }
 
 static ExitStatus find_baseline(const Reader *reader) {

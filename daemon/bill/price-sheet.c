@@ -248,6 +248,20 @@ static int check_rates(const Source *source, const PriceSheet *s) {
         return 0;
 }
 
+static int check_repeated(const Source *source) {
+        g_autoptr(GPtrArray) all = settings_repeated(source->text, false);
+        const RepeatedKey *repeated;
+
+        if (all->len == 0)
+                return 0;
+        repeated = all->pdata[0];
+        *source->ret_message =
+                        g_strdup_printf("%s:%u: [%s] %s= stands in line %u already; remove one of the two.",
+                                        source->file_name, repeated->line, repeated->section, repeated->key,
+                                        repeated->first);
+        return -EINVAL;
+}
+
 static int sheet_load(const Source *source, PriceSheet *sheet) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autoptr(GError) error = NULL;
@@ -263,6 +277,9 @@ static int sheet_load(const Source *source, PriceSheet *sheet) {
                 return r;
         if (!g_key_file_load_from_data(file, source->text, strlen(source->text), G_KEY_FILE_NONE, &error))
                 return refuse(source, NULL, NULL, "%s.", error->message);
+        r = check_repeated(source);
+        if (r < 0)
+                return r;
 
         sections = g_key_file_get_groups(file, NULL);
         for (char **section = sections; *section; section++) {

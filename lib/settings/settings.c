@@ -414,11 +414,27 @@ static bool read_file(SettingsReader *reader) {
         return false;
 }
 
+static void complain_repeated(SettingsReader *reader) {
+        g_autoptr(GPtrArray) all = settings_repeated(reader->text, false);
+
+        for (guint i = 0; i < all->len; i++) {
+                const RepeatedKey *repeated = all->pdata[i];
+                g_autofree char *seen = g_strconcat(repeated->key, "=", repeated->value, NULL),
+                                *safe = shown(seen);
+
+                problem_add(reader, repeated->line,
+                                g_strdup_printf("%s:%u: [%s] %s: %s= stands in line %u already; remove one of the two",
+                                                reader->file_name, repeated->line, repeated->section, safe,
+                                                repeated->key, repeated->first));
+        }
+}
+
 static void read_all(SettingsReader *reader, const char *const *price_sheets, JobSettings *settings) {
         g_auto(GStrv) sections = g_key_file_get_groups(reader->file, NULL);
 
         for (char **section = sections; *section; section++)
                 check_section(reader, *section);
+        complain_repeated(reader);
         for (size_t i = 0; i < reader->n_overrides; i++)
                 check_override(reader, &reader->overrides[i]);
         for (int i = 0; i < _SETTING_MAX; i++)

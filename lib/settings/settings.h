@@ -2,7 +2,9 @@
 /* The only parser of job files: text -> JobSettings. GLib; for the control side. */
 #pragma once
 
+#include <glib.h>
 #include <stddef.h>
+
 #include "include/settings.h"
 
 typedef struct SettingOverride {
@@ -36,6 +38,16 @@ char *settings_print_inner(const JobSettings *settings);
 /* The line of [section] key in `text` (the last one, if repeated); 0: it is not there. For messages about
  * values that are found wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
+
+/* A key that stands a second time in its section; key and value NULL: a header that does. */
+typedef struct RepeatedKey {
+        char *section, *key, *value;
+        unsigned line, first; /* first: where the key stood before */
+} RepeatedKey;
+
+/* All of them, in the order of their lines, and with `headers` the repeated headers as well;
+ * g_ptr_array_unref(). */
+GPtrArray *settings_repeated(const char *text, bool headers);
 
 /* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);

@@ -363,6 +363,22 @@ static void test_config(void) {
         g_assert_cmpuint(config.max_jobs, ==, 3);
 }
 
+/* Of two values in one file one would have no effect. Another file may change a value (test_drop_ins). */
+static void test_config_repeated(void) {
+        g_autofree char *message = NULL;
+        Config config;
+
+        config_init(&config);
+        g_assert_cmpint(config_parse(&config, "[Daemon]\nMaxJobs=3\n\n[Daemon]\nMaxJobs=4\n", "a.conf",
+                                        &message),
+                        ==, -EINVAL);
+        g_assert_cmpstr(message, ==,
+                        "a.conf:5: [Daemon] MaxJobs= stands in line 2 already; remove one of the two.");
+        g_assert_cmpuint(config.max_jobs, ==, 0);
+        g_assert_cmpint(parse(&config, "[User 7]\nMaxJobsPerUser=1\nMaxJobsPerUser=1\n"), ==, -EINVAL);
+        g_assert_cmpint(parse(&config, "[User 7]\nMaxJobsPerUser=1\n[User 8]\nMaxJobsPerUser=1\n"), ==, 0);
+}
+
 /* A user's own section before a group's, whatever their order; names of this host, or numbers. */
 static void test_config_of_users(void) {
         const gid_t groups[] = { 7, 9 };
@@ -463,6 +479,7 @@ int main(int argc, char **argv) {
         g_test_add("/files/tree-strange", Fixture, NULL, set_up, test_tree_strange, tear_down);
         g_test_add_func("/files/over", test_over);
         g_test_add_func("/files/config", test_config);
+        g_test_add_func("/files/config-repeated", test_config_repeated);
         g_test_add_func("/files/config-of-users", test_config_of_users);
         g_test_add_func("/files/config-of-money", test_config_of_money);
         g_test_add("/files/drop-ins", Fixture, NULL, set_up, test_drop_ins, tear_down);

@@ -536,8 +536,9 @@ static void test_bad_sheets(void) {
                                 "s.sheet:7: \"what is this\": neither a [Section] nor a Key=VALUE nor a # comment." },
                 { "[Sheet\n", "s.sheet:7: \"[Sheet\": a section is written as [Section]." },
                 { "Date=2024-02-30\n",
-                                "s.sheet:7: [Sheet] Date=: \"2024-02-30\" is no date: write YYYY-MM-DD." },
-                { "Name=A B\n", "s.sheet:7: [Sheet] Name=: \"A B\" is no name: up to 64 of a-z, 0-9 and \"-\"." },
+                                "s.sheet:7: [Sheet] Date= stands in line 3 already; remove one of the two." },
+                { "[Energy]\nKWh=1\n[Sheet]\nName=b\n",
+                                "s.sheet:10: [Sheet] Name= stands in line 2 already; remove one of the two." },
                 { "[Energy]\nKWh=1\n", "s.sheet:8: [Energy] KWh=: KWh= and WattsPerCore= are needed both." },
                 { "", "s.sheet:1: no price at all: give [Execution] rates, [Energy], or the servers [Learner] and [Actors]." },
         };
@@ -552,12 +553,25 @@ static void test_bad_sheets(void) {
         }
 }
 
-static void test_missing_text(void) {
-        g_autofree char *message = NULL;
-        PriceSheet *sheet = NULL;
+static void test_bad_texts(void) {
+        static const char after[] = "\nSource=b\nCurrency=USD\nDescription=c\n";
+        static const struct {
+                const char *text, *message;
+        } rows[] = {
+                { "[Execution]\nGBSecond=1\n", "s:1: [Sheet]: Name= is missing." },
+                { "[Sheet]\nName=a\nDate=2024-02-30",
+                                "s:3: [Sheet] Date=: \"2024-02-30\" is no date: write YYYY-MM-DD." },
+                { "[Sheet]\nDate=2024-01-31\nName=A B",
+                                "s:3: [Sheet] Name=: \"A B\" is no name: up to 64 of a-z, 0-9 and \"-\"." },
+        };
 
-        g_assert_cmpint(price_sheet_parse("[Execution]\nGBSecond=1\n", "s", &sheet, &message), ==, -EINVAL);
-        g_assert_cmpstr(message, ==, "s:1: [Sheet]: Name= is missing.");
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *text = g_strconcat(rows[i].text, i > 0 ? after : "", NULL), *message = NULL;
+                PriceSheet *sheet = NULL;
+
+                g_assert_cmpint(price_sheet_parse(text, "s", &sheet, &message), ==, -EINVAL);
+                g_assert_cmpstr(message, ==, rows[i].message);
+        }
 }
 
 int main(int argc, char *argv[]) {
@@ -579,6 +593,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/price/reboot", test_reboot);
         g_test_add_func("/price/charges", test_charges);
         g_test_add_func("/price/bad-sheets", test_bad_sheets);
-        g_test_add_func("/price/missing-text", test_missing_text);
+        g_test_add_func("/price/bad-texts", test_bad_texts);
         return g_test_run();
 }

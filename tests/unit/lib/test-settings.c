@@ -203,7 +203,7 @@ static void test_units_refused(void) {
 static void test_merging(void) {
         JobSettings s;
 
-        accept("[Job]\nEnvironment=CartPole-v1\nSeed=1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n[Learner]\nGamma=0.5\n",
+        accept("[Job]\nEnvironment=CartPole-v1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n[Learner]\nGamma=0.5\n",
                         NULL, &s);
         g_assert_cmpuint(s.seed, ==, 7);
         g_assert_cmpuint(s.epochs, ==, 3);
@@ -213,8 +213,22 @@ static void test_merging(void) {
         g_assert_false(settings_present(&s, SETTING_Job_StopReturn));
         accept(CARTPOLE "Seed=\n", NULL, &s);
         g_assert_cmpuint(s.seed, ==, 1);
-        /* The last value counts, and so does its line. */
-        refuse(CARTPOLE "Seed=a\nSeed=b\n", NULL, "x.conf:4: [Job] Seed=b", NULL);
+        refuse(CARTPOLE "Seed=a\n", NULL, "x.conf:3: [Job] Seed=a", NULL);
+}
+
+/* A key stands once in all parts of its section: of two values one would have no effect. */
+static void test_repeated(void) {
+        refuse(CARTPOLE "Seed=1\n\nSeed=2\n", NULL,
+                        "x.conf:5: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two",
+                        NULL);
+        /* an empty value, blanks, another part of the section, an option, an inner job's key */
+        refuse(CARTPOLE " Seed = 1\n\tSeed=\n", NULL, "x.conf:4: [Job] Seed=: ", NULL);
+        refuse(CARTPOLE "Seed=1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n", NULL, "stands in line 3", NULL);
+        refuse(CARTPOLE "[Environment]\nG=1\n# G=2\nG=3\n", NULL, "x.conf:6: [Environment] G=3", NULL);
+        refuse(CARTPOLE "[Inner.Job]\nSeed=1\nSeed=2\n", NULL, "x.conf:5: [Inner.Job] Seed=2", NULL);
+        /* each by itself, and --set does not hide a mistake of the file */
+        refuse(CARTPOLE "Seed=1\nSeed=2\nSeed=3\n", "Job.Seed=4",
+                        "x.conf:4: ", "x.conf:5: ", "stands in line 3", NULL);
 }
 
 static void test_sentences(void) {
@@ -570,6 +584,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/units", test_units);
         g_test_add_func("/settings/units-refused", test_units_refused);
         g_test_add_func("/settings/merging", test_merging);
+        g_test_add_func("/settings/repeated", test_repeated);
         g_test_add_func("/settings/sentences", test_sentences);
         g_test_add_func("/settings/syntax", test_syntax);
         g_test_add_func("/settings/relations", test_relations);
