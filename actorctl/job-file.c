@@ -11,11 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "actorctl/checkpoint-open.h"
-#include "actorctl/checkpoint.h"
 #include "actorctl/decisions.h"
 #include "actorctl/file.h"
 #include "actorctl/scheduler/trained.h"
+#include "actorctl/start.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/directory.h"
@@ -409,42 +408,8 @@ static ExitStatus add_scheduler_data(JobFile *job_file, const Options *options) 
         return STATUS_OK;
 }
 
-/* Refuses a checkpoint that has already taken StopSteps= steps: the job would end without a round. */
-static ExitStatus check_start(const JobFile *job_file, const NamedCheckpoint *from) {
-        g_autofree char *message = NULL;
-        uint64_t n_steps;
-        const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_steps };
-
-        if (checkpoint_tensor(&from->checkpoint, from->name, &row, &message) < 0) {
-                complain("%s", message);
-                return STATUS_USAGE;
-        }
-        if (n_steps < job_file->settings.stop_steps)
-                return STATUS_OK;
-        complain("%s: it has taken %" PRIu64 " steps, and the job ends after %" PRIu64
-                 "; go further with --set Job.StopSteps=",
-                        from->name, n_steps, job_file->settings.stop_steps);
-        return STATUS_USAGE;
-}
-
-/* The checkpoint may come from another daemon than the one that goes on with it. */
-static ExitStatus add_start(JobFile *job_file, const Options *options) {
-        NamedCheckpoint from;
-        ExitStatus status;
-
-        if (!options->from)
-                return STATUS_OK;
-        status = named_checkpoint_open(&from, options, options->from);
-        if (status == STATUS_OK)
-                status = check_start(job_file, &from);
-        if (status == STATUS_OK)
-                job_file->checkpoint_fd = TAKE_FD(from.fd);
-        named_checkpoint_done(&from);
-        return status;
-}
-
 ExitStatus job_file_add_data(JobFile *job_file, const Options *options) {
-        ExitStatus status = add_start(job_file, options);
+        ExitStatus status = start_open(options, &job_file->settings, &job_file->checkpoint_fd);
 
         return status == STATUS_OK ? add_scheduler_data(job_file, options) : status;
 }

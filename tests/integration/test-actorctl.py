@@ -290,6 +290,24 @@ def goes_on():
         r = ctl(*words(32768, *more), f"--from={start}")
         assert r.status in (1, 2) and sentence in r.err, (start, r.status, r.err[-600:])
 
+    # What the settings show is refused before a daemon is started, and so before anything is made.
+    runs = os.path.join(STATE, "actord", "runs")
+    before = os.stat(runs).st_mtime_ns, sorted(os.listdir(runs))
+    cut = os.path.join(STATE, "cut.safetensors")
+    with open(checkpoint, "rb") as whole, open(cut, "wb") as f:
+        f.write(whole.read()[:5000])
+    for start, example, sentence, more in (
+            (checkpoint, "pendulum", f"{checkpoint}: it is of CartPole-v1, and the job is of Pendulum-v1", []),
+            (checkpoint, "cartpole", "[Scaling] MaxActors= was unset and is 3; leave that as it was", ["Scaling.Actors=3", "Scaling.MaxActors=3"]),
+            (checkpoint, "cartpole", "[Scaling] Actors= was 1 and is 2;", ["Scaling.Actors=2"]),
+            (checkpoint, "cartpole", "[Learner] HiddenLayers= was 64 64 and is 32 32;", ["Learner.HiddenLayers=32 32"]),
+            (cut, "cartpole", "cut.safetensors: it is cut short", []), ("", "cartpole", "--from= names no checkpoint", []),
+            (os.path.join(STATE, "none"), "cartpole", "none cannot be opened", [])):
+        r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), "--json=short", *(f"--set={s}" for s in ("Job.StopSteps=1000000", *more)), f"--from={start}")
+        assert r.status == 2 and sentence in r.err, (start, r.status, r.err[-600:])
+        equal((r.state, sentence in r.fault), ("refused", True), "object")
+    equal((os.stat(runs).st_mtime_ns, sorted(os.listdir(runs))), before, "runs")
+
 
 @story("a checkpoint with one wrong bit, or of a newer format, is refused in words wherever it is read")
 def damaged():
