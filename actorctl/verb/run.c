@@ -59,6 +59,29 @@ static void print_result(const Connection *connection, const Options *options, c
                 print_places(connection, status);
 }
 
+/* --json promises one object however the run ends: this one where there is no result of a job. connection
+ * NULL: there is no directory either. */
+static ExitStatus print_no_result(
+                const Options *options, const Connection *connection, ExitStatus status, const char *fault) {
+        JsonObject *object = json_object_new();
+        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
+        const char *state = "failed";
+
+        if (status == STATUS_USAGE)
+                state = "refused";
+        if (status == STATUS_INTERRUPTED)
+                state = "interrupted";
+        json_object_set_string_member(object, "state", state);
+        json_object_set_string_member(object, "result", state);
+        json_object_set_string_member(object, "fault", fault);
+        if (connection && !connection->temporary)
+                json_object_set_string_member(object, "state_directory", connection->state_directory);
+        json_object_unref(object);
+        if (options->json != JSON_OFF)
+                json_print(node, options->json);
+        return status;
+}
+
 /* Whether there is nothing to keep: the job did not get as far as an invocation. */
 static bool began_nothing(const Connection *connection, const JobStatus *status) {
         return strcmp(status->result, "failed") == 0 && status->n_env_steps == 0 &&
@@ -73,7 +96,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         g_autoptr(JobBill) bill = NULL;
 
         if (job_bill_fetch(connection, path, NULL, &bill) < 0)
-                return STATUS_FAILED;
+                return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (began_nothing(connection, status))
                 connection->temporary = true;
         print_result(connection, options, status, bill, actors_mean);
@@ -98,7 +121,7 @@ static ExitStatus leave(
         if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "KeepRest", &reply, NULL) < 0 ||
                         sd_bus_message_read(reply, "s", &rest) < 0 ||
                         job_bill_fetch(connection, path, NULL, &bill) < 0)
-                return STATUS_FAILED;
+                return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
 
@@ -112,20 +135,6 @@ static ExitStatus leave(
         return STATUS_ENDING;
 }
 
-/* --json promises an object for a job that is refused, too. */
-static ExitStatus refused(const Options *options, ExitStatus status) {
-        JsonObject *object = json_object_new();
-        g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
-
-        json_object_set_string_member(object, "state", "refused");
-        json_object_set_string_member(object, "result", "refused");
-        json_object_set_string_member(object, "fault", complaint_last());
-        json_object_unref(object);
-        if (options->json != JSON_OFF && status == STATUS_USAGE)
-                json_print(node, options->json);
-        return status;
-}
-
 static ExitStatus run(const Options *options, const JobFile *job_file) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
@@ -133,17 +142,17 @@ static ExitStatus run(const Options *options, const JobFile *job_file) {
         ExitStatus status;
 
         if (connection_open_private(true, &connection) < 0)
-                return STATUS_FAILED;
+                return print_no_result(options, NULL, STATUS_FAILED, complaint_last());
         status = job_file_follow(connection, options, job_file, &path, &job);
         if (status == STATUS_OK)
                 return finish(connection, path, options, job_file, &job);
         if (status == STATUS_ENDING)
                 return leave(connection, path, options, &job);
-        if (path)
-                return status;
+        if (status == STATUS_INTERRUPTED)
+                return print_no_result(options, connection, status, "it was left before the job had ended");
         /* A job that was not accepted leaves nothing to keep, and takes no number. */
-        connection->temporary = true;
-        return refused(options, status);
+        connection->temporary = connection->temporary || !path;
+        return print_no_result(options, connection, status, complaint_last());
 }
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
@@ -156,7 +165,8 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
         job_file.with_stderr = true;
         /* not earlier: until the job file is read from a pipe, Ctrl-C must end this program */
         follow_prepare();
-        status = status == STATUS_OK ? run(options, &job_file) : refused(options, status);
+        status = status == STATUS_OK ? run(options, &job_file)
+                                     : print_no_result(options, NULL, status, complaint_last());
         job_file_done(&job_file);
         return status;
 }

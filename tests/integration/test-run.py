@@ -218,8 +218,32 @@ def orphans():
         wait_for(f"the end of every process after {comm} was killed", lambda: not left_over(), 5)
     said = re.search(r"ended unexpectedly, and the job with it; what it did is in (\S+), and `actorctl recover (\d+)`", r.err)
     assert said and said[1] == os.path.join(STATE, "actord", "runs", said[2]), r.err
+    equal((r.state, r.result, sorted(r.json)), ("failed", "failed", ["fault", "result", "state", "state_directory"]), "the object")
+    assert said[0] in r.fault and r.state_directory == said[1], r.json
     told = ctl("recover", said[2])
     assert told.status == 0 and "Job 1 has ended" in told.out, (told.out, told.err)
+
+
+@story("--json prints one object also where the daemon is killed before it has taken the job, and where Ctrl-C leaves at once")
+def one_object():
+    def kill_at_once(p):
+        pid = wait_for("the daemon", lambda: p.poll() is not None or descendants(p.pid, "actord"))[0]
+        os.kill(pid, signal.SIGKILL)
+
+    def interrupt_twice(p):
+        wait_for("an actor", lambda: descendants(p.pid, "actord-actor"))
+        p.send_signal(signal.SIGINT)
+        wait_for("its being asked to stop", lambda: f"SigPnd:\t{0:016x}" in open(f"/proc/{p.pid}/status").read() and
+                 f"ShdPnd:\t{0:016x}" in open(f"/proc/{p.pid}/status").read())
+        p.send_signal(signal.SIGINT)
+
+    r = run("hopper", during=kill_at_once, ok=False)
+    equal((r.status, r.state, r.result), (1, "failed", "failed"), "killed")
+    assert "ended unexpectedly" in r.fault and ("state_directory" not in r.json or os.path.isdir(r.state_directory)), r.json
+    # One invocation that is longer than the story: the first Ctrl-C waits for its end.
+    r = run("hopper", "Actor.RolloutSteps=1000000", "Learner.MinibatchSize=1000000", during=interrupt_twice, ok=False)
+    equal((r.status, r.state, r.result, r.fault), (130, "interrupted", "interrupted", "it was left before the job had ended"), "left")
+    assert os.path.isdir(r.state_directory), r.json
 
 
 class Cgroups:
