@@ -56,11 +56,12 @@ def from_fused():
 
 @story("on this host's clocks it may come to anything, with the same policy and a reason that names times")
 def metered():
-    sets = (*JOB_SETS[:-3], "Job.StopSteps=100000")
+    # Rounds of 2,048 rows: on a fast host 64 of them are measured, on others as many as take 200 ms.
+    sets = (*JOB_SETS[:-3], "Job.StopSteps=200000")
     want = run("cartpole", *sets, COARSE, seed=7)
     r = run("cartpole", *sets, AUTO, seed=7)
     equal((r.policy_sha256, r.env_steps), (want.policy_sha256, want.env_steps), "what was learned")
-    assert "-bound (learning " in r.distribution_reason, r.distribution_reason
+    assert "-bound (learning " in r.distribution_reason, (r.distribution, lives(r), r.distribution_reason)
 
 
 @story("a scheduler that sees emulated times keeps them: nothing is measured, and that is the reason")
