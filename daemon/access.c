@@ -20,7 +20,7 @@
 #define QUERY_TIMEOUT_USEC (120ull * 1000 * 1000) /* a person may be typing a password */
 
 typedef struct AccessQuery {
-        Manager *manager;
+        Access *access;
         sd_bus_message *message;
         sd_bus_message_handler_t handler;
         sd_bus_slot *slot;
@@ -36,27 +36,41 @@ static void query_free(void *p) {
         g_free(query);
 }
 
-void access_queries_init(Manager *manager) {
-        assert(manager);
+void access_init(Access *access, const JobContext *context, Lines *lines) {
+        assert(access);
+        assert(context);
+        assert(lines);
 
-        manager->queries = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, query_free);
-        manager->senders = senders_new();
+        *access = (Access){
+                .context = context,
+                .lines = lines,
+                .senders = senders_new(),
+                .queries = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, query_free),
+        };
 }
 
-int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_error *error) {
+void access_done(Access *access) {
+        assert(access);
+
+        if (access->queries)
+                g_hash_table_unref(access->queries);
+        access->senders = senders_free(access->senders);
+}
+
+int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_error *error) {
         const char *sender = sd_bus_message_get_sender(message);
         sd_bus_creds *creds = NULL;
         uid_t uid;
         int r;
 
-        assert(manager);
+        assert(access);
         assert(ret);
 
-        if (manager->mode == DAEMON_RUN) {
+        if (access->context->mode == DAEMON_RUN) {
                 *ret = getuid();
                 return 0;
         }
-        if (sender && senders_find(manager->senders, sender, ret))
+        if (sender && senders_find(access->senders, sender, ret))
                 return 0;
         r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
         if (r >= 0)
@@ -65,7 +79,7 @@ int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "The bus does not say who you are.");
         if (sender)
-                senders_add(manager->senders, sender, uid);
+                senders_add(access->senders, sender, uid);
         *ret = uid;
         return 0;
 }
@@ -121,11 +135,11 @@ static int refuse(sd_bus_message *message, const char *action, uint32_t owner, b
 static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error) {
         AccessQuery *query = userdata;
         sd_bus_message *message = query->message;
-        Manager *manager = query->manager;
+        Access *access = query->access;
         const sd_bus_error *e = sd_bus_message_get_error(reply);
         int allowed = 0, challenge = 0;
 
-        assert(manager);
+        assert(access);
 
         if (!e)
                 (void) sd_bus_message_read(reply, "(bba{ss})", &allowed, &challenge, 0);
@@ -137,20 +151,20 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
         query->allowed = allowed;
         query->challenge = challenge;
 
-        line_leave(manager->lines, LINE_QUERIES, message);
-        call_again(manager, message, query->handler);
-        (void) g_hash_table_remove(manager->queries, message);
+        line_leave(access->lines, LINE_QUERIES, message);
+        call_again(access->lines, message, query->handler);
+        (void) g_hash_table_remove(access->queries, message);
         return 1;
 }
 
-static int ask(Manager *manager, sd_bus_message *message, const char *action, uint32_t uid, uint32_t owner,
+static int ask(Access *access, sd_bus_message *message, const char *action, uint32_t uid, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error) {
         AccessQuery *query;
         sd_bus_message *m = NULL;
         int r, interactive;
 
         interactive = sd_bus_message_get_allow_interactive_authorization(message) > 0;
-        r = sd_bus_message_new_method_call(manager->bus, &m, "org.freedesktop.PolicyKit1",
+        r = sd_bus_message_new_method_call(access->context->bus, &m, "org.freedesktop.PolicyKit1",
                         "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority",
                         "CheckAuthorization");
         if (r >= 0)
@@ -159,51 +173,52 @@ static int ask(Manager *manager, sd_bus_message *message, const char *action, ui
 
         query = g_new0(AccessQuery, 1);
         *query = (AccessQuery){
-                .manager = manager,
+                .access = access,
                 .message = sd_bus_message_ref(message),
                 .handler = handler,
                 .uid = uid,
                 .owner = owner,
         };
         if (r >= 0)
-                r = sd_bus_call_async(manager->bus, &query->slot, m, on_polkit, query, QUERY_TIMEOUT_USEC);
+                r = sd_bus_call_async(
+                                access->context->bus, &query->slot, m, on_polkit, query, QUERY_TIMEOUT_USEC);
         (void) sd_bus_message_unref(m);
         if (r < 0) {
                 query_free(query);
                 return sd_bus_error_set_errnof(error, r, "polkit could not be asked.");
         }
-        (void) g_hash_table_insert(manager->queries, message, query);
+        (void) g_hash_table_insert(access->queries, message, query);
         return 0;
 }
 
-int access_check(Manager *manager, sd_bus_message *message, const char *action, uint32_t owner,
+int access_check(Access *access, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error) {
         const AccessQuery *query;
         uint32_t uid;
         int r;
 
-        assert(manager);
+        assert(access);
         assert(message);
 
-        query = g_hash_table_lookup(manager->queries, message);
+        query = g_hash_table_lookup(access->queries, message);
         if (query && query->answered)
                 return query->allowed ? 1 : refuse(message, action, owner, query->challenge, error);
 
-        r = access_uid(manager, message, &uid, error);
+        r = access_uid(access, message, &uid, error);
         if (r < 0)
                 return r;
-        if (manager->mode == DAEMON_RUN || uid == 0)
+        if (access->context->mode == DAEMON_RUN || uid == 0)
                 return 1;
-        if (manager->mode == DAEMON_USER)
+        if (access->context->mode == DAEMON_USER)
                 return uid == getuid() ? 1 : refuse(message, action, owner, false, error);
         if (g_str_equal(action, ACTION_MANAGE) && uid == owner)
                 return 1;
-        r = line_enter(manager->lines, LINE_QUERIES, message, uid, handler, error);
+        r = line_enter(access->lines, LINE_QUERIES, message, uid, handler, error);
         if (r <= 0)
                 return r;
-        r = ask(manager, message, action, uid, owner, handler, error);
+        r = ask(access, message, action, uid, owner, handler, error);
         if (r < 0)
-                line_leave(manager->lines, LINE_QUERIES, message);
+                line_leave(access->lines, LINE_QUERIES, message);
         return r;
 }
 
@@ -212,7 +227,7 @@ int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handl
 
         if (audience_of_method(sd_bus_message_get_member(message)) != AUDIENCE_OWN)
                 return 1;
-        return access_check(job->manager, message, ACTION_MANAGE, job->row.uid, handler, error);
+        return access_check(job->context->access, message, ACTION_MANAGE, job->row.uid, handler, error);
 }
 
 int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error) {
@@ -221,8 +236,8 @@ int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error) {
 
         assert(job);
 
-        if (job->manager->mode != DAEMON_SYSTEM)
+        if (job->context->mode != DAEMON_SYSTEM)
                 return 1;
-        r = access_uid(job->manager, message, &uid, error);
+        r = access_uid(job->context->access, message, &uid, error);
         return r < 0 ? r : uid == 0 || uid == job->row.uid;
 }

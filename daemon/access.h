@@ -3,18 +3,32 @@
  * root, the owner of a job, and whom polkit allows. Where there is no polkit: root and owners. */
 #pragma once
 
-#include "daemon/manager.h"
+#include <glib.h>
+#include "daemon/job-context.h"
 
 #define ACTION_SUBMIT "org.actord1.submit-job"
 #define ACTION_MANAGE "org.actord1.manage-jobs"
 
+typedef struct Lines Lines;
+typedef struct Senders Senders;
+
+typedef struct Access {
+        const JobContext *context;
+        Lines *lines;
+        Senders *senders;    /* name on the bus → user */
+        GHashTable *queries; /* message → AccessQuery */
+} Access;
+
+void access_init(Access *access, const JobContext *context, Lines *lines);
+void access_done(Access *access);
+
 /* The sender's user. */
-int access_uid(Manager *manager, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
+int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
 
 /* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has
  * answered (the caller returns 1 now). Negative: refused, error is set. owner: whose job it is; the
  * sender for a new one. */
-int access_check(Manager *manager, sd_bus_message *message, const char *action, uint32_t owner,
+int access_check(Access *access, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 
 /* The same for a method of a job, by daemon/audience.h. */
@@ -23,5 +37,3 @@ int access_job(Job *job, sd_bus_message *message, sd_bus_message_handler_t handl
 /* Whether the sender may see all of the job without polkit's being asked: its owner, root, and each
  * caller where there is one user. */
 int access_owns(Job *job, sd_bus_message *message, sd_bus_error *error);
-
-void access_queries_init(Manager *manager);

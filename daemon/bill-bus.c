@@ -2,6 +2,8 @@
 /* GetBill, GetBillUnder, GetEstimates, GetFleets: what a job costs, what it would have cost by other
  * prices and elsewhere, and what a fleet of servers would. GetSchedulerBill: what it cost to learn what
  * the job's scheduler knows. */
+#include "daemon/commit.h"
+#include "daemon/job-bus.h"
 #include "daemon/job.h"
 
 #include <errno.h>
@@ -13,7 +15,6 @@
 #include "daemon/bill/fleet.h"
 #include "daemon/bill/rebill.h"
 #include "daemon/long-call.h"
-#include "daemon/manager.h"
 #include "daemon/reply.h"
 #include "include/bus.h"
 #include "include/launch.h"
@@ -93,17 +94,17 @@ static int bill_under_part(void *work) {
 
 /* What the bill is made of is what the ledger has: also the newest records of a job that runs. */
 static int commit_records(const Job *job, sd_bus_error *error) {
-        Manager *manager = job->manager;
+        JobContext *context = job->context;
         int r;
 
-        if (ledger_n_pending_of(manager->ledger, job->row.id) == 0)
+        if (ledger_n_pending_of(context->ledger, job->row.id) == 0)
                 return 0;
-        r = manager->ledger_blocked ? -manager->ledger_blocked : manager_commit(manager);
+        r = context->ledger_blocked ? -context->ledger_blocked : commit_now(context);
         return r < 0 ? sd_bus_error_set_errnof(error, r,
                                        "The newest records of job %" PRIu64
                                        " cannot be written to the ledger in %s (%s), so that its bill would lack them: "
                                        "try again when they are.",
-                                       job->row.id, manager->state_directory, ledger_error_words(r))
+                                       job->row.id, context->state_directory, ledger_error_words(r))
                      : 0;
 }
 
@@ -156,7 +157,7 @@ int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error
         r = sd_bus_message_read(m, "s", &name);
         if (r < 0)
                 return r;
-        r = access_uid(job->manager, m, &uid, error);
+        r = access_uid(job->context->access, m, &uid, error);
         if (r < 0)
                 return r;
         r = read_sheet(name, &sheet, error);

@@ -65,7 +65,7 @@ static void copy_free(void *p) {
         helper_end(copy->channel, copy->pid_fd);
         directory_fd_drop(copy->directory_fd);
         if (copy->name)
-                job_directory_discard(copy->manager->jobs_fd, copy->name);
+                job_directory_discard(copy->manager->context.jobs_fd, copy->name);
         g_free(copy->name);
         copy->message = sd_bus_message_unref(copy->message);
         g_free(copy);
@@ -94,7 +94,7 @@ static void finish(Copy *copy, Outcome outcome) {
         copy->outcome = outcome;
 
         line_leave(manager->lines, LINE_COPIES, message);
-        call_again(manager, message, copy->handler);
+        call_again(manager->lines, message, copy->handler);
         (void) g_hash_table_remove(manager->copies, message);
 }
 
@@ -120,13 +120,13 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         gpointer value;
         char name[24];
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                const Job *job = manager->context.jobs.all->pdata[i];
 
                 if (job->row.uid != uid || job->state == JOB_ENDED)
                         continue;
                 (void) snprintf(name, sizeof(name), "%" PRIu64, job->row.id);
-                bytes += bytes_of_directory(manager->jobs_fd, name);
+                bytes += bytes_of_directory(manager->context.jobs_fd, name);
         }
         g_hash_table_iter_init(&iter, manager->copies);
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
@@ -167,7 +167,7 @@ static int child_look_directory(const Copy *copy, int fd, Outcome *outcome) {
         const char *reason = NULL;
         int r;
 
-        r = job_directory_check(fd, copy->kind, copy->manager->mode == DAEMON_SYSTEM, &reason);
+        r = job_directory_check(fd, copy->kind, copy->manager->context.mode == DAEMON_SYSTEM, &reason);
         if (r < 0 && reason)
                 (void) snprintf(outcome->reason, sizeof(outcome->reason), "%s", reason);
         return r;
@@ -231,7 +231,7 @@ static _Noreturn void child_run(const Copy *copy, int directory_fd, int channel,
 }
 
 static int watch(Copy *copy) {
-        sd_event *event = copy->manager->event;
+        sd_event *event = copy->manager->context.event;
         int r;
 
         r = reading_start(event, &copy->io, "copy", copy->channel, on_outcome, copy);
@@ -257,7 +257,8 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
                 .directory_fd = -EBADF,
                 .kind = request->kind,
         };
-        directory_fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), &copy->name);
+        directory_fd = job_directory_new(
+                        manager->context.jobs_fd, context_reserves_ids(&manager->context), &copy->name);
         r = directory_fd < 0 ? directory_fd : helper_start(&copy->channel, &copy->pid_fd);
         if (r > 0)
                 child_run(copy, directory_fd, copy->channel, request->tokens);
@@ -266,7 +267,7 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         if (r < 0) {
                 copy_free(copy);
                 return sd_bus_error_set_errnof(error, r, "The job's files cannot be copied into %s: %s.",
-                                manager->state_directory, g_strerror(-r));
+                                manager->context.state_directory, g_strerror(-r));
         }
         (void) g_hash_table_insert(manager->copies, message, copy);
         return 0;
@@ -333,7 +334,7 @@ int copies_fetch(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         if (copy->outcome.error < 0)
                 return complain(copy->outcome, error);
         /* Once more, by what there is: a file may have grown before it was copied. */
-        copy->bytes = bytes_of_directory(manager->jobs_fd, copy->name);
+        copy->bytes = bytes_of_directory(manager->context.jobs_fd, copy->name);
         if (bytes_of_user(manager, uid) > JOB_FILES_USER_BYTES_MAX)
                 return complain((Outcome){ .error = -EDQUOT }, error);
         *ret_name = g_steal_pointer(&copy->name);

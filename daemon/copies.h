@@ -5,7 +5,7 @@
  * polkit. */
 #pragma once
 
-#include "daemon/job.h"
+#include "daemon/manager.h"
 #include "lib/directory.h"
 
 void copies_init(Manager *manager);

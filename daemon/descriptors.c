@@ -16,10 +16,10 @@
 
 #define NAME_FORMAT "job-%" PRIu64 "-directory"
 
-/* A private daemon has no next one, and the service manager that its environment names is somebody
+/* A private daemon has no next one, and the service context that its environment names is somebody
  * else's. */
-static bool has_keeper(const Manager *manager) {
-        return manager->mode != DAEMON_RUN;
+static bool has_keeper(const JobContext *context) {
+        return context->mode != DAEMON_RUN;
 }
 
 void directory_keep(const Job *job) {
@@ -27,19 +27,19 @@ void directory_keep(const Job *job) {
 
         assert(job);
 
-        if (job->directory_fd < 0 || !has_keeper(job->manager))
+        if (job->directory_fd < 0 || !has_keeper(job->context))
                 return;
         (void) snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=" NAME_FORMAT, job->row.id);
         if (sd_pid_notify_with_fds(0, false, state, &job->directory_fd, 1) < 0)
                 log_line(LOG_WARNING,
-                                "The service manager could not be given the directory of job %" PRIu64 ".",
+                                "The service context could not be given the directory of job %" PRIu64 ".",
                                 job->row.id);
 }
 
 void directory_forget(const Job *job) {
         assert(job);
 
-        if (job->directory_fd >= 0 && has_keeper(job->manager))
+        if (job->directory_fd >= 0 && has_keeper(job->context))
                 (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=" NAME_FORMAT, job->row.id);
 }
 
@@ -86,7 +86,7 @@ void directory_fd_drop(int fd) {
                 g_array_set_size(left, left->len - 1);
 }
 
-static Job *job_of_name(const Manager *manager, const char *name) {
+static Job *job_of_name(const JobContext *context, const char *name) {
         char expected[64];
         uint64_t id;
         Job *job;
@@ -94,25 +94,25 @@ static Job *job_of_name(const Manager *manager, const char *name) {
         if (sscanf(name, NAME_FORMAT, &id) != 1)
                 return NULL;
         (void) snprintf(expected, sizeof(expected), NAME_FORMAT, id);
-        job = g_str_equal(name, expected) ? manager_job(manager, id) : NULL;
+        job = g_str_equal(name, expected) ? jobs_find(&context->jobs, id) : NULL;
         return job && job->state != JOB_ENDED && job->directory_fd < 0 &&
                                                environment_directory(&job->settings)
                                ? job
                                : NULL;
 }
 
-void directories_take(Manager *manager) {
+void directories_take(JobContext *context) {
         g_auto(GStrv) names = NULL;
         int n;
 
-        assert(manager);
+        assert(context);
 
-        if (!has_keeper(manager))
+        if (!has_keeper(context))
                 return;
         n = sd_listen_fds_with_names(true, &names);
         for (int i = 0; i < n; i++) {
                 _cleanup_(directory_fd_dropp) int fd = SD_LISTEN_FDS_START + i;
-                Job *job = job_of_name(manager, names[i]);
+                Job *job = job_of_name(context, names[i]);
 
                 /* The spawner looks at it, as at any. */
                 if (job)

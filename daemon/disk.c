@@ -7,17 +7,17 @@
 #include "daemon/job.h"
 #include "daemon/users.h"
 
-static uint64_t bytes_of(const Manager *manager, uint64_t job) {
+static uint64_t bytes_of(const JobContext *context, uint64_t job) {
         g_autofree char *number = g_strdup_printf("%" PRIu64, job);
 
-        return job_files_bytes(manager->jobs_fd, number);
+        return job_files_bytes(context->jobs_fd, number);
 }
 
-void disk_count(Manager *manager, uint64_t job) {
-        assert(manager);
+void disk_count(JobContext *context, uint64_t job) {
+        assert(context);
 
         /* What the ledger cannot take now it is told at the next change. */
-        (void) ledger_job_disk(manager->ledger, job, bytes_of(manager, job));
+        (void) ledger_job_disk(context->ledger, job, bytes_of(context, job));
 }
 
 /* Once: it goes on with each checkpoint. */
@@ -37,26 +37,26 @@ static void say_pruned(Job *job, uint64_t limit) {
 }
 
 void disk_prune(Job *job) {
-        Manager *manager;
+        JobContext *context;
         uint64_t limit = 0, others = 0, bytes, left;
         Quota quota;
 
         assert(job);
 
-        manager = job->manager;
+        context = job->context;
         job_checkpoints_prune(
-                        manager->jobs_fd, job->row.id, job->durable_round, job->settings.checkpoint_keep);
-        bytes = bytes_of(manager, job->row.id);
+                        context->jobs_fd, job->row.id, job->durable_round, job->settings.checkpoint_keep);
+        bytes = bytes_of(context, job->row.id);
         /* Not known so soon after a restart: the next checkpoint is looked at again. */
-        if (users_quota(manager, job->row.uid, &quota))
+        if (users_quota(context->users, job->row.uid, &quota))
                 limit = quota.disk_bytes;
-        if (limit > 0 && ledger_disk(manager->ledger, job->row.uid, job->row.id, &others) >= 0 &&
+        if (limit > 0 && ledger_disk(context->ledger, job->row.uid, job->row.id, &others) >= 0 &&
                         !quota_disk_has_room(limit, others, bytes)) {
-                job_checkpoints_prune(manager->jobs_fd, job->row.id, job->durable_round, 1);
-                left = bytes_of(manager, job->row.id);
+                job_checkpoints_prune(context->jobs_fd, job->row.id, job->durable_round, 1);
+                left = bytes_of(context, job->row.id);
                 if (left < bytes)
                         say_pruned(job, limit);
                 bytes = left;
         }
-        (void) ledger_job_disk(manager->ledger, job->row.id, bytes);
+        (void) ledger_job_disk(context->ledger, job->row.id, bytes);
 }

@@ -3,10 +3,10 @@
  * looked at where a job's files change, one directory at a time; there is no walk over all of them. */
 #pragma once
 
-#include "daemon/manager.h"
+#include "daemon/job-context.h"
 
 /* Looks at a job's files, which may be gone, and has the ledger know it. */
-void disk_count(Manager *manager, uint64_t job);
+void disk_count(JobContext *context, uint64_t job);
 
 /* After a checkpoint counts, of round job->durable_round: those that Keep= does not keep go, and all
  * earlier ones where the user has no room for them. */

@@ -47,7 +47,7 @@ static Job *kept(Manager *manager, uint64_t id) {
 static Job *read_row(Manager *manager, uint64_t id) {
         Job *job;
 
-        if (job_of_row(manager, id, &job) < 0)
+        if (job_of_row(&manager->context, id, &job) < 0)
                 return NULL;
         if (job->state != JOB_ENDED)
                 return job_free(job);
@@ -60,7 +60,7 @@ Job *ended_find(Manager *manager, uint64_t id) {
 
         assert(manager);
 
-        job = manager_job(manager, id);
+        job = jobs_find(&manager->context.jobs, id);
         if (!job)
                 job = kept(manager, id);
         return job ? job : read_row(manager, id);

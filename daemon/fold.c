@@ -29,20 +29,20 @@ static char *describe_reader(Ledger *ledger) {
 }
 
 static void say_pinned(Manager *manager, uint64_t bytes) {
-        g_autofree char *who = describe_reader(manager->ledger), *date = NULL;
+        g_autofree char *who = describe_reader(manager->context.ledger), *date = NULL;
         g_autoptr(GDateTime) since = NULL, now = g_date_time_new_now_local();
         LogEntry entry;
 
         since = g_date_time_add(now, -(gint64) (now_usec() - manager->pinned_usec));
         date = g_date_time_format(since, "%Y-%m-%d %H:%M:%S");
         log_begin(&entry, MESSAGE_LEDGER_PINNED);
-        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_field(&entry, "ACTORD_REASON=%s", who);
         log_send(&entry, LOG_WARNING,
                         "The write-ahead file of the ledger in %s has %" PRIu64
                         " MiB and cannot be cut: since %s at the latest %s has a transaction open in which it reads the "
                         "ledger. End that transaction, or the process.",
-                        manager->state_directory, bytes >> 20, date, who);
+                        manager->context.state_directory, bytes >> 20, date, who);
 }
 
 /* Small, it does no harm, however long somebody reads. */
@@ -61,14 +61,14 @@ static void note_pinned(Manager *manager, uint64_t bytes) {
 static void note_folded(Manager *manager) {
         if (manager->pinned_said_usec > 0)
                 log_line(LOG_NOTICE, "The write-ahead file of the ledger in %s could be cut again.",
-                                manager->state_directory);
+                                manager->context.state_directory);
         manager->pinned_usec = manager->pinned_said_usec = 0;
 }
 
 /* Whether there may be more to do later. */
 static bool fold(Manager *manager) {
         bool quiet = now_usec() - manager->written_usec >= FOLD_INTERVAL_USEC;
-        uint64_t bytes = ledger_wal_bytes(manager->ledger);
+        uint64_t bytes = ledger_wal_bytes(manager->context.ledger);
         int r;
 
         if (!quiet && bytes < FOLD_BYTES) {
@@ -77,7 +77,7 @@ static bool fold(Manager *manager) {
                         note_folded(manager);
                 return true;
         }
-        r = bytes > 0 ? ledger_fold(manager->ledger) : 0;
+        r = bytes > 0 ? ledger_fold(manager->context.ledger) : 0;
         if (r > 0)
                 note_pinned(manager, bytes);
         if (r == 0)
@@ -103,14 +103,14 @@ static void on_written(void *userdata) {
 
         manager->written_usec = now_usec();
         if (!manager->fold_timer)
-                (void) timer_start(manager->event, &manager->fold_timer, "fold", FOLD_INTERVAL_USEC,
+                (void) timer_start(manager->context.event, &manager->fold_timer, "fold", FOLD_INTERVAL_USEC,
                                 on_timer, manager);
 }
 
 void fold_start(Manager *manager) {
         assert(manager);
 
-        ledger_on_written(manager->ledger, on_written, manager);
+        ledger_on_written(manager->context.ledger, on_written, manager);
         /* What an earlier daemon has left. */
         on_written(manager);
 }
@@ -118,7 +118,7 @@ void fold_start(Manager *manager) {
 void fold_done(Manager *manager) {
         assert(manager);
 
-        if (manager->ledger)
-                ledger_on_written(manager->ledger, NULL, NULL);
+        if (manager->context.ledger)
+                ledger_on_written(manager->context.ledger, NULL, NULL);
         manager->fold_timer = sd_event_source_disable_unref(manager->fold_timer);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* org.actord1.Job: its methods, and when changes of its properties are said. */
-#include "daemon/job.h"
+#include "daemon/job-bus.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include "daemon/access.h"
 #include "daemon/audience.h"
+#include "daemon/commit.h"
 #include "daemon/files.h"
 #include "daemon/job-properties.h"
+#include "daemon/job-turn.h"
 #include "daemon/reply.h"
 #include "daemon/series.h"
 #include "include/bus.h"
@@ -17,7 +19,8 @@
 #include "lib/settings/print.h"
 #include "lib/string-tables.h"
 
-#define ROUNDS_MOST 10000u
+#define ROUNDS_MOST           10000u
+#define CHANGES_INTERVAL_USEC (100ull * 1000)
 
 static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
@@ -83,11 +86,11 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
         r = reply_trimmed(&job->row, error);
         if (r < 0)
                 return r;
-        if (ledger_n_pending(job->manager->ledger) > 0)
-                (void) manager_commit(job->manager);
+        if (ledger_n_pending(job->context->ledger) > 0)
+                (void) commit_now(job->context);
         r = job_load_records(job);
         if (r >= 0)
-                r = ledger_rounds(job->manager->ledger, job->row.id, after,
+                r = ledger_rounds(job->context->ledger, job->row.id, after,
                                 most < ROUNDS_MOST ? most : ROUNDS_MOST, ret, ret_n);
         if (r < 0)
                 return sd_bus_error_set_errnof(
@@ -202,11 +205,11 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         if (r <= 0)
                 return r < 0 ? r : 1;
 
-        r = ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint);
+        r = ledger_checkpoint_newest(job->context->ledger, job->row.id, &checkpoint);
         free(checkpoint.scheduler);
         if (r >= 0)
-                r = fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint);
-        if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->manager->jobs_fd, job->row.id))
+                r = fd = job_checkpoint_open(job->context->jobs_fd, &checkpoint);
+        if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->context->jobs_fd, job->row.id))
                 return sd_bus_error_setf(error, BUS_ERROR(NoCheckpoint),
                                 "The files of job %" PRIu64
                                 " have been removed, its checkpoints among them; what it was and what it cost is still known.",
@@ -269,7 +272,7 @@ const sd_bus_vtable job_vtable[] = {
 };
 
 static void emit_changes(Job *job) {
-        sd_bus *bus = job->manager->bus;
+        sd_bus *bus = job->context->bus;
 
         if (job->changes & JOB_CHANGE_STATE)
                 (void) sd_bus_emit_properties_changed_strv(
@@ -293,7 +296,7 @@ void job_say_changes(Job *job) {
         assert(job);
 
         /* Of a job that is not in the list yet nothing is heard. */
-        if (!job->manager->bus || !manager_job(job->manager, job->row.id))
+        if (!job->context->bus || !jobs_find(&job->context->jobs, job->row.id))
                 return;
         if (job->changes & JOB_CHANGE_NOW) {
                 emit_changes(job);
@@ -301,7 +304,7 @@ void job_say_changes(Job *job) {
         }
         if (job->changes == 0 || job->changes_timer)
                 return;
-        if (sd_event_add_time_relative(job->manager->event, &job->changes_timer, CLOCK_BOOTTIME,
+        if (sd_event_add_time_relative(job->context->event, &job->changes_timer, CLOCK_BOOTTIME,
                             CHANGES_INTERVAL_USEC, CHANGES_INTERVAL_USEC / 10, on_changes, job) >= 0)
                 (void) sd_event_source_set_description(job->changes_timer, "properties-changed");
 }

@@ -4,7 +4,7 @@
  * rows of those that were passed over are gone before the life's first record: then what earlier lives
  * did behind the one that is taken is waste, and a daemon that restarts in this life takes the
  * scheduler's state from the same row. */
-#include "daemon/job.h"
+#include "daemon/job-checkpoint.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -91,7 +91,7 @@ static void conclude(Job *job, int r) {
                 fd = TAKE_FD(search->fd);
         }
         if ((r >= 0 || r == -ENOENT) && search->n_damaged > 0) {
-                r = ledger_checkpoints_forget(job->manager->ledger, job->row.id, &position);
+                r = ledger_checkpoints_forget(job->context->ledger, job->row.id, &position);
                 if (r >= 0)
                         say_taken(job, round);
                 else {
@@ -102,7 +102,7 @@ static void conclude(Job *job, int r) {
         job->search = checkpoint_search_free(search);
         job->backoff = sd_event_source_disable_unref(job->backoff);
         if (fd == -ENOENT)
-                fd = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+                fd = job_file_open(job->context->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
         chosen(job, fd, round);
 }
 
@@ -136,17 +136,17 @@ static int look_at_next(Job *job, bool *ret_found) {
         LedgerCheckpoint checkpoint = {};
         int r;
 
-        r = ledger_checkpoint_before(job->manager->ledger, job->row.id, &search->at, &checkpoint);
+        r = ledger_checkpoint_before(job->context->ledger, job->row.id, &search->at, &checkpoint);
         *ret_found = r >= 0;
         if (r < 0)
                 return r;
         free(checkpoint.scheduler);
         search->at = (LedgerPosition){ checkpoint.life, checkpoint.seq };
         search->round = checkpoint.round;
-        search->fd = job_checkpoint_open(job->manager->jobs_fd, &checkpoint);
+        search->fd = job_checkpoint_open(job->context->jobs_fd, &checkpoint);
         if (search->fd < 0)
                 return search->fd;
-        return verify_file(job->manager->verifier, search->fd, checkpoint.sha256, on_verified, job,
+        return verify_file(job->context->verifier, search->fd, checkpoint.sha256, on_verified, job,
                         &search->verify);
 }
 
@@ -177,13 +177,13 @@ void job_checkpoint_choose(Job *job, CheckpointChosen chosen) {
         assert(!job->search && !job->backoff);
 
         if (job->row.life == 0) {
-                chosen(job, job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT), 0);
+                chosen(job, job_file_open(job->context->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT), 0);
                 return;
         }
         job->search = g_new(CheckpointSearch, 1);
         *job->search = (CheckpointSearch){ .chosen = chosen, .at = { INT64_MAX, INT64_MAX }, .fd = -EBADF };
         /* Until its life begins the job waits as it does between lives. */
-        r = timer_start(job->manager->event, &job->backoff, "checkpoint-search", SEARCH_TIMEOUT_USEC,
+        r = timer_start(job->context->event, &job->backoff, "checkpoint-search", SEARCH_TIMEOUT_USEC,
                         on_too_late, job);
         if (r < 0)
                 conclude(job, r);

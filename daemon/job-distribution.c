@@ -3,7 +3,7 @@
  * (daemon/distribution.c) lasts in the job's row: a life that runs elsewhere ends with a checkpoint, and
  * the next one goes on from there. While it is measured, a lease is one round, so that it makes no
  * difference when the daemon looks. */
-#include "daemon/job.h"
+#include "daemon/job-distribution.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How the end of a job is written down: noted, queued behind the last record, committed with it. What
  * follows from that, when it is durable, is decided in job-step.c. */
-#include "daemon/job.h"
+#include "daemon/job-end.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/commit.h"
+#include "daemon/job-checkpoint.h"
 #include "daemon/summary.h"
 #include "lib/limits.h"
 #include "lib/string-tables.h"
@@ -41,7 +43,7 @@ int job_sum_up(Job *job) {
         assert(job->state == JOB_ENDED);
 
         end = end_of(job);
-        r = ledger_end_append(job->manager->ledger, &end);
+        r = ledger_end_append(job->context->ledger, &end);
         g_free(end.row.summary);
         return r;
 }
@@ -56,11 +58,11 @@ void job_queue_end(Job *job) {
         end.row.fault = job->end.sentence ? job->end.sentence : job->row.fault;
         memcpy(end.row.policy_sha256, job->end.policy_sha256, sizeof(end.row.policy_sha256));
         end.row.has_policy = job->end.has_policy;
-        r = ledger_end_append(job->manager->ledger, &end);
+        r = ledger_end_append(job->context->ledger, &end);
         g_free(end.row.summary);
         job->end.queued = r >= 0;
         if (r < 0)
-                manager_ledger_blocked(job->manager, r);
+                commit_failed(job->context, r);
 }
 
 void job_finish(Job *job, uint32_t end, const char *sentence) {
@@ -77,7 +79,7 @@ void job_finish(Job *job, uint32_t end, const char *sentence) {
         job->end.has_policy = job->progress.has_policy;
         job_set_state(job, JOB_ENDING);
         job_queue_end(job);
-        (void) manager_commit(job->manager);
+        (void) commit_now(job->context);
 }
 
 /* Not worth another try: nothing that could change has failed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Down: a life of a job is prepared, launched, connected to; or, after a restart of the daemon, found
  * again. */
-#include "daemon/job.h"
+#include "daemon/job-life.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,6 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "daemon/files.h"
+#include "daemon/job-checkpoint.h"
+#include "daemon/job-distribution.h"
+#include "daemon/job-end.h"
+#include "daemon/job-records.h"
+#include "daemon/job-schedule.h"
+#include "daemon/job-settle.h"
+#include "daemon/job-turn.h"
+#include "daemon/job-watch.h"
 #include "daemon/sources.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
@@ -28,7 +36,8 @@
 #include "lib/settings/settings.h"
 #include "lib/string-tables.h"
 
-#define DELAY_FIRST_USEC (100ull * 1000)
+#define START_TIMEOUT_USEC (60ull * 1000 * 1000)
+#define DELAY_FIRST_USEC   (100ull * 1000)
 /* Some 51 s at most; a job that has never run is tried for some 25 s in all. */
 enum { DELAY_DOUBLINGS = 9, FIRST_DELAYS_MAX = 8 };
 
@@ -46,13 +55,13 @@ static int listen_for_us(const Job *job) {
 
         socket_name(job, name);
         n = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-                        job->manager->sockets_fd, name);
+                        job->context->sockets_fd, name);
         assert(n > 0 && (size_t) n < sizeof(address.sun_path));
 
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         if (fd < 0)
                 return -errno;
-        (void) unlinkat(job->manager->sockets_fd, name, 0);
+        (void) unlinkat(job->context->sockets_fd, name, 0);
         if (bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 || listen(fd, 4) < 0)
                 return -errno;
         return TAKE_FD(fd);
@@ -67,10 +76,10 @@ static int open_stderr(const Job *job) {
 }
 
 static void fill_launch(Job *job, Launch *launch) {
-        Manager *m = job->manager;
-        bool ranges = manager_reserves_ids(m);
+        JobContext *context = job->context;
+        bool ranges = context_reserves_ids(context);
         /* Other private daemons have jobs of the same number. */
-        uint64_t range = job->row.id + (m->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
+        uint64_t range = job->row.id + (context->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
 
         *launch = (Launch){
                 .abi = LAUNCH_ABI,
@@ -78,7 +87,7 @@ static void fill_launch(Job *job, Launch *launch) {
                 .job = job->row.id,
                 .life = job->row.life,
                 .purpose = job->row.purpose,
-                .manager = m->launch_manager,
+                .manager = context->launch_manager,
                 .uid_first = ranges ? UID_RANGE_FIRST + (uint32_t) (range % UID_RANGES) * UIDS_MAX
                                     : (uint32_t) getuid(),
                 .n_uids = ranges ? UIDS_MAX : 1,
@@ -86,13 +95,13 @@ static void fill_launch(Job *job, Launch *launch) {
                 .scope_each = job->settings.actor_scope == ACTOR_SCOPE_EACH
                                               ? settings_processes(&job->settings)
                                               : 0,
-                .exit_with_daemon = m->mode == DAEMON_RUN,
-                .journal = m->mode != DAEMON_RUN && m->launch_manager != LAUNCH_MANAGER_NONE,
+                .exit_with_daemon = context->mode == DAEMON_RUN,
+                .journal = context->mode != DAEMON_RUN && context->launch_manager != LAUNCH_MANAGER_NONE,
                 .resume_round = job->resume_round,
                 .n_episodes = job->row.n_episodes,
                 .owner = job->answer.owner,
                 .submitter = job->row.uid,
-                .alone_usec = m->config.orphan_timeout_usec,
+                .alone_usec = context->config.orphan_timeout_usec,
         };
 }
 
@@ -103,7 +112,7 @@ static int add_plugin(Job *job, LaunchRequest *request) {
 
         if (!environment_is_file(job->settings.environment))
                 return 0;
-        fd = job_file_open(job->manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
+        fd = job_file_open(job->context->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
         if (fd < 0)
                 return fd;
 
@@ -173,7 +182,7 @@ static int prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const ch
         if (r < 0)
                 return r;
         *ret_what = "its directory";
-        r = request->fds[LAUNCH_FD_STATE] = job_state_open(job->manager->jobs_fd, job->row.id);
+        r = request->fds[LAUNCH_FD_STATE] = job_state_open(job->context->jobs_fd, job->row.id);
         if (r < 0)
                 return r;
         *ret_what = "its socket";
@@ -203,7 +212,7 @@ static void watch_invoker(Job *job, int pid_fd) {
         job->exited = job->pid_fd < 0;
         if (job->pid_fd < 0)
                 return;
-        job->exited = reading_start(job->manager->event, &job->pid_source, "invoker-exit", job->pid_fd,
+        job->exited = reading_start(job->context->event, &job->pid_source, "invoker-exit", job->pid_fd,
                                       on_pid, job) < 0;
 }
 
@@ -223,7 +232,7 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
         if (!peer_may_be_invoker(peer))
                 return -EPERM;
 
-        r = ledger_last_seq(job->manager->ledger, job->row.id, job->row.life, &seq);
+        r = ledger_last_seq(job->context->ledger, job->row.id, job->row.life, &seq);
         if (r < 0)
                 return r;
         if (seq > hello->written)
@@ -303,10 +312,10 @@ static int connect_invoker(Job *job) {
         int r;
 
         socket_name(job, name);
-        fd = plan_connect(job->manager->sockets_fd, name);
+        fd = plan_connect(job->context->sockets_fd, name);
         if (fd < 0)
                 return fd;
-        r = plan_link_new(job->manager->event, fd, &link_ops, job, &job->link);
+        r = plan_link_new(job->context->event, fd, &link_ops, job, &job->link);
         if (r < 0)
                 return r;
         (void) TAKE_FD(fd);
@@ -317,7 +326,7 @@ static int connect_invoker(Job *job) {
 /* Before the spawner is asked: whichever of us is killed before its answer is here, where the life's cgroup
  * would lie is known, and what that had counted by then. */
 static void expect_answer(Job *job) {
-        bool managed = job->manager->launch_manager != LAUNCH_MANAGER_NONE;
+        bool managed = job->context->launch_manager != LAUNCH_MANAGER_NONE;
 
         if (job->answer.life != job->row.life && job->row.life > 1)
                 job_answer_find(job);
@@ -396,7 +405,7 @@ static void arm_runtime(Job *job) {
 
         if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer)
                 return;
-        (void) timer_start(job->manager->event, &job->runtime_timer, "runtime-max",
+        (void) timer_start(job->context->event, &job->runtime_timer, "runtime-max",
                         gone < most ? most - gone : 0, on_runtime, job);
 }
 
@@ -430,7 +439,7 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
 static bool is_tried_again(const Job *job, int error) {
         if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
                 return false;
-        return job->row.life > 0 || (job->manager->mode != DAEMON_RUN && job->n_delays < FIRST_DELAYS_MAX);
+        return job->row.life > 0 || (job->context->mode != DAEMON_RUN && job->n_delays < FIRST_DELAYS_MAX);
 }
 
 static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -451,7 +460,7 @@ static void begin_later(Job *job, const char *sentence) {
                                 job->row.life + 1, fault);
         job_set_fault(job, fault);
         job_life_clear(job);
-        if (timer_start(job->manager->event, &job->backoff, "begin-later", DELAY_FIRST_USEC << n, on_delay,
+        if (timer_start(job->context->event, &job->backoff, "begin-later", DELAY_FIRST_USEC << n, on_delay,
                             job) < 0) {
                 job_give_up(job, sentence);
                 return;
@@ -506,8 +515,8 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
         job->progress.round = job->resume_round;
         if (r >= 0) {
                 *ret_what = "its spawner";
-                r = launch_call(job->manager->event,
-                                job->manager->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
+                r = launch_call(job->context->event,
+                                job->context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
                                 on_answered, job, &job->launch);
         }
         /* Not before: a try that fails is followed by others of the same life. */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "daemon/audience.h"
+#include "daemon/job-distribution.h"
 #include "daemon/job.h"
 #include "include/sandbox.h"
 #include "lib/limits.h"
@@ -55,7 +56,7 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
 /* "12 records and the job's row wait for space in /var/lib/actord (No space left on device)", or what
  * holds a queued job; empty: it waits for nothing but a place. Into ret, returns ret. */
 static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
-        const Manager *manager = job->manager;
+        const JobContext *context = job->context;
         char who[64];
         size_t n;
 
@@ -66,18 +67,18 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
                 return ret;
         if (job->waits_checkpoint > 0) {
                 g_autofree char *where = g_strdup_printf(
-                                "%s/jobs/%" PRIu64 "/state", manager->state_directory, job->row.id);
+                                "%s/jobs/%" PRIu64 "/state", context->state_directory, job->row.id);
 
                 say_wait(ret, "its last checkpoint waits", job->waits_checkpoint, where);
                 return ret;
         }
-        n = ledger_n_pending_of(manager->ledger, job->row.id) + (job->has_held ? 1 : 0);
+        n = ledger_n_pending_of(context->ledger, job->row.id) + (job->has_held ? 1 : 0);
         n += job->link ? plan_link_unread(job->link) : 0;
-        if (!manager->ledger_blocked || (n == 0 && !job->end.noted))
+        if (!context->ledger_blocked || (n == 0 && !job->end.noted))
                 return ret;
         (void) snprintf(who, sizeof(who), "%zu record%s%s wait", n, n == 1 ? "" : "s",
                         job->end.noted ? " and the job's row" : "");
-        say_wait(ret, who, manager->ledger_blocked, manager->state_directory);
+        say_wait(ret, who, context->ledger_blocked, context->state_directory);
         return ret;
 }
 

@@ -2,7 +2,10 @@
 /* Up: records of a running job go from the spool to the ledger and into its progress; the next plan
  * follows from that. A record is handed to the ledger before anything else happens with it, and
  * acknowledged when it is durable. */
-#include "daemon/job.h"
+#include "daemon/commit.h"
+#include "daemon/job-distribution.h"
+#include "daemon/job-end.h"
+#include "daemon/job-records.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "daemon/disk.h"
+#include "daemon/job-schedule.h"
+#include "daemon/job-watch.h"
 #include "daemon/lease.h"
 #include "daemon/spending.h"
 #include "include/sandbox.h"
@@ -101,7 +106,7 @@ static int count_checkpoint(Job *job, const Record *record) {
 
         (void) snprintf(checkpoint.name, sizeof(checkpoint.name), CHECKPOINT_NAME, record->round);
         memcpy(checkpoint.sha256, record->sha256, sizeof(checkpoint.sha256));
-        r = ledger_checkpoint_append(job->manager->ledger, &checkpoint);
+        r = ledger_checkpoint_append(job->context->ledger, &checkpoint);
         if (r < 0)
                 return r;
         job->prune_round = record->round;
@@ -112,16 +117,16 @@ static int count_checkpoint(Job *job, const Record *record) {
 static int hand_over(Job *job, const Record *record) {
         int r;
 
-        r = ledger_append(job->manager->ledger, job->row.id, record);
+        r = ledger_append(job->context->ledger, job->row.id, record);
         if (r == -ENOBUFS) {
-                r = manager_commit(job->manager);
+                r = commit_now(job->context);
                 if (r >= 0)
-                        r = ledger_append(job->manager->ledger, job->row.id, record);
+                        r = ledger_append(job->context->ledger, job->row.id, record);
         }
         if (r >= 0 && record->kind == RECORD_CHECKPOINT && record->fault == FAULT_NONE)
                 r = count_checkpoint(job, record);
         if (r < 0)
-                manager_ledger_blocked(job->manager, r);
+                commit_failed(job->context, r);
         return r;
 }
 
@@ -129,7 +134,7 @@ static void life_ended_by_itself(Job *job) {
         job->waits_checkpoint = 0;
         if (job_end_by_records(job))
                 return;
-        (void) manager_commit(job->manager);
+        (void) commit_now(job->context);
         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
 }
 
@@ -168,7 +173,7 @@ static void take(Job *job, const Record *record) {
                 job->waits_checkpoint = 0;
                 say_checkpoint(job, record);
                 /* Only now that its cost is known, too; said, and tried again, if it cannot be. */
-                (void) manager_commit(job->manager);
+                (void) commit_now(job->context);
                 break;
         case RECORD_ENDED: life_ended_by_itself(job); break;
         case RECORD_ROUND:
@@ -224,10 +229,10 @@ int job_read(Job *job) {
                         return 0;
         }
 
-        if (ledger_n_pending(job->manager->ledger) >= PENDING_MAX)
-                (void) manager_commit(job->manager);
+        if (ledger_n_pending(job->context->ledger) >= PENDING_MAX)
+                (void) commit_now(job->context);
         else
-                manager_commit_soon(job->manager);
+                commit_soon(job->context);
         job_send_plan(job);
         return 0;
 }
@@ -260,7 +265,7 @@ void job_send_plan(Job *job) {
                 .settings = &job->settings,
                 .usage = &job->progress.usage,
                 .scheduler = &job->scheduler,
-                .step = job_measures(job) || spending_is_limited(job->manager, job->row.uid),
+                .step = job_measures(job) || spending_is_limited(job->context, job->row.uid),
                 .round = round,
                 .acknowledged = job->acknowledged,
                 .end = end_of_plan(job),

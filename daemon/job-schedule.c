@@ -2,7 +2,8 @@
 /* The number of actors of a job: decided when a round's record has been read, from that record and those
  * before it, whether they come from the spool or, after a restart, from the ledger. So it makes no
  * difference when the daemon looks, or how often it was restarted. */
-#include "daemon/job.h"
+#include "daemon/commit.h"
+#include "daemon/job-schedule.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -84,26 +85,28 @@ int job_decision_save(Job *job) {
 
         if (!job->decision_unsaved)
                 return 0;
-        r = ledger_decision_append(job->manager->ledger, job->row.id, &job->decision);
+        r = ledger_decision_append(job->context->ledger, job->row.id, &job->decision);
         if (r == -ENOBUFS) {
-                r = manager_commit(job->manager);
+                r = commit_now(job->context);
                 if (r >= 0)
-                        r = ledger_decision_append(job->manager->ledger, job->row.id, &job->decision);
+                        r = ledger_decision_append(job->context->ledger, job->row.id, &job->decision);
         }
         if (r < 0) {
-                manager_ledger_blocked(job->manager, r);
+                commit_failed(job->context, r);
                 return r;
         }
         job->decision_unsaved = false;
-        manager_commit_soon(job->manager);
+        commit_soon(job->context);
         say_decision(job);
         return 0;
 }
 
-uint32_t job_scheduler_kind(const Job *job) {
+int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n) {
         assert(job);
 
-        return job->row.purpose == LAUNCH_TRAIN ? job->settings.scheduler.kind : (uint32_t) SCHEDULER_FIXED;
+        if (ledger_n_pending(job->context->ledger) > 0)
+                (void) commit_now(job->context);
+        return ledger_decisions(job->context->ledger, job->row.id, after, most, ret, ret_n);
 }
 
 void job_schedule_anew(Job *job) {
@@ -122,7 +125,7 @@ void job_schedule_restore(Job *job, LedgerPosition *ret) {
 
         *ret = (LedgerPosition){};
         job->decision_unsaved = false;
-        r = ledger_checkpoint_newest(job->manager->ledger, job->row.id, &checkpoint);
+        r = ledger_checkpoint_newest(job->context->ledger, job->row.id, &checkpoint);
         if (r >= 0)
                 r = scheduler_restore(&job->scheduler, job_scheduler_kind(job), checkpoint.scheduler,
                                 checkpoint.scheduler_bytes);

@@ -8,7 +8,8 @@
  *
  * What the spawner said is kept in a small file beside the job's socket: it means something until the
  * machine restarts, and so does the file. */
-#include "daemon/job.h"
+#include "daemon/job-records.h"
+#include "daemon/job-settle.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,9 +39,9 @@ void job_answer_keep(const Job *job) {
 
         answer_name(job, name);
         (void) snprintf(aside, sizeof(aside), "%s.new", name);
-        fd = openat(job->manager->sockets_fd, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        fd = openat(job->context->sockets_fd, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd >= 0 && write_full(fd, &job->answer, sizeof(job->answer)) >= 0)
-                (void) renameat(job->manager->sockets_fd, aside, job->manager->sockets_fd, name);
+                (void) renameat(job->context->sockets_fd, aside, job->context->sockets_fd, name);
 }
 
 void job_answer_find(Job *job) {
@@ -51,7 +52,7 @@ void job_answer_find(Job *job) {
         assert(job);
 
         answer_name(job, name);
-        fd = openat(job->manager->sockets_fd, name, O_RDONLY | O_CLOEXEC);
+        fd = openat(job->context->sockets_fd, name, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && read_full(fd, &answer, sizeof(answer)) >= 0 && answer.abi == LAUNCH_ABI)
                 job->answer = answer;
 }
@@ -63,13 +64,13 @@ void job_answer_forget(Job *job) {
 
         job->answer = (LaunchAnswer){};
         answer_name(job, name);
-        (void) unlinkat(job->manager->sockets_fd, name, 0);
+        (void) unlinkat(job->context->sockets_fd, name, 0);
 }
 
 static uint64_t newest_seq(const Job *job) {
         uint64_t read = job->link ? plan_link_position(job->link) : 0, kept = 0;
 
-        (void) ledger_last_seq(job->manager->ledger, job->row.id, job->row.life, &kept);
+        (void) ledger_last_seq(job->context->ledger, job->row.id, job->row.life, &kept);
         return read > kept ? read : kept;
 }
 
@@ -140,7 +141,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 /* Whether it is tried no more. */
 static bool failed(Job *job, int error, const char *sentence) {
         if (error != -ENOENT && job->books.n_tries++ < TRIES_MAX &&
-                        timer_start(job->manager->event, &job->books.retry, "settle-retry",
+                        timer_start(job->context->event, &job->books.retry, "settle-retry",
                                         RETRY_FIRST_USEC << job->books.n_tries, on_retry, job) >= 0)
                 return false;
         if (error != -ENOENT)
@@ -169,7 +170,7 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
 
 /* Whether the answer is there; else job_look() is called when it is. */
 static bool ask(Job *job, uint32_t purpose) {
-        Manager *m = job->manager;
+        JobContext *context = job->context;
         LaunchRequest request = {};
         int r;
 
@@ -182,12 +183,12 @@ static bool ask(Job *job, uint32_t purpose) {
                 .purpose = purpose,
                 .job = job->row.id,
                 .life = job->row.life,
-                .manager = m->launch_manager,
-                .exit_with_daemon = m->mode == DAEMON_RUN,
+                .manager = context->launch_manager,
+                .exit_with_daemon = context->mode == DAEMON_RUN,
                 .owner = job->answer.owner,
         };
-        r = launch_call(m->event, m->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request, on_answered, job,
-                        &job->launch);
+        r = launch_call(context->event, context->mode == DAEMON_SYSTEM ? SPAWN_SOCKET : NULL, &request,
+                        on_answered, job, &job->launch);
         job->books.asked = r >= 0;
         if (r < 0)
                 job->books.known = failed(job, r == -ENOENT ? -ECONNREFUSED : r,

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/commit.h"
 #include "include/sandbox.h"
 #include "lib/string-tables.h"
 
@@ -19,11 +20,11 @@ const char *job_state_to_string(JobState state) {
         return (int) state >= 0 && state < _JOB_STATE_MAX ? job_states[state] : NULL;
 }
 
-static void count(Manager *manager, JobState state, int by) {
+static void count(JobContext *context, JobState state, int by) {
         if (state == JOB_QUEUED)
-                manager->n_queued += by;
+                context->jobs.n_queued += by;
         else if (state != JOB_ENDED)
-                manager->n_running += by;
+                context->jobs.n_running += by;
 }
 
 void job_set_state(Job *job, JobState state) {
@@ -40,8 +41,8 @@ void job_set_state(Job *job, JobState state) {
 
         if (job->state == state)
                 return;
-        count(job->manager, job->state, -1);
-        count(job->manager, state, +1);
+        count(job->context, job->state, -1);
+        count(job->context, state, +1);
         job->state = state;
 
         if (rows[state]) {
@@ -67,10 +68,10 @@ int job_save(Job *job) {
         /* The end has all of the row, and comes after what may still wait here. */
         if (job->end.noted)
                 return 0;
-        r = ledger_job_update(job->manager->ledger, &job->row);
+        r = ledger_job_update(job->context->ledger, &job->row);
         job->unsaved = r < 0;
         if (r < 0)
-                manager_ledger_blocked(job->manager, r);
+                commit_failed(job->context, r);
         return r;
 }
 
@@ -100,6 +101,12 @@ bool job_has_unread(const Job *job) {
         assert(job);
 
         return job->link && !job->disbelieved && plan_link_unread(job->link) > 0;
+}
+
+uint32_t job_scheduler_kind(const Job *job) {
+        assert(job);
+
+        return job->row.purpose == LAUNCH_TRAIN ? job->settings.scheduler.kind : (uint32_t) SCHEDULER_FIXED;
 }
 
 char **job_limits_missing(const Job *job) {

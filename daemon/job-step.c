@@ -4,7 +4,12 @@
  * what comes next. One path: whatever of a job dies, other than an actor, its life is over, and the next
  * one goes on from the newest checkpoint that counts; if the job has said its last record, or was asked
  * to end, or gets no further, the job is over. */
-#include "daemon/job.h"
+#include "daemon/commit.h"
+#include "daemon/job-end.h"
+#include "daemon/job-life.h"
+#include "daemon/job-records.h"
+#include "daemon/job-settle.h"
+#include "daemon/job-step.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,19 +20,21 @@
 #include "daemon/descriptors.h"
 #include "daemon/disk.h"
 #include "daemon/files.h"
+#include "daemon/job-turn.h"
+#include "daemon/job-watch.h"
 #include "daemon/sources.h"
-#include "daemon/trim.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 #include "lib/string-tables.h"
 
+#define LIVES_MAX          5u /* without a new checkpoint */
 #define BACKOFF_FIRST_USEC (50ull * 1000)
 
 static void remove_runtime_files(Job *job) {
         char name[32];
 
         (void) snprintf(name, sizeof(name), "%" PRIu64 ".sock", job->row.id);
-        (void) unlinkat(job->manager->sockets_fd, name, 0);
+        (void) unlinkat(job->context->sockets_fd, name, 0);
         job_answer_forget(job);
 }
 
@@ -58,14 +65,14 @@ static bool has_life(const Job *job) {
 }
 
 static void remove_files(Job *job) {
-        Manager *manager = job->manager;
+        JobContext *context = job->context;
 
         /* Its unit and cgroup are gone, as every later reader of the row will find. */
         job->answer = (LaunchAnswer){};
         job_life_clear(job);
-        job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
-        job_file_remove(manager->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
-        job_file_remove(manager->jobs_fd, job->row.id, "state/" CHECKPOINT_RESERVE);
+        job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_ENVIRONMENT);
+        job_file_remove(context->jobs_fd, job->row.id, BUS_FILE_CHECKPOINT);
+        job_file_remove(context->jobs_fd, job->row.id, "state/" CHECKPOINT_RESERVE);
         job->stderr_fd = close_fd(job->stderr_fd);
         directory_forget(job);
         directory_fd_drop(TAKE_FD(job->directory_fd));
@@ -75,7 +82,7 @@ static void remove_files(Job *job) {
 
 /* The ledger has it, so it may be said. */
 static void announce(Job *job) {
-        Manager *manager = job->manager;
+        JobContext *context = job->context;
 
         job->row.ended_usec = job->end.usec;
         free(job->row.result);
@@ -85,12 +92,11 @@ static void announce(Job *job) {
         if (job->end.sentence)
                 job_set_fault(job, job->end.sentence);
         remove_files(job);
-        disk_count(manager, job->row.id);
+        disk_count(context, job->row.id);
         say_end(job);
         job_set_state(job, JOB_ENDED);
         job->changes |= JOB_CHANGE_REMOVED;
-        trim_soon(manager);
-        manager_schedule(manager);
+        jobs_schedule(&context->jobs);
 }
 
 /* As soon as the ledger has the end, its invoker is gone and its cgroup is removed, it is one. */
@@ -123,7 +129,7 @@ static void say_resumed(const Job *job, const char *sentence) {
 static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_life_clear(job);
         job_set_state(job, JOB_STARTING);
-        if (timer_start(job->manager->event, &job->backoff, "next-life", wait_usec, on_backoff, job) < 0)
+        if (timer_start(job->context->event, &job->backoff, "next-life", wait_usec, on_backoff, job) < 0)
                 job_finish(job, PLAN_END_FAILED, "there was no memory for a timer");
 }
 
@@ -192,7 +198,7 @@ static void life_check(Job *job) {
         }
         if (!job->books.closed)
                 return;
-        if (manager_commit(job->manager) < 0) {
+        if (commit_now(job->context) < 0) {
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
                 return;
         }
@@ -226,7 +232,7 @@ static void count_files(Job *job) {
         if (job->durable_round > 0)
                 disk_prune(job);
         else if (has_round && !job->files_counted)
-                disk_count(job->manager, job->row.id);
+                disk_count(job->context, job->row.id);
         else
                 return;
         job->files_counted = true;
@@ -238,7 +244,7 @@ static void committed(Job *job) {
         job_send_plan(job);
         if (job->end.noted && !job->end.queued) {
                 job_queue_end(job);
-                manager_commit_soon(job->manager);
+                commit_soon(job->context);
         }
 }
 

@@ -2,13 +2,19 @@
 /* A job's turns: from the queue into a place, and, where a rule of the administrator's takes the place
  * away, back into the queue. It ends its life by itself after the round in flight, with a checkpoint, and
  * its next life goes on from there: no work is lost and the policy is the same. */
-#include "daemon/job.h"
+#include "daemon/commit.h"
+#include "daemon/job-end.h"
+#include "daemon/job-records.h"
+#include "daemon/job-turn.h"
+#include "daemon/job-watch.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include "include/launch.h"
 #include "lib/boottime.h"
 #include "lib/environments.h"
+
+#define STOP_TIMEOUT_USEC (5ull * 1000 * 1000)
 
 static uint64_t real_usec(void) {
         return (uint64_t) g_get_real_time();
@@ -43,7 +49,7 @@ void job_requeue(Job *job) {
 
         assert(job);
 
-        (void) manager_commit(job->manager);
+        (void) commit_now(job->context);
         job->row.n_preempted++;
         job->row.back_usec = real_usec();
         job_log_begin(&entry, job, MESSAGE_JOB_PREEMPTED);
@@ -56,7 +62,7 @@ void job_requeue(Job *job) {
         job->progress.ended = false;
         job_set_state(job, JOB_QUEUED);
         (void) job_save(job);
-        manager_schedule(job->manager);
+        jobs_schedule(&job->context->jobs);
 }
 
 /* Its invoker would try for ever. */
@@ -82,7 +88,7 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         if (job->end_wanted != PLAN_END_NOT) {
                 /* Asked twice, it does without a checkpoint that cannot be written. A run has KeepRest()
                  * for that. */
-                if (job->waits_checkpoint > 0 && job->manager->mode != DAEMON_RUN)
+                if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
                         leave_checkpoint(job);
                 return 0;
         }

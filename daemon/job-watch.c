@@ -4,7 +4,8 @@
  * Where something must happen by a certain time there is a deadline, after which the invoker is killed.
  * Deadlines count this process's own time: the time that the host sleeps or the daemon is stopped makes no
  * invoker late. */
-#include "daemon/job.h"
+#include "daemon/commit.h"
+#include "daemon/job-watch.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -19,12 +20,12 @@
 static uint64_t now_usec(const Job *job) {
         uint64_t usec = 0;
 
-        (void) sd_event_now(job->manager->event, CLOCK_MONOTONIC, &usec);
+        (void) sd_event_now(job->context->event, CLOCK_MONOTONIC, &usec);
         return usec;
 }
 
 static uint64_t limit_usec(const Job *job) {
-        uint64_t set_usec = job->manager->config.invoker_timeout_usec;
+        uint64_t set_usec = job->context->config.invoker_timeout_usec;
 
         if (set_usec != TIMEOUT_AS_SEEN)
                 return set_usec;
@@ -72,7 +73,7 @@ void job_watch_start(Job *job) {
 
         if (job->watch || limit_usec(job) == 0)
                 return;
-        if (sd_event_add_time_relative(job->manager->event, &job->watch, CLOCK_MONOTONIC, tick_usec(job), 0,
+        if (sd_event_add_time_relative(job->context->event, &job->watch, CLOCK_MONOTONIC, tick_usec(job), 0,
                             on_tick, job) >= 0)
                 (void) sd_event_source_set_description(job->watch, "invoker-watch");
 }
@@ -97,7 +98,7 @@ static bool is_kept_waiting(const Job *job) {
                             (job->link && job->acknowledged < plan_link_position(job->link));
 
         return (job->waits_checkpoint > 0 && !job->end.noted) ||
-               (waits_for_us && (read_to_its_end || job->manager->ledger_blocked));
+               (waits_for_us && (read_to_its_end || job->context->ledger_blocked));
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -134,5 +135,5 @@ void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
         assert(job);
 
         job->deadline_what = what;
-        (void) timer_start(job->manager->event, &job->deadline, "job-deadline", usec, on_deadline, job);
+        (void) timer_start(job->context->event, &job->deadline, "job-deadline", usec, on_deadline, job);
 }

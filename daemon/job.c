@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/descriptors.h"
+#include "daemon/job-checkpoint.h"
+#include "daemon/job-schedule.h"
 #include "daemon/submission.h"
 #include "daemon/summary.h"
 #include "include/bus.h"
@@ -47,18 +49,18 @@ static JobState row_state(const LedgerJob *row) {
         return g_strcmp0(row->state, "ended") == 0 ? JOB_ENDED : JOB_RUNNING;
 }
 
-int job_new(Manager *manager, LedgerJob *row, Job **ret) {
+int job_new(JobContext *context, LedgerJob *row, Job **ret) {
         _cleanup_(job_freep) Job *job = NULL;
         int r;
 
-        assert(manager);
+        assert(context);
         assert(row && row->text && row->sheet);
         assert(ret);
 
         job = malloc(sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        *job = (Job){ .manager = manager, .pid_fd = -EBADF, .stderr_fd = -EBADF, .directory_fd = -EBADF };
+        *job = (Job){ .context = context, .pid_fd = -EBADF, .stderr_fd = -EBADF, .directory_fd = -EBADF };
         progress_init(&job->progress);
 
         r = parse_row(row, &job->settings, &job->sheet);
@@ -74,21 +76,21 @@ int job_new(Manager *manager, LedgerJob *row, Job **ret) {
         return 0;
 }
 
-int job_of_row(Manager *manager, uint64_t id, Job **ret) {
+int job_of_row(JobContext *context, uint64_t id, Job **ret) {
         __attribute__((cleanup(ledger_job_done))) LedgerJob row = {};
         int r;
 
-        assert(manager);
+        assert(context);
 
-        r = ledger_job_get(manager->ledger, id, &row);
+        r = ledger_job_get(context->ledger, id, &row);
         if (r < 0)
                 return r;
-        r = job_new(manager, &row, ret);
+        r = job_new(context, &row, ret);
         return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
-void job_row_end(Manager *manager, LedgerJob *row) {
-        assert(manager);
+void job_row_end(JobContext *context, LedgerJob *row) {
+        assert(context);
         assert(row);
 
         if (g_strcmp0(row->state, "ended") == 0)
@@ -97,7 +99,7 @@ void job_row_end(Manager *manager, LedgerJob *row) {
         free(row->result);
         row->state = strdup("ended");
         row->result = strdup(plan_end_to_string(PLAN_END_FAILED));
-        (void) ledger_job_update(manager->ledger, row);
+        (void) ledger_job_update(context->ledger, row);
 }
 
 void job_life_clear(Job *job) {
@@ -228,7 +230,7 @@ int job_replay_some(JobReplay *replay, unsigned most) {
         assert(most > 0);
 
         replay->n = 0;
-        r = ledger_records_some(replay->job->manager->ledger, replay->job->row.id, &replay->at, most,
+        r = ledger_records_some(replay->job->context->ledger, replay->job->row.id, &replay->at, most,
                         replay_record, replay);
         if (r < 0)
                 return r;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs that have not ended, found by number, and the list of what is to be done soon. Any file leaves
- * a fact here and returns; manager-work.c takes the facts from the list, in an event source of its own,
- * and decides what follows. It knows nothing of what a job does. */
+#include "daemon/jobs.h"
+
 #include <assert.h>
 #include "daemon/job.h"
 
-Job *manager_job(const Manager *manager, uint64_t id) {
-        assert(manager);
+Job *jobs_find(const Jobs *jobs, uint64_t id) {
+        assert(jobs);
 
-        for (guint first = 0, n = manager->jobs->len; n > 0;) {
+        for (guint first = 0, n = jobs->all->len; n > 0;) {
                 guint half = n / 2;
-                Job *job = manager->jobs->pdata[first + half];
+                Job *job = jobs->all->pdata[first + half];
 
                 if (job->row.id == id)
                         return job;
@@ -21,44 +20,42 @@ Job *manager_job(const Manager *manager, uint64_t id) {
         return NULL;
 }
 
-int manager_add(Manager *manager, Job *job) {
+void jobs_add(Jobs *jobs, Job *job) {
         guint at;
 
-        assert(manager);
+        assert(jobs);
         assert(job);
 
-        at = manager->jobs->len;
-
+        at = jobs->all->len;
         /* Nearly always the newest: only an end that was not announced before a restart is older. */
-        while (at > 0 && ((const Job *) manager->jobs->pdata[at - 1])->row.id > job->row.id)
+        while (at > 0 && ((const Job *) jobs->all->pdata[at - 1])->row.id > job->row.id)
                 at--;
-        g_ptr_array_insert(manager->jobs, (gint) at, job);
+        g_ptr_array_insert(jobs->all, (gint) at, job);
         if (job->state == JOB_QUEUED)
-                manager->n_queued++;
+                jobs->n_queued++;
         else if (job_active(job))
-                manager->n_running++;
-        return 0;
+                jobs->n_running++;
 }
 
-static void wake(Manager *manager) {
+static void wake(Jobs *jobs) {
         /* actorctl recover completes a ledger without a daemon, and has no event loop. */
-        if (manager->work_source)
-                (void) sd_event_source_set_enabled(manager->work_source, SD_EVENT_ONESHOT);
+        if (jobs->work_source)
+                (void) sd_event_source_set_enabled(jobs->work_source, SD_EVENT_ONESHOT);
 }
 
-void manager_schedule(Manager *manager) {
-        assert(manager);
+void jobs_schedule(Jobs *jobs) {
+        assert(jobs);
 
-        manager->schedule_wanted = true;
-        wake(manager);
+        jobs->schedule_wanted = true;
+        wake(jobs);
 }
 
 static void queue(Job *job) {
         if (!job->work.data) {
                 job->work.data = job;
-                g_queue_push_tail_link(&job->manager->work, &job->work);
+                g_queue_push_tail_link(&job->context->jobs.work, &job->work);
         }
-        wake(job->manager);
+        wake(&job->context->jobs);
 }
 
 void job_changed(Job *job, unsigned changes) {
@@ -75,8 +72,8 @@ void job_news(Job *job, unsigned news) {
         queue(job);
 }
 
-Job *manager_next_work(Manager *manager) {
-        GList *link = g_queue_pop_head_link(&manager->work);
+Job *jobs_next_work(Jobs *jobs) {
+        GList *link = g_queue_pop_head_link(&jobs->work);
 
         return link ? g_steal_pointer(&link->data) : NULL;
 }
@@ -85,6 +82,6 @@ void job_forget_work(Job *job) {
         assert(job);
 
         if (job->work.data)
-                g_queue_unlink(&job->manager->work, &job->work);
+                g_queue_unlink(&job->context->jobs.work, &job->work);
         job->work.data = NULL;
 }

@@ -100,16 +100,16 @@ static void *object_of(Manager *manager, sd_bus_message *message) {
 
 static void drop(Lines *lines, sd_bus_message *message);
 
-void call_again(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler) {
+void call_again(Lines *lines, sd_bus_message *message, sd_bus_message_handler_t handler) {
         sd_bus_message *kept = sd_bus_message_ref(message);
         sd_bus_error error = SD_BUS_ERROR_NULL;
         void *object;
         int r;
 
-        assert(manager);
+        assert(lines);
         assert(handler);
 
-        object = object_of(manager, kept);
+        object = object_of(lines->manager, kept);
         if (object) {
                 r = sd_bus_message_rewind(kept, true);
                 if (r >= 0)
@@ -119,7 +119,7 @@ void call_again(Manager *manager, sd_bus_message *message, sd_bus_message_handle
         if (r < 0) {
                 (void) sd_bus_reply_method_errno(kept, r, &error);
                 /* Wherever the handler gave up, no line keeps a place for the call. */
-                drop(manager->lines, kept);
+                drop(lines, kept);
         }
         sd_bus_error_free(&error);
         (void) sd_bus_message_unref(kept);
@@ -233,15 +233,15 @@ static int on_turn(sd_event_source *source, void *userdata) {
                 return 0;
         }
         activate(line, call);
-        call_again(line->lines->manager, call->message, call->handler);
+        call_again(line->lines, call->message, call->handler);
         return 0;
 }
 
 static void advance(Line *line) {
         if (line->turn || line->calls.length == 0)
                 return;
-        (void) repeat_start(line->lines->manager->event, &line->turn, "line-turn", SD_EVENT_PRIORITY_NORMAL,
-                        on_turn, line);
+        (void) repeat_start(line->lines->manager->context.event, &line->turn, "line-turn",
+                        SD_EVENT_PRIORITY_NORMAL, on_turn, line);
 }
 
 static void forget_users(Lines *lines) {
@@ -290,7 +290,7 @@ void line_again(Lines *lines, LineName name) {
                 const LineCall *call = g_hash_table_lookup(line->by_message, messages->pdata[i]);
 
                 if (call)
-                        call_again(lines->manager, messages->pdata[i], call->handler);
+                        call_again(lines, messages->pdata[i], call->handler);
         }
 }
 
@@ -299,12 +299,12 @@ static void drop(Lines *lines, sd_bus_message *message) {
         Manager *manager = lines->manager;
         sd_bus_message *kept = sd_bus_message_ref(message);
 
-        (void) g_hash_table_remove(manager->queries, kept);
+        (void) g_hash_table_remove(manager->access.queries, kept);
         (void) g_hash_table_remove(manager->copies, kept);
         for (LineName i = 0; i < _LINE_MAX; i++)
                 line_leave(lines, i, kept);
         (void) sd_bus_message_unref(kept);
-        manager_schedule(manager);
+        jobs_schedule(&manager->context.jobs);
 }
 
 static int busy(sd_bus_error *error, const char *what) {
@@ -352,7 +352,7 @@ static void watch_deadline(Line *line) {
 
         if (line->timer || overdue(line, 0, &next) || next == UINT64_MAX)
                 return;
-        if (sd_event_add_time(line->lines->manager->event, &line->timer, CLOCK_BOOTTIME, next, 0,
+        if (sd_event_add_time(line->lines->manager->context.event, &line->timer, CLOCK_BOOTTIME, next, 0,
                             on_deadline, line) >= 0)
                 (void) sd_event_source_set_description(line->timer, "line-deadline");
 }
@@ -389,9 +389,9 @@ static int on_gone(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 static void watch_callers(Lines *lines) {
         Manager *manager = lines->manager;
 
-        if (lines->gone_slot || manager->mode == DAEMON_RUN)
+        if (lines->gone_slot || manager->context.mode == DAEMON_RUN)
                 return;
-        (void) sd_bus_add_match_async(manager->bus, &lines->gone_slot,
+        (void) sd_bus_add_match_async(manager->context.bus, &lines->gone_slot,
                         "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
                         "interface='org.freedesktop.DBus',member='NameOwnerChanged',arg2=''",
                         on_gone, NULL, lines);

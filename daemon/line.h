@@ -7,6 +7,7 @@
 #pragma once
 
 #include "daemon/manager.h"
+#include "daemon/users.h"
 
 #define LINE_CALLS_MAX      4096u
 #define LINE_CALLS_USER_MAX 1024u /* MaxJobsPerUser= of them at most are jobs */
@@ -42,9 +43,6 @@ typedef enum LineName {
 /* A process that copies a caller's files. */
 #define COPIES_MAX      32u
 #define COPIES_USER_MAX 4u
-/* A process that asks for a user's groups. */
-#define LOOKUPS_MAX      8u
-#define LOOKUPS_USER_MAX 2u
 
 typedef struct LineEntry {
         uint64_t key;
@@ -75,4 +73,4 @@ void line_leave(Lines *lines, LineName name, sd_bus_message *message);
 void line_again(Lines *lines, LineName name);
 
 /* Runs the handler of a call that was kept, and answers the caller if it fails. */
-void call_again(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler);
+void call_again(Lines *lines, sd_bus_message *message, sd_bus_message_handler_t handler);

@@ -58,12 +58,12 @@ typedef struct Remembered {
 /* All that have not ended, and the newest KeepJobs= ended ones. */
 static int remember(const LedgerListed *listed, void *userdata) {
         Remembered *all = userdata;
-        const Job *job = manager_job(all->manager, listed->id);
+        const Job *job = jobs_find(&all->manager->context.jobs, listed->id);
         LedgerListed row = *listed;
 
         if (job)
                 fill_in(job, &row);
-        if (job || all->n_ended < all->manager->config.keep_jobs) {
+        if (job || all->n_ended < all->manager->context.config.keep_jobs) {
                 g_array_append_val(all->rows, ((Listed){
                                                               .id = row.id,
                                                               .uid = row.uid,
@@ -75,7 +75,8 @@ static int remember(const LedgerListed *listed, void *userdata) {
                 all->n_live += job != NULL;
                 all->n_ended += !job;
         }
-        return all->n_ended >= all->manager->config.keep_jobs && all->n_live >= all->manager->jobs->len;
+        return all->n_ended >= all->manager->context.config.keep_jobs &&
+               all->n_live >= all->manager->context.jobs.all->len;
 }
 
 int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -86,7 +87,7 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         int r;
 
         g_array_set_clear_func(rows, listed_clear);
-        r = ledger_list(manager->ledger, 0, remember, &all);
+        r = ledger_list(manager->context.ledger, 0, remember, &all);
         if (r < 0)
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's jobs could not be read: %s.", g_strerror(-r));
@@ -236,7 +237,7 @@ static int add_to_page(const LedgerListed *listed, void *userdata) {
                 return 1;
         page->n_seen++;
         page->last = row.id;
-        job = manager_job(page->manager, row.id);
+        job = jobs_find(&page->manager->context.jobs, row.id);
         if (job)
                 fill_in(job, &row);
         if (!wants(page->filter, &row))
@@ -254,7 +255,7 @@ static int append_page(Page *page, uint64_t after) {
         r = sd_bus_message_open_container(page->reply, 'a', "(tussssstttttddso)");
         if (r < 0)
                 return r;
-        more = ledger_list(page->manager->ledger, after, add_to_page, page);
+        more = ledger_list(page->manager->context.ledger, after, add_to_page, page);
         if (more < 0)
                 return more;
         r = sd_bus_message_close_container(page->reply);
@@ -308,13 +309,14 @@ int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         uint32_t uid;
         int r;
 
-        r = access_uid(manager, m, &uid, error);
+        r = access_uid(&manager->access, m, &uid, error);
         if (r < 0)
                 return r;
         r = sd_bus_message_new_method_return(m, &reply);
         if (r >= 0)
                 r = sd_bus_message_open_container(reply, 'a', "(ussssddttt)");
         if (r >= 0)
-                r = ledger_totals_foreach(manager->ledger, uid == 0 ? UINT32_MAX : uid, append_total, reply);
+                r = ledger_totals_foreach(
+                                manager->context.ledger, uid == 0 ? UINT32_MAX : uid, append_total, reply);
         return reply_rows(reply, r);
 }

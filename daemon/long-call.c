@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "daemon/long-call.h"
+#include "daemon/job.h"
 
 #include <assert.h>
 #include <time.h>
@@ -42,10 +42,10 @@ static void answer(LongCall *call, int result) {
         long_call_free(call);
 }
 
-static void arm(Manager *manager);
+static void arm(JobContext *context);
 
-static void take_turn(Manager *manager) {
-        LongCall *call = g_queue_pop_head(&manager->long_calls);
+static void take_turn(JobContext *context) {
+        LongCall *call = g_queue_pop_head(&context->long_calls.calls);
         uint64_t end = now_nsec() + TURN_NSEC;
         int r;
 
@@ -53,10 +53,10 @@ static void take_turn(Manager *manager) {
                 r = call->ops->part(call->work);
         while (r > 0 && now_nsec() < end);
         if (r > 0)
-                g_queue_push_tail(&manager->long_calls, call);
+                g_queue_push_tail(&context->long_calls.calls, call);
         else
                 answer(call, r);
-        arm(manager);
+        arm(context);
 }
 
 static int on_idle(sd_event_source *source, void *userdata) {
@@ -70,38 +70,38 @@ static int on_waited(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 /* Without memory for the timer a turn comes when the daemon has nothing else to do. */
-static void arm(Manager *manager) {
-        if (g_queue_is_empty(&manager->long_calls)) {
-                manager->long_call_source = sd_event_source_disable_unref(manager->long_call_source);
-                manager->long_call_timer = sd_event_source_disable_unref(manager->long_call_timer);
+static void arm(JobContext *context) {
+        if (g_queue_is_empty(&context->long_calls.calls)) {
+                context->long_calls.source = sd_event_source_disable_unref(context->long_calls.source);
+                context->long_calls.timer = sd_event_source_disable_unref(context->long_calls.timer);
                 return;
         }
-        if (timer_start(manager->event, &manager->long_call_timer, "long-calls-waited", WAIT_MAX_USEC,
-                            on_waited, manager) < 0)
+        if (timer_start(context->event, &context->long_calls.timer, "long-calls-waited", WAIT_MAX_USEC,
+                            on_waited, context) < 0)
                 return;
-        (void) sd_event_source_set_time_accuracy(manager->long_call_timer, 1000);
-        (void) sd_event_source_set_priority(manager->long_call_timer, SD_EVENT_PRIORITY_NORMAL - 1);
+        (void) sd_event_source_set_time_accuracy(context->long_calls.timer, 1000);
+        (void) sd_event_source_set_priority(context->long_calls.timer, SD_EVENT_PRIORITY_NORMAL - 1);
 }
 
-static int check_room(const Manager *manager, uint32_t uid, sd_bus_error *error) {
+static int check_room(const JobContext *context, uint32_t uid, sd_bus_error *error) {
         unsigned n = 0;
 
-        for (const GList *l = manager->long_calls.head; l; l = l->next)
+        for (const GList *l = context->long_calls.calls.head; l; l = l->next)
                 n += ((const LongCall *) l->data)->uid == uid;
         if (n >= LONG_CALLS_USER_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(Busy),
                                 "%u calls of yours that go through the records of jobs wait for their answers: try again in a moment.",
                                 n);
-        if (manager->long_calls.length >= LONG_CALLS_MAX)
+        if (context->long_calls.calls.length >= LONG_CALLS_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(Busy),
                                 "%u calls that go through the records of jobs wait for their answers: try again in a moment.",
-                                manager->long_calls.length);
+                                context->long_calls.calls.length);
         return 0;
 }
 
 int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps *ops, void *work,
                 sd_bus_error *error) {
-        Manager *manager;
+        JobContext *context;
         LongCall *call;
         int r;
 
@@ -109,11 +109,11 @@ int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps
         assert(m);
         assert(ops);
 
-        manager = job->manager;
-        r = check_room(manager, uid, error);
-        if (r >= 0 && !manager->long_call_source)
-                r = repeat_start(manager->event, &manager->long_call_source, "long-calls",
-                                SD_EVENT_PRIORITY_IDLE, on_idle, manager);
+        context = job->context;
+        r = check_room(context, uid, error);
+        if (r >= 0 && !context->long_calls.source)
+                r = repeat_start(context->event, &context->long_calls.source, "long-calls",
+                                SD_EVENT_PRIORITY_IDLE, on_idle, context);
         if (r < 0) {
                 ops->free(work);
                 return r;
@@ -123,18 +123,18 @@ int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps
                 .job = job, .uid = uid, .message = sd_bus_message_ref(m), .ops = ops, .work = work
         };
         job->n_long_calls++;
-        g_queue_push_tail(&manager->long_calls, call);
-        if (!manager->long_call_timer)
-                arm(manager);
+        g_queue_push_tail(&context->long_calls.calls, call);
+        if (!context->long_calls.timer)
+                arm(context);
         return 1;
 }
 
-void long_calls_done(Manager *manager) {
+void long_calls_done(JobContext *context) {
         LongCall *call;
 
-        assert(manager);
+        assert(context);
 
-        while ((call = g_queue_pop_head(&manager->long_calls)))
+        while ((call = g_queue_pop_head(&context->long_calls.calls)))
                 long_call_free(call);
-        arm(manager);
+        arm(context);
 }

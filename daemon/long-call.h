@@ -3,10 +3,21 @@
  * and in turn, when the daemon has nothing else to do: other callers are served in between. */
 #pragma once
 
-#include "daemon/job.h"
+#include <glib.h>
+#include <stdint.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
 
 #define LONG_CALLS_MAX      64u
 #define LONG_CALLS_USER_MAX 16u
+
+typedef struct Job Job;
+typedef struct JobContext JobContext;
+
+typedef struct LongCalls {
+        GQueue calls; /* of LongCall: the next one first */
+        sd_event_source *source, *timer;
+} LongCalls;
 
 typedef struct LongCallOps {
         /* A small part of the work. 1: there is more; 0: it is done; negative: it cannot be done. */
@@ -23,4 +34,4 @@ int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps
                 sd_bus_error *error);
 
 /* The daemon ends: what has no answer yet gets none. */
-void long_calls_done(Manager *manager);
+void long_calls_done(JobContext *context);

@@ -129,11 +129,11 @@ static int run(void) {
         r = manager_new(arg_mode, arg_state, arg_run_fd, &manager);
         if (r < 0)
                 return r;
-        (void) sd_event_set_watchdog(manager->event, true);
+        (void) sd_event_set_watchdog(manager->context.event, true);
         r = manager_start(manager);
         if (r < 0)
                 return r;
-        return sd_event_loop(manager->event);
+        return sd_event_loop(manager->context.event);
 }
 
 int main(int argc, char **argv) {

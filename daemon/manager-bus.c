@@ -12,9 +12,12 @@
 #include <systemd/sd-id128.h>
 #include <time.h>
 #include "daemon/access.h"
+#include "daemon/commit.h"
 #include "daemon/copies.h"
 #include "daemon/ended.h"
 #include "daemon/gate.h"
+#include "daemon/job-bus.h"
+#include "daemon/job-turn.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/listing.h"
@@ -43,7 +46,7 @@ static int get_mode(sd_bus *bus, const char *path, const char *interface, const 
                 sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Manager *manager = userdata;
 
-        return sd_bus_message_append(reply, "s", daemon_mode_to_string(manager->mode));
+        return sd_bus_message_append(reply, "s", daemon_mode_to_string(manager->context.mode));
 }
 
 static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -52,9 +55,9 @@ static int get_version(sd_bus *bus, const char *path, const char *interface, con
 }
 
 static void emit_job_new(Manager *manager, const Job *job) {
-        (void) sd_bus_emit_object_added(manager->bus, job->path);
-        (void) sd_bus_emit_signal(manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobNew", "to", job->row.id,
-                        job->path);
+        (void) sd_bus_emit_object_added(manager->context.bus, job->path);
+        (void) sd_bus_emit_signal(manager->context.bus, BUS_PATH, BUS_INTERFACE_MANAGER, "JobNew", "to",
+                        job->row.id, job->path);
 }
 
 /* 1: it has been answered; 0: it goes on later. */
@@ -69,7 +72,7 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         /* Whose files have been copied, or whose groups are asked for, was allowed to submit before that. */
         r = copies_has(manager, m) || quota_waits(manager, m)
                             ? 1
-                            : access_check(manager, m, ACTION_SUBMIT, uid, again, error);
+                            : access_check(&manager->access, m, ACTION_SUBMIT, uid, again, error);
         if (r <= 0)
                 return r;
         r = quota_ask(manager, m, uid, uid, again, error);
@@ -80,7 +83,7 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         if (r <= 0)
                 return r;
         emit_job_new(manager, job);
-        manager_schedule(manager);
+        jobs_schedule(&manager->context.jobs);
         r = sd_bus_reply_method_return(m, "to", job->row.id, job->path);
         return r < 0 ? r : 1;
 }
@@ -90,7 +93,7 @@ static int submit(sd_bus_message *m, Manager *manager, bool from_fd, sd_bus_mess
         uint32_t uid;
         int r;
 
-        r = access_uid(manager, m, &uid, error);
+        r = access_uid(&manager->access, m, &uid, error);
         if (r < 0)
                 return r;
         r = line_enter(manager->lines, LINE_SUBMISSIONS, m, uid, again, error);
@@ -128,13 +131,14 @@ static int find_job(sd_bus_message *m, Manager *manager, Job **ret, sd_bus_error
 }
 
 static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
         Job *job;
         int r;
 
-        r = find_job(m, userdata, &job, error);
+        r = find_job(m, manager, &job, error);
         if (r < 0)
                 return r;
-        r = access_check(userdata, m, ACTION_MANAGE, job->row.uid, method_stop_job, error);
+        r = access_check(&manager->access, m, ACTION_MANAGE, job->row.uid, method_stop_job, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
         r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
@@ -154,12 +158,12 @@ static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_err
         r = sd_bus_message_read(m, "t", &id);
         if (r < 0)
                 return r;
-        r = ledger_job_ended(manager->ledger, id, &owner, &ended_usec);
+        r = ledger_job_ended(manager->context.ledger, id, &owner, &ended_usec);
         if (r == -ENOENT)
                 return no_such_job(error, id);
         if (r < 0)
                 return r;
-        r = access_check(manager, m, ACTION_MANAGE, owner, method_remove_job_files, error);
+        r = access_check(&manager->access, m, ACTION_MANAGE, owner, method_remove_job_files, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
         if (ended_usec == 0)
@@ -169,7 +173,7 @@ static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_err
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
                                 "The files of job %" PRIu64 " in %s cannot be removed: %s.", id,
-                                manager->state_directory, g_strerror(-r));
+                                manager->context.state_directory, g_strerror(-r));
         return sd_bus_reply_method_return(m, NULL);
 }
 
@@ -178,14 +182,14 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
         g_autofree char *path = NULL;
         int r;
 
-        if (manager->mode != DAEMON_RUN)
+        if (manager->context.mode != DAEMON_RUN)
                 return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
                                 "Only a run's daemon leaves; this one keeps what waits until it can be written.");
         r = rest_keep(manager, &path);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
                                 "What the ledger in %s lacks could be kept nowhere: %s. TMPDIR= may name a place.",
-                                manager->state_directory, g_strerror(-r));
+                                manager->context.state_directory, g_strerror(-r));
         return sd_bus_reply_method_return(m, "s", path ? path : "");
 }
 
@@ -254,10 +258,10 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_START(0),
         CONST_("Version", "s", get_version, 0),
         CONST_("Mode", "s", get_mode, 0),
-        CONST_("StateDirectory", "s", NULL, offsetof(Manager, state_directory)),
-        CONST_("MaxJobs", "u", NULL, offsetof(Manager, config.max_jobs)),
-        CHANGES("NQueued", "u", offsetof(Manager, n_queued)),
-        CHANGES("NRunning", "u", offsetof(Manager, n_running)),
+        CONST_("StateDirectory", "s", NULL, offsetof(Manager, context.state_directory)),
+        CONST_("MaxJobs", "u", NULL, offsetof(Manager, context.config.max_jobs)),
+        CHANGES("NQueued", "u", offsetof(Manager, context.jobs.n_queued)),
+        CHANGES("NRunning", "u", offsetof(Manager, context.jobs.n_running)),
         SD_BUS_METHOD_WITH_ARGS("SubmitJob", SUBMIT_ARGS("s"), SD_BUS_RESULT("t", id, "o", job),
                         method_submit_job, ANYBODY),
         SD_BUS_METHOD_WITH_ARGS("SubmitJobFile", SUBMIT_ARGS("h"), SD_BUS_RESULT("t", id, "o", job),
@@ -311,11 +315,11 @@ static int enumerate(
         const Manager *manager = userdata;
         char **nodes;
 
-        nodes = calloc(manager->jobs->len + 1, sizeof(char *));
+        nodes = calloc(manager->context.jobs.all->len + 1, sizeof(char *));
         if (!nodes)
                 return -ENOMEM;
-        for (guint i = 0; i < manager->jobs->len; i++)
-                nodes[i] = strdup(((const Job *) manager->jobs->pdata[i])->path);
+        for (guint i = 0; i < manager->context.jobs.all->len; i++)
+                nodes[i] = strdup(((const Job *) manager->context.jobs.all->pdata[i])->path);
         *ret_nodes = nodes;
         return 0;
 }
@@ -338,35 +342,35 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         Manager *manager = userdata;
         LogEntry entry;
 
-        if (manager->mode == DAEMON_RUN) {
+        if (manager->context.mode == DAEMON_RUN) {
                 manager->caller_gone = true;
-                manager_schedule(manager);
+                jobs_schedule(&manager->context.jobs);
                 return 0;
         }
         log_begin(&entry, MESSAGE_BUS_LOST);
         log_send(&entry, LOG_ERR, "The connection to the bus is lost; actord ends, running jobs go on.");
-        (void) manager_commit(manager);
-        return sd_event_exit(manager->event, EXIT_FAILURE);
+        (void) commit_now(&manager->context);
+        return sd_event_exit(manager->context.event, EXIT_FAILURE);
 }
 
 static int open_pair(Manager *manager, int run_fd) {
         sd_id128_t id;
         int r;
 
-        r = sd_bus_new(&manager->bus);
+        r = sd_bus_new(&manager->context.bus);
         if (r < 0) {
                 (void) close_fd(run_fd);
                 return r;
         }
-        r = sd_bus_set_fd(manager->bus, run_fd, run_fd);
+        r = sd_bus_set_fd(manager->context.bus, run_fd, run_fd);
         if (r >= 0)
                 r = sd_id128_randomize(&id);
         if (r >= 0)
-                r = sd_bus_set_server(manager->bus, true, id);
+                r = sd_bus_set_server(manager->context.bus, true, id);
         if (r >= 0)
-                r = sd_bus_set_anonymous(manager->bus, true);
+                r = sd_bus_set_anonymous(manager->context.bus, true);
         if (r >= 0)
-                r = sd_bus_negotiate_fds(manager->bus, true);
+                r = sd_bus_negotiate_fds(manager->context.bus, true);
         return r;
 }
 
@@ -375,26 +379,26 @@ static int open_bus(Manager *manager) {
         _cleanup_free_ char *address = NULL;
         int r;
 
-        r = bus_address(manager->mode == DAEMON_SYSTEM, &address);
+        r = bus_address(manager->context.mode == DAEMON_SYSTEM, &address);
         if (r < 0)
                 return r;
         r = gate_start(address, &in_fd, &out_fd);
         if (r < 0)
                 return r;
-        r = sd_bus_new(&manager->bus);
+        r = sd_bus_new(&manager->context.bus);
         if (r < 0)
                 return r;
-        r = sd_bus_set_fd(manager->bus, in_fd, out_fd);
+        r = sd_bus_set_fd(manager->context.bus, in_fd, out_fd);
         if (r < 0)
                 return r;
         (void) TAKE_FD(in_fd);
         (void) TAKE_FD(out_fd);
-        r = sd_bus_set_description(manager->bus, "actord");
+        r = sd_bus_set_description(manager->context.bus, "actord");
         if (r >= 0)
-                r = sd_bus_set_bus_client(manager->bus, true);
+                r = sd_bus_set_bus_client(manager->context.bus, true);
         if (r >= 0)
-                r = sd_bus_negotiate_fds(manager->bus, true);
-        return r < 0 ? r : sd_bus_start(manager->bus);
+                r = sd_bus_negotiate_fds(manager->context.bus, true);
+        return r < 0 ? r : sd_bus_start(manager->context.bus);
 }
 
 int manager_bus_new(Manager *manager, int run_fd) {
@@ -403,11 +407,11 @@ int manager_bus_new(Manager *manager, int run_fd) {
         assert(manager);
 
         /* The one caller of run mode can hold up no daemon but its own. */
-        r = manager->mode == DAEMON_RUN ? open_pair(manager, run_fd) : open_bus(manager);
+        r = manager->context.mode == DAEMON_RUN ? open_pair(manager, run_fd) : open_bus(manager);
         if (r < 0)
                 log_line(LOG_ERR, "The %s bus cannot be reached: %s%s.",
-                                manager->mode == DAEMON_SYSTEM ? "system" : "session", g_strerror(-r),
-                                limit_advice(r));
+                                manager->context.mode == DAEMON_SYSTEM ? "system" : "session",
+                                g_strerror(-r), limit_advice(r));
         return r;
 }
 
@@ -419,13 +423,14 @@ static int say_name_taken(Manager *manager) {
         pid_t pid = 0;
         int r;
 
-        r = sd_bus_get_name_creds(manager->bus, BUS_NAME, SD_BUS_CREDS_PID | SD_BUS_CREDS_EUID, &creds);
+        r = sd_bus_get_name_creds(
+                        manager->context.bus, BUS_NAME, SD_BUS_CREDS_PID | SD_BUS_CREDS_EUID, &creds);
         if (r >= 0)
                 (void) sd_bus_creds_get_pid(creds, &pid);
         if (r >= 0)
                 (void) sd_bus_creds_get_euid(creds, &uid);
         log_begin(&entry, MESSAGE_DAEMON_SECOND);
-        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_field(&entry, "ACTORD_OTHER_PID=%d", (int) pid);
         if (pid > 0)
                 log_send(&entry, LOG_ERR,
@@ -472,13 +477,13 @@ static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
         r = check_name(manager, m);
         if (r < 0)
-                return sd_event_exit(manager->event, r);
+                return sd_event_exit(manager->context.event, r);
         (void) sd_notify(false, "READY=1");
         return 1;
 }
 
 int manager_bus_start(Manager *manager) {
-        sd_bus *bus = manager->bus;
+        sd_bus *bus = manager->context.bus;
         int r;
 
         assert(manager);
@@ -500,11 +505,11 @@ int manager_bus_start(Manager *manager) {
                 r = sd_bus_match_signal(bus, NULL, "org.freedesktop.DBus.Local",
                                 "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local", "Disconnected",
                                 on_disconnected, manager);
-        if (r >= 0 && manager->mode == DAEMON_RUN)
+        if (r >= 0 && manager->context.mode == DAEMON_RUN)
                 r = sd_bus_start(bus);
         if (r >= 0)
-                r = sd_bus_attach_event(bus, manager->event, SD_EVENT_PRIORITY_NORMAL);
-        if (r >= 0 && manager->mode != DAEMON_RUN)
+                r = sd_bus_attach_event(bus, manager->context.event, SD_EVENT_PRIORITY_NORMAL);
+        if (r >= 0 && manager->context.mode != DAEMON_RUN)
                 r = sd_bus_request_name_async(bus, NULL, BUS_NAME, 0, on_name, manager);
         if (r < 0)
                 log_line(LOG_ERR, "The bus cannot be served: %s%s.", g_strerror(-r), limit_advice(r));
@@ -513,24 +518,26 @@ int manager_bus_start(Manager *manager) {
 }
 
 void manager_emit_counts(Manager *manager) {
-        if (manager->said_queued == manager->n_queued && manager->said_running == manager->n_running)
+        if (manager->said_queued == manager->context.jobs.n_queued &&
+                        manager->said_running == manager->context.jobs.n_running)
                 return;
-        manager->said_queued = manager->n_queued;
-        manager->said_running = manager->n_running;
+        manager->said_queued = manager->context.jobs.n_queued;
+        manager->said_running = manager->context.jobs.n_running;
         (void) sd_bus_emit_properties_changed(
-                        manager->bus, BUS_PATH, BUS_INTERFACE_MANAGER, "NQueued", "NRunning", NULL);
+                        manager->context.bus, BUS_PATH, BUS_INTERFACE_MANAGER, "NQueued", "NRunning", NULL);
 }
 
 static bool is_busy(const Manager *manager) {
-        return manager->n_queued + manager->n_running > 0 || g_hash_table_size(manager->queries) > 0 ||
-               g_hash_table_size(manager->copies) > 0 || !lines_are_empty(manager->lines) ||
-               !turns_are_empty(manager->turns) || manager->removals.length > 0 ||
-               manager->long_calls.length > 0;
+        return manager->context.jobs.n_queued + manager->context.jobs.n_running > 0 ||
+               g_hash_table_size(manager->access.queries) > 0 || g_hash_table_size(manager->copies) > 0 ||
+               !lines_are_empty(manager->lines) || !turns_are_empty(manager->turns) ||
+               manager->removals.length > 0 || manager->context.long_calls.calls.length > 0;
 }
 
 static bool is_idle(const Manager *manager) {
         return !is_busy(manager) &&
-               now_usec() - manager->traffic_usec >= (uint64_t) manager->config.idle_exit_sec * 1000000;
+               now_usec() - manager->traffic_usec >=
+                               (uint64_t) manager->context.config.idle_exit_sec * 1000000;
 }
 
 /* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If
@@ -540,9 +547,9 @@ static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
         manager->name_released = false;
         if (!is_busy(manager))
-                return sd_event_exit(manager->event, 0);
+                return sd_event_exit(manager->context.event, 0);
 
-        (void) sd_bus_request_name_async(manager->bus, NULL, BUS_NAME, 0, on_name, manager);
+        (void) sd_bus_request_name_async(manager->context.bus, NULL, BUS_NAME, 0, on_name, manager);
         manager_idle_arm(manager);
         return 1;
 }
@@ -557,20 +564,21 @@ static int on_idle(sd_event_source *source, uint64_t usec, void *userdata) {
         }
         (void) sd_notify(false, "STOPPING=1\nSTATUS=Idle.");
         manager->name_released = true;
-        if (sd_bus_release_name_async(manager->bus, NULL, BUS_NAME, on_released, manager) < 0)
-                return sd_event_exit(manager->event, 0);
+        if (sd_bus_release_name_async(manager->context.bus, NULL, BUS_NAME, on_released, manager) < 0)
+                return sd_event_exit(manager->context.event, 0);
         return 0;
 }
 
 void manager_idle_arm(Manager *manager) {
-        uint64_t wait = (uint64_t) manager->config.idle_exit_sec * 1000000, since;
+        uint64_t wait = (uint64_t) manager->context.config.idle_exit_sec * 1000000, since;
 
-        if (manager->mode == DAEMON_RUN || manager->config.idle_exit_sec == 0 || manager->idle_timer ||
-                        manager->name_released || manager->n_queued + manager->n_running > 0)
+        if (manager->context.mode == DAEMON_RUN || manager->context.config.idle_exit_sec == 0 ||
+                        manager->idle_timer || manager->name_released ||
+                        manager->context.jobs.n_queued + manager->context.jobs.n_running > 0)
                 return;
         since = now_usec() - manager->traffic_usec;
         wait = since < wait ? wait - since : 0;
-        if (sd_event_add_time_relative(manager->event, &manager->idle_timer, CLOCK_BOOTTIME, wait + 100000,
-                            100000, on_idle, manager) >= 0)
+        if (sd_event_add_time_relative(manager->context.event, &manager->idle_timer, CLOCK_BOOTTIME,
+                            wait + 100000, 100000, on_idle, manager) >= 0)
                 (void) sd_event_source_set_description(manager->idle_timer, "idle-exit");
 }

@@ -4,24 +4,31 @@
  * that had failed held up goes on here, too. */
 #include <assert.h>
 #include <systemd/sd-daemon.h>
+#include "daemon/commit.h"
 #include "daemon/ended.h"
+#include "daemon/job-bus.h"
+#include "daemon/job-records.h"
+#include "daemon/job-step.h"
+#include "daemon/job-turn.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/places.h"
 #include "daemon/rest.h"
 #include "daemon/sources.h"
+#include "daemon/trim.h"
 #include "daemon/users.h"
 
 /* An ended job is a row: it leaves the list of objects, and its path stays. */
 static void let_ended_go(Manager *manager) {
-        for (guint i = manager->jobs->len; i-- > 0;) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = manager->context.jobs.all->len; i-- > 0;) {
+                Job *job = manager->context.jobs.all->pdata[i];
 
                 if (job->state != JOB_ENDED || job->unsaved)
                         continue;
-                (void) sd_bus_emit_object_removed(manager->bus, job->path);
-                (void) g_ptr_array_remove_index(manager->jobs, i);
+                (void) sd_bus_emit_object_removed(manager->context.bus, job->path);
+                (void) g_ptr_array_remove_index(manager->context.jobs.all, i);
                 ended_keep(manager, job);
+                trim_soon(manager);
         }
 }
 
@@ -29,14 +36,14 @@ static void let_ended_go(Manager *manager) {
  * A launch in flight is not waited for: scopes are ordered after our unit, so that systemd starts none of
  * them before we are gone. */
 static bool may_exit(const Manager *manager) {
-        return manager->mode != DAEMON_RUN || manager->rest_kept ||
-               manager->n_queued + manager->n_running == 0;
+        return manager->context.mode != DAEMON_RUN || manager->rest_kept ||
+               manager->context.jobs.n_queued + manager->context.jobs.n_running == 0;
 }
 
 /* Those that there is something new of by now: what comes of them meanwhile has its turn next. */
 static void do_jobs(Manager *manager) {
-        for (guint n = manager->work.length; n > 0; n--) {
-                Job *job = manager_next_work(manager);
+        for (guint n = manager->context.jobs.work.length; n > 0; n--) {
+                Job *job = jobs_next_work(&manager->context.jobs);
 
                 if (!job)
                         return;
@@ -49,12 +56,12 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
         Manager *manager = userdata;
         g_autofree char *rest = NULL;
 
-        if (manager->mode == DAEMON_RUN && rest_keep(manager, &rest) >= 0 && rest)
+        if (manager->context.mode == DAEMON_RUN && rest_keep(manager, &rest) >= 0 && rest)
                 log_line(LOG_ERR, "What the ledger in %s lacks is in %s: `actorctl recover` takes it in.",
-                                manager->state_directory, rest);
+                                manager->context.state_directory, rest);
         log_line(LOG_ERR, "actord could not end in order (its ledger in %s may be gone) and ends now.",
-                        manager->state_directory);
-        return sd_event_exit(manager->event, EXIT_FAILURE);
+                        manager->context.state_directory);
+        return sd_event_exit(manager->context.event, EXIT_FAILURE);
 }
 
 void manager_stop(Manager *manager) {
@@ -62,33 +69,34 @@ void manager_stop(Manager *manager) {
 
         if (!manager->stopping) {
                 (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending; running jobs go on.");
-                (void) timer_start(manager->event, &manager->stop_timer, "stop-timeout", STOP_LONGEST_USEC,
-                                on_stop_timeout, manager);
+                (void) timer_start(manager->context.event, &manager->stop_timer, "stop-timeout",
+                                STOP_LONGEST_USEC, on_stop_timeout, manager);
         }
         manager->stopping = true;
-        (void) manager_commit(manager);
+        (void) commit_now(&manager->context);
 
-        for (guint i = 0; manager->mode == DAEMON_RUN && i < manager->jobs->len; i++)
-                (void) job_stop(manager->jobs->pdata[i], PLAN_END_INTERRUPTED, "its daemon ends");
+        for (guint i = 0; manager->context.mode == DAEMON_RUN && i < manager->context.jobs.all->len; i++)
+                (void) job_stop(manager->context.jobs.all->pdata[i], PLAN_END_INTERRUPTED,
+                                "its daemon ends");
         do_jobs(manager);
         if (may_exit(manager))
-                (void) sd_event_exit(manager->event, 0);
+                (void) sd_event_exit(manager->context.event, 0);
 }
 
 static void schedule(Manager *manager) {
-        manager->schedule_wanted = false;
+        manager->context.jobs.schedule_wanted = false;
         /* The one caller of run mode is gone, and its job goes with it. */
         if (manager->caller_gone && !manager->stopping)
                 manager_stop(manager);
-        if (users_take_news(manager->users))
+        if (users_take_news(manager->context.users))
                 line_again(manager->lines, LINE_LOOKUPS);
         let_ended_go(manager);
         places_fill(manager);
 
-        (void) sd_notifyf(
-                        false, "STATUS=%u jobs run, %u are queued.", manager->n_running, manager->n_queued);
+        (void) sd_notifyf(false, "STATUS=%u jobs run, %u are queued.", manager->context.jobs.n_running,
+                        manager->context.jobs.n_queued);
         if (manager->stopping && may_exit(manager))
-                (void) sd_event_exit(manager->event, 0);
+                (void) sd_event_exit(manager->context.event, 0);
         manager_idle_arm(manager);
 }
 
@@ -96,7 +104,7 @@ static int on_work(sd_event_source *source, void *userdata) {
         Manager *manager = userdata;
 
         do_jobs(manager);
-        if (manager->schedule_wanted)
+        if (manager->context.jobs.schedule_wanted)
                 schedule(manager);
         manager_emit_counts(manager);
         return 0;
@@ -105,14 +113,14 @@ static int on_work(sd_event_source *source, void *userdata) {
 static void ledger_recovered(Manager *manager) {
         LogEntry entry;
 
-        manager->ledger_blocked = 0;
+        manager->context.ledger_blocked = 0;
         log_begin(&entry, MESSAGE_LEDGER_RECOVERED);
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
-        manager_schedule(manager);
+        jobs_schedule(&manager->context.jobs);
 
         /* Records wait in the daemon's hands. */
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
 
                 if (!job_active(job))
                         continue;
@@ -123,8 +131,8 @@ static void ledger_recovered(Manager *manager) {
 
 /* Rows of jobs that are older in the ledger than what happened meanwhile. */
 static int save_unsaved(Manager *manager) {
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
                 int r = job->unsaved ? job_save(job) : 0;
 
                 if (r < 0)
@@ -137,12 +145,13 @@ static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
         int r;
 
-        if (manager_commit(manager) < 0 || !manager->ledger_blocked || save_unsaved(manager) < 0)
+        if (commit_now(&manager->context) < 0 || !manager->context.ledger_blocked ||
+                        save_unsaved(manager) < 0)
                 return 0;
         /* Where nothing waited, nothing was written. */
-        r = ledger_probe(manager->ledger);
+        r = ledger_probe(manager->context.ledger);
         if (r < 0)
-                manager_ledger_blocked(manager, r);
+                commit_failed(&manager->context, r);
         else
                 ledger_recovered(manager);
         return 0;
@@ -153,15 +162,15 @@ int manager_work_start(Manager *manager) {
 
         assert(manager);
 
-        r = repeat_start(manager->event, &manager->work_source, "work", SD_EVENT_PRIORITY_NORMAL, on_work,
-                        manager);
+        r = repeat_start(manager->context.event, &manager->context.jobs.work_source, "work",
+                        SD_EVENT_PRIORITY_NORMAL, on_work, manager);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_enabled(manager->work_source, SD_EVENT_OFF);
-        r = sd_event_add_time(manager->event, &manager->commit_timer, CLOCK_BOOTTIME, 0,
+        (void) sd_event_source_set_enabled(manager->context.jobs.work_source, SD_EVENT_OFF);
+        r = sd_event_add_time(manager->context.event, &manager->context.commit_timer, CLOCK_BOOTTIME, 0,
                         COMMIT_INTERVAL_USEC / 10, on_commit, manager);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_description(manager->commit_timer, "commit");
-        return sd_event_source_set_enabled(manager->commit_timer, SD_EVENT_OFF);
+        (void) sd_event_source_set_description(manager->context.commit_timer, "commit");
+        return sd_event_source_set_enabled(manager->context.commit_timer, SD_EVENT_OFF);
 }

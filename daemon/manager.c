@@ -15,11 +15,14 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include "daemon/access.h"
+#include "daemon/commit.h"
 #include "daemon/copies.h"
 #include "daemon/descriptors.h"
 #include "daemon/ended.h"
 #include "daemon/files.h"
 #include "daemon/fold.h"
+#include "daemon/job-end.h"
+#include "daemon/job-life.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/long-call.h"
@@ -27,7 +30,6 @@
 #include "daemon/places.h"
 #include "daemon/removals.h"
 #include "daemon/rest.h"
-#include "daemon/senders.h"
 #include "daemon/trim.h"
 #include "daemon/turns.h"
 #include "daemon/users.h"
@@ -103,25 +105,25 @@ static int read_config(Manager *manager) {
         long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
         int r = 0;
 
-        config_init(&manager->config);
-        if (manager->mode == DAEMON_SYSTEM)
-                r = config_read(&manager->config, "/etc/actord", &message);
-        else if (manager->mode == DAEMON_USER) {
+        config_init(&manager->context.config);
+        if (manager->context.mode == DAEMON_SYSTEM)
+                r = config_read(&manager->context.config, "/etc/actord", &message);
+        else if (manager->context.mode == DAEMON_USER) {
                 directory = g_build_filename(g_get_user_config_dir(), "actord", NULL);
-                r = config_read(&manager->config, directory, &message);
+                r = config_read(&manager->context.config, directory, &message);
         }
         if (r < 0) {
                 log_line(LOG_ERR, "%s", message);
                 return r;
         }
-        if (manager->config.max_jobs == 0)
-                manager->config.max_jobs = n_cpus > 0 ? (uint32_t) n_cpus : 1;
+        if (manager->context.config.max_jobs == 0)
+                manager->context.config.max_jobs = n_cpus > 0 ? (uint32_t) n_cpus : 1;
         return 0;
 }
 
 static int open_directories(Manager *manager) {
-        const char *const paths[] = { manager->state_directory, manager->runtime_directory };
-        int *const fds[] = { &manager->jobs_fd, &manager->sockets_fd };
+        const char *const paths[] = { manager->context.state_directory, manager->runtime_directory };
+        int *const fds[] = { &manager->context.jobs_fd, &manager->context.sockets_fd };
 
         for (size_t i = 0; i < 2; i++) {
                 /* A stranger's first use: parents, too. What systemd made has its modes already. */
@@ -148,9 +150,9 @@ static int say_second(const Manager *manager) {
         LogEntry entry;
 
         log_begin(&entry, MESSAGE_DAEMON_SECOND);
-        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_send(&entry, LOG_ERR, "Another actord has the ledger in %s; this one ends.",
-                        manager->state_directory);
+                        manager->context.state_directory);
         return -EBUSY;
 }
 
@@ -164,7 +166,7 @@ static void say_checking(uint64_t bytes) {
 }
 
 static int open_ledger(Manager *manager) {
-        g_autofree char *path = g_build_filename(manager->state_directory, "ledger.sqlite", NULL);
+        g_autofree char *path = g_build_filename(manager->context.state_directory, "ledger.sqlite", NULL);
         int r;
 
         r = limits_check_file_size();
@@ -173,7 +175,7 @@ static int open_ledger(Manager *manager) {
                                 limit_advice(r));
                 return r;
         }
-        r = ledger_open_checked(path, say_checking, &manager->ledger);
+        r = ledger_open_checked(path, say_checking, &manager->context.ledger);
         if (r == -EBUSY)
                 return say_second(manager);
         if (r == -EUCLEAN)
@@ -184,8 +186,8 @@ static int open_ledger(Manager *manager) {
         else if (r < 0)
                 log_line(LOG_ERR, "The ledger %s cannot be opened: %s%s.", path, g_strerror(-r),
                                 limit_advice(r));
-        if (r >= 0 && ledger_is_full(manager->ledger))
-                manager_ledger_blocked(manager, -ENOSPC);
+        if (r >= 0 && ledger_is_full(manager->context.ledger))
+                commit_failed(&manager->context, -ENOSPC);
         return r;
 }
 
@@ -212,13 +214,14 @@ static int add_signals(Manager *manager) {
         (void) sigaddset(&set, SIGINT);
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
                 return -errno;
-        r = sd_event_add_signal(manager->event, &manager->sigchld_source, SIGCHLD, on_sigchld, manager);
+        r = sd_event_add_signal(
+                        manager->context.event, &manager->sigchld_source, SIGCHLD, on_sigchld, manager);
         if (r >= 0)
-                r = sd_event_add_signal(
-                                manager->event, &manager->sigterm_source, SIGTERM, on_terminate, manager);
+                r = sd_event_add_signal(manager->context.event, &manager->sigterm_source, SIGTERM,
+                                on_terminate, manager);
         if (r >= 0)
-                r = sd_event_add_signal(
-                                manager->event, &manager->sigint_source, SIGINT, on_terminate, manager);
+                r = sd_event_add_signal(manager->context.event, &manager->sigint_source, SIGINT,
+                                on_terminate, manager);
         return r;
 }
 
@@ -229,23 +232,24 @@ int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manage
         assert(ret);
 
         manager = g_new0(Manager, 1);
-        manager->mode = mode;
-        manager->jobs_fd = manager->sockets_fd = -EBADF;
-        manager->jobs = g_ptr_array_new();
-        manager->state_directory = state_directory ? g_strdup(state_directory) : default_state(mode);
-        manager->runtime_directory = default_runtime(mode, manager->state_directory);
-        access_queries_init(manager);
+        manager->context.mode = mode;
+        manager->context.jobs_fd = manager->context.sockets_fd = -EBADF;
+        manager->context.jobs.all = g_ptr_array_new();
+        manager->context.state_directory = state_directory ? g_strdup(state_directory) : default_state(mode);
+        manager->runtime_directory = default_runtime(mode, manager->context.state_directory);
         copies_init(manager);
         manager->lines = lines_new(manager);
+        access_init(&manager->access, &manager->context, manager->lines);
+        manager->context.access = &manager->access;
 
-        r = sd_event_default(&manager->event);
+        r = sd_event_default(&manager->context.event);
         if (r < 0)
                 return r;
-        manager->verifier = verifier_new(manager->event, VERIFY_TIMEOUT_USEC);
+        manager->context.verifier = verifier_new(manager->context.event, VERIFY_TIMEOUT_USEC);
         r = read_config(manager);
         if (r < 0)
                 return r;
-        manager->users = users_new(manager);
+        manager->context.users = users_new(&manager->context);
         r = manager_work_start(manager);
         if (r < 0)
                 return r;
@@ -267,37 +271,36 @@ Manager *manager_free(Manager *manager) {
         if (!manager)
                 return NULL;
 
-        (void) sd_event_source_disable_unref(manager->commit_timer);
-        (void) sd_event_source_disable_unref(manager->work_source);
+        (void) sd_event_source_disable_unref(manager->context.commit_timer);
+        (void) sd_event_source_disable_unref(manager->context.jobs.work_source);
         (void) sd_event_source_disable_unref(manager->places_timer);
         (void) sd_event_source_disable_unref(manager->idle_timer);
         (void) sd_event_source_disable_unref(manager->sigchld_source);
         (void) sd_event_source_disable_unref(manager->sigterm_source);
         (void) sd_event_source_disable_unref(manager->sigint_source);
         (void) sd_event_source_disable_unref(manager->stop_timer);
-        long_calls_done(manager);
+        long_calls_done(&manager->context);
         removals_done(manager);
         trim_done(manager);
         older_done(manager);
         fold_done(manager);
-        g_hash_table_unref(manager->queries);
+        access_done(&manager->access);
         g_hash_table_unref(manager->copies);
-        manager->senders = senders_free(manager->senders);
         manager->lines = lines_free(manager->lines);
         manager->turns = turns_free(manager->turns);
-        manager->users = users_free(manager->users);
-        for (guint i = 0; i < manager->jobs->len; i++)
-                (void) job_free(manager->jobs->pdata[i]);
+        manager->context.users = users_free(manager->context.users);
+        for (guint i = 0; i < manager->context.jobs.all->len; i++)
+                (void) job_free(manager->context.jobs.all->pdata[i]);
         ended_done(manager);
-        g_ptr_array_unref(manager->jobs);
-        manager->verifier = verifier_free(manager->verifier);
-        manager->ledger = ledger_close(manager->ledger);
-        manager->bus = sd_bus_flush_close_unref(manager->bus);
-        (void) close_fd(manager->jobs_fd);
-        (void) close_fd(manager->sockets_fd);
-        g_free(manager->state_directory);
+        g_ptr_array_unref(manager->context.jobs.all);
+        manager->context.verifier = verifier_free(manager->context.verifier);
+        manager->context.ledger = ledger_close(manager->context.ledger);
+        manager->context.bus = sd_bus_flush_close_unref(manager->context.bus);
+        (void) close_fd(manager->context.jobs_fd);
+        (void) close_fd(manager->context.sockets_fd);
+        g_free(manager->context.state_directory);
         g_free(manager->runtime_directory);
-        manager->event = sd_event_unref(manager->event);
+        manager->context.event = sd_event_unref(manager->context.event);
         g_free(manager);
         return NULL;
 }
@@ -312,13 +315,13 @@ static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
 
-        if (ledger_job_get(manager->ledger, id, &row) < 0)
+        if (ledger_job_get(manager->context.ledger, id, &row) < 0)
                 return;
-        if (job_new(manager, &row, &job) >= 0) {
-                (void) manager_add(manager, job);
+        if (job_new(&manager->context, &row, &job) >= 0) {
+                jobs_add(&manager->context.jobs, job);
                 return;
         }
-        job_row_end(manager, &row);
+        job_row_end(&manager->context, &row);
         ledger_job_done(&row);
 }
 
@@ -326,7 +329,7 @@ static int load_jobs(Manager *manager) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         int r;
 
-        r = ledger_jobs_foreach(manager->ledger, collect_id, ids);
+        r = ledger_jobs_foreach(manager->context.ledger, collect_id, ids);
         if (r < 0) {
                 log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", g_strerror(-r),
                                 limit_advice(r));
@@ -344,17 +347,18 @@ static void take_up_end(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
 
-        if (manager_job(manager, id) || ledger_job_get(manager->ledger, id, &row) < 0)
+        if (jobs_find(&manager->context.jobs, id) || ledger_job_get(manager->context.ledger, id, &row) < 0)
                 return;
-        if (g_strcmp0(row.state, "ended") == 0 && job_new(manager, &row, &job) >= 0) {
+        if (g_strcmp0(row.state, "ended") == 0 && job_new(&manager->context, &row, &job) >= 0) {
                 job_take_up_end(job);
-                (void) manager_add(manager, job);
+                jobs_add(&manager->context.jobs, job);
         }
         ledger_job_done(&row);
 }
 
 static void take_up_ends(Manager *manager) {
-        _cleanup_close_ int fd = openat(manager->sockets_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_close_ int fd =
+                        openat(manager->context.sockets_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         _cleanup_closedir_ DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *entry;
 
@@ -371,15 +375,15 @@ static void take_up_ends(Manager *manager) {
 }
 
 static void say_ready(const Manager *manager) {
-        unsigned n = manager->n_queued + manager->n_running;
+        unsigned n = manager->context.jobs.n_queued + manager->context.jobs.n_running;
         LogEntry entry;
 
         log_begin(&entry, MESSAGE_DAEMON_READY);
         log_field(&entry, "ACTORD_JOBS=%u", n);
-        log_field(&entry, "ACTORD_MODE=%s", daemon_mode_to_string(manager->mode));
-        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_field(&entry, "ACTORD_MODE=%s", daemon_mode_to_string(manager->context.mode));
+        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_send(&entry, LOG_INFO, "actord %s is ready (%s mode); %u job%s not ended.", ACTORD_VERSION,
-                        daemon_mode_to_string(manager->mode), n, n == 1 ? " has" : "s have");
+                        daemon_mode_to_string(manager->context.mode), n, n == 1 ? " has" : "s have");
 }
 
 int manager_start(Manager *manager) {
@@ -390,7 +394,7 @@ int manager_start(Manager *manager) {
         r = open_ledger(manager);
         if (r < 0)
                 return r;
-        manager->launch_manager = find_launch_manager(manager->mode);
+        manager->context.launch_manager = find_launch_manager(manager->context.mode);
         removals_start(manager);
         r = load_jobs(manager);
         if (r < 0)
@@ -399,18 +403,18 @@ int manager_start(Manager *manager) {
         older_start(manager);
         trim_start(manager);
         take_up_ends(manager);
-        directories_take(manager);
+        directories_take(&manager->context);
         r = manager_bus_start(manager);
         if (r < 0)
                 return r;
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
 
                 if (job_active(job))
                         job_adopt(job);
         }
-        manager_schedule(manager);
+        jobs_schedule(&manager->context.jobs);
         say_ready(manager);
         return 0;
 }

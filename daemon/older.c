@@ -4,6 +4,8 @@
  * comes of it is written as that of any job that ends, with what lists show and what totals add, in one
  * transaction. A daemon that ends before that has written nothing, and the next one begins with that job
  * again. */
+#include "daemon/commit.h"
+#include "daemon/job-end.h"
 #include "daemon/older.h"
 
 #include <assert.h>
@@ -19,14 +21,14 @@ static int describe(Manager *manager, uint64_t id) {
         Job *job;
         int r;
 
-        disk_count(manager, id);
-        r = job_of_row(manager, id, &job);
+        disk_count(&manager->context, id);
+        r = job_of_row(&manager->context, id, &job);
         if (r == -EINVAL)
-                return ledger_job_describe(manager->ledger, id, "", "", "");
+                return ledger_job_describe(manager->context.ledger, id, "", "", "");
         if (r < 0)
                 return r;
-        r = ledger_job_describe(manager->ledger, id, job->settings.environment, job->settings.description,
-                        price_sheet_currency(job->sheet));
+        r = ledger_job_describe(manager->context.ledger, id, job->settings.environment,
+                        job->settings.description, price_sheet_currency(job->sheet));
         (void) job_free(job);
         return r;
 }
@@ -37,7 +39,7 @@ static int describe_some(Manager *manager, size_t most) {
         size_t n = 0;
         int r;
 
-        r = ledger_older(manager->ledger, ids, most < OLDER_PORTION ? most : OLDER_PORTION, &n);
+        r = ledger_older(manager->context.ledger, ids, most < OLDER_PORTION ? most : OLDER_PORTION, &n);
         for (size_t i = 0; r >= 0 && i < n; i++)
                 r = describe(manager, ids[i]);
         return r < 0 ? r : (int) n;
@@ -53,13 +55,13 @@ static int next_job(Manager *manager) {
         uint64_t id;
         int r;
 
-        r = ledger_unsummed(manager->ledger, &id);
+        r = ledger_unsummed(manager->context.ledger, &id);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        r = job_of_row(manager, id, &manager->older_job);
+        r = job_of_row(&manager->context, id, &manager->older_job);
         /* No bill can be made of it, so its records stay, for whoever can read them. */
         if (r == -EINVAL) {
-                r = ledger_trim_never(manager->ledger, id);
+                r = ledger_trim_never(manager->context.ledger, id);
                 return r < 0 ? r : 1;
         }
         if (r < 0)
@@ -81,7 +83,7 @@ static int sum_some(Manager *manager) {
         if (r < 0)
                 return r;
         forget(manager);
-        r = manager_commit(manager);
+        r = commit_now(&manager->context);
         return r < 0 ? r : 1;
 }
 
@@ -91,7 +93,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
 
         r = describe_some(manager, OLDER_PORTION);
         /* A private daemon's ledger is its caller's. */
-        if (r == 0 && manager->mode != DAEMON_RUN)
+        if (r == 0 && manager->context.mode != DAEMON_RUN)
                 r = sum_some(manager);
         if (r > 0)
                 return 0;
@@ -109,10 +111,10 @@ void older_start(Manager *manager) {
 
         assert(manager);
 
-        for (left = manager->config.keep_jobs; left > 0 && n > 0; left -= (size_t) MAX(n, 0))
+        for (left = manager->context.config.keep_jobs; left > 0 && n > 0; left -= (size_t) MAX(n, 0))
                 n = describe_some(manager, left);
         if (n >= 0)
-                (void) repeat_start(manager->event, &manager->older_source, "older-rows",
+                (void) repeat_start(manager->context.event, &manager->older_source, "older-rows",
                                 SD_EVENT_PRIORITY_IDLE, on_idle, manager);
 }
 

@@ -2,8 +2,12 @@
 #include "daemon/places.h"
 
 #include <assert.h>
+#include "daemon/job-end.h"
+#include "daemon/job-life.h"
+#include "daemon/job-turn.h"
 #include "daemon/job.h"
 #include "daemon/queue.h"
+#include "daemon/quota.h"
 #include "daemon/sources.h"
 #include "daemon/spending.h"
 #include "daemon/users.h"
@@ -26,10 +30,10 @@ static UserState *user_state(Manager *manager, GHashTable *users, uint32_t uid) 
         if (user)
                 return user;
         user = g_new0(UserState, 1);
-        user->known = users_quota(manager, uid, &user->quota);
+        user->known = users_quota(manager->context.users, uid, &user->quota);
         user->usage = quota_usage(manager, uid);
         if (user->known)
-                user->money = spending_hold(manager, uid, &user->quota);
+                user->money = spending_hold(&manager->context, uid, &user->quota);
         (void) g_hash_table_insert(users, GUINT_TO_POINTER(uid), user);
         return user;
 }
@@ -58,10 +62,11 @@ static bool waits(Job *job, UserState *user) {
 
 static GArray *entries_of(Manager *manager) {
         g_autoptr(GHashTable) users = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
-        GArray *entries = g_array_sized_new(FALSE, FALSE, sizeof(QueueEntry), manager->jobs->len);
+        GArray *entries =
+                        g_array_sized_new(FALSE, FALSE, sizeof(QueueEntry), manager->context.jobs.all->len);
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
                 UserState *user = user_state(manager, users, job->row.uid);
 
                 g_array_append_val(entries, ((QueueEntry){
@@ -81,24 +86,24 @@ static GArray *entries_of(Manager *manager) {
 
 static Job *pick(Manager *manager) {
         g_autoptr(GArray) entries = entries_of(manager);
-        ssize_t i = queue_pick(
-                        (const QueueEntry *) (void *) entries->data, entries->len, manager->config.max_jobs);
+        ssize_t i = queue_pick((const QueueEntry *) (void *) entries->data, entries->len,
+                        manager->context.config.max_jobs);
 
-        return i < 0 ? NULL : manager->jobs->pdata[i];
+        return i < 0 ? NULL : manager->context.jobs.all->pdata[i];
 }
 
 static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
 
         manager->places_timer = sd_event_source_disable_unref(manager->places_timer);
-        manager_schedule(manager);
+        jobs_schedule(&manager->context.jobs);
         return 0;
 }
 
 static void look_again(Manager *manager, uint64_t wait_usec) {
         manager->places_timer = sd_event_source_disable_unref(manager->places_timer);
         if (wait_usec < UINT64_MAX)
-                (void) timer_start(manager->event, &manager->places_timer, "places",
+                (void) timer_start(manager->context.event, &manager->places_timer, "places",
                                 MAX(wait_usec, LOOK_AGAIN_USEC), on_look, manager);
 }
 
@@ -118,8 +123,8 @@ static const char *overspends(const Job *job, const UserState *user) {
 static void send_back(Manager *manager) {
         g_autoptr(GHashTable) users = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
                 const char *reason;
 
                 if (job->back_reason || !job_may_go_back(job))
@@ -134,8 +139,8 @@ static void send_back(Manager *manager) {
 static uint64_t wait_for_day(const Manager *manager) {
         uint64_t now = (uint64_t) g_get_real_time(), wait = UINT64_MAX;
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                const Hold *hold = &((const Job *) manager->jobs->pdata[i])->hold;
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                const Hold *hold = &((const Job *) manager->context.jobs.all->pdata[i])->hold;
 
                 if (hold->reason == HOLD_MONEY)
                         wait = MIN(wait, hold->until_usec > now ? hold->until_usec - now : 0);
@@ -146,15 +151,15 @@ static uint64_t wait_for_day(const Manager *manager) {
 static void preempt(Manager *manager) {
         uint64_t wait = UINT64_MAX;
 
-        while (manager->config.preempt) {
+        while (manager->context.config.preempt) {
                 g_autoptr(GArray) entries = entries_of(manager);
                 ssize_t i = queue_preempt((const QueueEntry *) (void *) entries->data, entries->len,
-                                manager->config.max_jobs, manager->config.preempt_after_usec,
+                                manager->context.config.max_jobs, manager->context.config.preempt_after_usec,
                                 clock_boottime() / 1000, &wait);
 
                 if (i < 0)
                         break;
-                job_go_back(manager->jobs->pdata[i],
+                job_go_back(manager->context.jobs.all->pdata[i],
                                 "another user waits, and this job is beyond its user's share");
         }
         look_again(manager, MIN(wait, wait_for_day(manager)));
@@ -162,12 +167,12 @@ static void preempt(Manager *manager) {
 
 /* The configuration was another one when they were submitted. */
 static void refuse(Manager *manager) {
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
                 g_autofree char *never = NULL, *sentence = NULL;
                 Quota quota;
 
-                if (job->state != JOB_QUEUED || !users_quota(manager, job->row.uid, &quota))
+                if (job->state != JOB_QUEUED || !users_quota(manager->context.users, job->row.uid, &quota))
                         continue;
                 never = hold_never(&quota, &job->settings, price_sheet_currency(job->sheet));
                 if (!never)
@@ -183,8 +188,8 @@ static bool is_same(const Hold *a, const Hold *b) {
 }
 
 static void say_holds(Manager *manager, const GArray *before) {
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                Job *job = manager->context.jobs.all->pdata[i];
 
                 if (!is_same(&job->hold, &g_array_index(before, Hold, i)))
                         job_changed(job, JOB_CHANGE_STATE);
@@ -192,10 +197,10 @@ static void say_holds(Manager *manager, const GArray *before) {
 }
 
 static GArray *holds_of(const Manager *manager) {
-        GArray *holds = g_array_sized_new(FALSE, FALSE, sizeof(Hold), manager->jobs->len);
+        GArray *holds = g_array_sized_new(FALSE, FALSE, sizeof(Hold), manager->context.jobs.all->len);
 
-        for (guint i = 0; i < manager->jobs->len; i++)
-                g_array_append_val(holds, ((const Job *) manager->jobs->pdata[i])->hold);
+        for (guint i = 0; i < manager->context.jobs.all->len; i++)
+                g_array_append_val(holds, ((const Job *) manager->context.jobs.all->pdata[i])->hold);
         return holds;
 }
 

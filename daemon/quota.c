@@ -18,8 +18,8 @@ QuotaUsage quota_usage(const Manager *manager, uint32_t uid) {
 
         assert(manager);
 
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
+                const Job *job = manager->context.jobs.all->pdata[i];
 
                 if (job->row.uid != uid || job->state == JOB_ENDED)
                         continue;
@@ -50,12 +50,12 @@ int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_erro
 
         assert(manager);
 
-        if (!users_quota(manager, uid, &quota))
+        if (!users_quota(manager->context.users, uid, &quota))
                 return unknown(error, uid);
         limit = quota.disk_bytes;
         if (limit == 0)
                 return 0;
-        r = ledger_disk(manager->ledger, uid, 0, &used);
+        r = ledger_disk(manager->context.ledger, uid, 0, &used);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
                                 "The ledger cannot say how much disk your jobs' files take: %s.",
@@ -82,7 +82,7 @@ int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, con
         g_autofree char *never = NULL;
         Quota quota;
 
-        if (!users_quota(manager, uid, &quota))
+        if (!users_quota(manager->context.users, uid, &quota))
                 return unknown(error, uid);
         if (usage.jobs >= quota.jobs)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
@@ -109,13 +109,13 @@ int quota_ask(Manager *manager, sd_bus_message *message, uint32_t caller, uint32
         assert(manager);
         assert(message);
 
-        known = users_known(manager, uid, &quota);
+        known = users_known(manager->context.users, uid, &quota);
         if (known == 0) {
                 r = line_enter(manager->lines, LINE_LOOKUPS, message, caller, handler, error);
                 if (r <= 0)
                         return r;
-                (void) users_quota(manager, uid, &quota);
-                known = users_known(manager, uid, &quota);
+                (void) users_quota(manager->context.users, uid, &quota);
+                known = users_known(manager->context.users, uid, &quota);
         }
         if (known == 0)
                 return 0;
@@ -154,7 +154,7 @@ static int money_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus
         MoneyRows rows = { .reply = reply, .quota = &quota->money };
         int r;
 
-        r = spending_today(manager, uid, money_row, &rows);
+        r = spending_today(&manager->context, uid, money_row, &rows);
         if (r < 0 || rows.limit_said || (rows.n > 0 && quota->money.nano == 0))
                 return r;
         return money_row(quota->money.currency, 0, &rows);
@@ -165,7 +165,7 @@ static int quota_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus
         uint64_t disk;
         int r;
 
-        r = ledger_disk(manager->ledger, uid, 0, &disk);
+        r = ledger_disk(manager->context.ledger, uid, 0, &disk);
         if (r < 0)
                 return r;
         r = sd_bus_message_append(reply, "(sstt)(sstt)(sstt)(sstt)(sstt)", "jobs", "", (uint64_t) usage.jobs,
@@ -186,18 +186,19 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = sd_bus_message_read(m, "u", &uid);
         if (r < 0)
                 return r;
-        r = access_uid(manager, m, &caller, error);
+        r = access_uid(&manager->access, m, &caller, error);
         if (r < 0)
                 return r;
         /* Who waits was allowed to ask before that. */
-        r = quota_waits(manager, m) ? 1
-                                    : access_check(manager, m, ACTION_MANAGE, uid, method_get_quota, error);
+        r = quota_waits(manager, m)
+                            ? 1
+                            : access_check(&manager->access, m, ACTION_MANAGE, uid, method_get_quota, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
         r = quota_ask(manager, m, caller, uid, method_get_quota, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
-        if (!users_quota(manager, uid, &quota))
+        if (!users_quota(manager->context.users, uid, &quota))
                 return unknown(error, uid);
 
         r = sd_bus_message_new_method_return(m, &reply);

@@ -3,22 +3,9 @@
  * for some. */
 #pragma once
 
+#include "daemon/hold.h"
 #include "daemon/manager.h"
 #include "include/settings.h"
-
-typedef struct Quota {
-        uint32_t jobs;    /* not ended */
-        uint32_t running; /* while others wait; 0: the derived share */
-        uint32_t actors;  /* of running jobs; 0: no limit, as for memory */
-        uint64_t memory_bytes;
-        uint64_t disk_bytes; /* of all its jobs' files; 0: no limit */
-        setting_money money; /* a day; 0: no limit */
-} Quota;
-
-typedef struct QuotaUsage {
-        uint32_t jobs, running;
-        uint64_t actors, memory_bytes; /* at most, of the running ones */
-} QuotaUsage;
 
 /* Of a user's jobs; the quota itself: daemon/users.h. */
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);

@@ -36,10 +36,10 @@ static void say_left(const Manager *manager, const char *name, int error) {
         LogEntry entry;
 
         log_begin(&entry, MESSAGE_FILES_LEFT);
-        log_field(&entry, "ACTORD_STATE=%s", manager->state_directory);
+        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_field(&entry, "ACTORD_REASON=%s", g_strerror(-error));
-        log_send(&entry, LOG_WARNING, "%s/jobs/%s cannot be removed: %s.", manager->state_directory, name,
-                        g_strerror(-error));
+        log_send(&entry, LOG_WARNING, "%s/jobs/%s cannot be removed: %s.", manager->context.state_directory,
+                        name, g_strerror(-error));
 }
 
 static int on_portion(sd_event_source *source, void *userdata) {
@@ -47,7 +47,7 @@ static int on_portion(sd_event_source *source, void *userdata) {
         Removal *removal = g_queue_peek_head(&manager->removals);
         int r;
 
-        r = tree_remove(manager->jobs_fd, removal->name, PORTION);
+        r = tree_remove(manager->context.jobs_fd, removal->name, PORTION);
         if (r > 0 && ++removal->n_portions < PORTIONS_MAX)
                 return 0;
         if (r != 0)
@@ -63,8 +63,9 @@ static void enqueue(Manager *manager, char *name) {
         Removal *removal = g_new0(Removal, 1);
 
         removal->name = name;
-        if (!manager->removal_source && repeat_start(manager->event, &manager->removal_source, "removal",
-                                                        SD_EVENT_PRIORITY_IDLE, on_portion, manager) < 0) {
+        if (!manager->removal_source &&
+                        repeat_start(manager->context.event, &manager->removal_source, "removal",
+                                        SD_EVENT_PRIORITY_IDLE, on_portion, manager) < 0) {
                 removal_free(removal);
                 return;
         }
@@ -79,8 +80,8 @@ int files_remove(Manager *manager, uint64_t job, const char *reason) {
         assert(manager);
         assert(reason);
 
-        r = job_directory_retire(manager->jobs_fd, job, &name);
-        disk_count(manager, job);
+        r = job_directory_retire(manager->context.jobs_fd, job, &name);
+        disk_count(&manager->context, job);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         enqueue(manager, name);
@@ -100,7 +101,7 @@ bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec) 
 /* By what directories there are, not by what jobs are listed: KeepJobs= may have forgotten some. One that
  * the ledger does not know is another ledger's, and is left. */
 static void remove_old(Manager *manager) {
-        g_autoptr(GArray) jobs = job_directories_list(manager->jobs_fd);
+        g_autoptr(GArray) jobs = job_directories_list(manager->context.jobs_fd);
         uint64_t now_usec = (uint64_t) g_get_real_time();
 
         for (guint i = 0; i < jobs->len; i++) {
@@ -108,8 +109,9 @@ static void remove_old(Manager *manager) {
                 uint32_t uid;
                 int r;
 
-                if (ledger_job_ended(manager->ledger, job, &uid, &ended_usec) < 0 ||
-                                !files_are_over(ended_usec, now_usec, manager->config.keep_files_usec))
+                if (ledger_job_ended(manager->context.ledger, job, &uid, &ended_usec) < 0 ||
+                                !files_are_over(ended_usec, now_usec,
+                                                manager->context.config.keep_files_usec))
                         continue;
                 r = files_remove(manager, job, "KeepFilesSec= is over");
                 if (r < 0) {
@@ -122,7 +124,7 @@ static void remove_old(Manager *manager) {
 
 static int on_files_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
-        uint64_t wait = CLAMP(manager->config.keep_files_usec, SHORTEST_USEC, INTERVAL_USEC);
+        uint64_t wait = CLAMP(manager->context.config.keep_files_usec, SHORTEST_USEC, INTERVAL_USEC);
         int r;
 
         remove_old(manager);
@@ -135,20 +137,21 @@ void removals_start(Manager *manager) {
 
         assert(manager);
 
-        names = job_directories_sweep(manager->jobs_fd);
+        names = job_directories_sweep(manager->context.jobs_fd);
         for (guint i = 0; i < names->len; i++) {
                 uint64_t job;
 
                 /* A daemon that was killed may not have counted it any more. */
                 if (job_directory_was(names->pdata[i], &job))
-                        disk_count(manager, job);
+                        disk_count(&manager->context, job);
                 enqueue(manager, g_strdup(names->pdata[i]));
         }
 
         /* A private daemon's directory goes as a whole, by who made it. */
-        if (manager->config.keep_files_usec == 0 || manager->mode == DAEMON_RUN)
+        if (manager->context.config.keep_files_usec == 0 || manager->context.mode == DAEMON_RUN)
                 return;
-        if (timer_start(manager->event, &manager->files_timer, "old-files", 0, on_files_timer, manager) < 0)
+        if (timer_start(manager->context.event, &manager->files_timer, "old-files", 0, on_files_timer,
+                            manager) < 0)
                 log_line(LOG_ERR, "There was no memory to look for old files of jobs by KeepFilesSec=.");
 }
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "daemon/commit.h"
+#include "daemon/job-step.h"
 #include "daemon/job.h"
 #include "lib/cleanup.h"
 #include "lib/sanitise.h"
@@ -46,15 +48,15 @@ static int fill(Manager *manager, const char *directory) {
         r = ledger_open(path, &ledger);
         if (r < 0)
                 return r;
-        for (guint i = 0; r >= 0 && i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; r >= 0 && i < manager->context.jobs.all->len; i++) {
+                const Job *job = manager->context.jobs.all->pdata[i];
 
                 r = ledger_job_put(ledger, &job->row);
         }
         if (r >= 0)
-                r = ledger_rest_write(manager->ledger, ledger);
+                r = ledger_rest_write(manager->context.ledger, ledger);
         (void) ledger_close(ledger);
-        return r < 0 ? r : write_origin(directory, manager->state_directory);
+        return r < 0 ? r : write_origin(directory, manager->context.state_directory);
 }
 
 static int keep_at(Manager *manager, const char *place, char **ret) {
@@ -76,14 +78,14 @@ int rest_keep(Manager *manager, char **ret) {
         const char *all[5];
         int r = -ENOSPC;
 
-        manager->commit_again_usec = 0; /* there is no later */
-        for (guint i = 0; i < manager->jobs->len; i++)
-                job_leave(manager->jobs->pdata[i]);
-        if (manager_commit(manager) >= 0) {
+        manager->context.commit_again_usec = 0; /* there is no later */
+        for (guint i = 0; i < manager->context.jobs.all->len; i++)
+                job_leave(manager->context.jobs.all->pdata[i]);
+        if (commit_now(&manager->context) >= 0) {
                 *ret = NULL;
                 return 0;
         }
-        places(manager->state_directory, all);
+        places(manager->context.state_directory, all);
         for (size_t i = 0; i < G_N_ELEMENTS(all) && r < 0; i++)
                 r = keep_at(manager, all[i], ret);
         manager->rest_kept = r >= 0;
@@ -149,17 +151,17 @@ static int collect(const LedgerJob *row, void *userdata) {
 }
 
 /* Its daemon was killed: what the ledger has is all that there is. */
-static int end_job(Manager *manager, uint64_t id) {
+static int end_job(JobContext *context, uint64_t id) {
         Job *job;
         int r;
 
-        r = job_of_row(manager, id, &job);
+        r = job_of_row(context, id, &job);
         if (r < 0)
                 return r;
         r = job_load_progress(job, true);
         if (r >= 0) {
                 job_leave(job);
-                r = ledger_n_pending(manager->ledger) == 0 ? 0 : -manager->ledger_blocked;
+                r = ledger_n_pending(context->ledger) == 0 ? 0 : -context->ledger_blocked;
         }
         if (r >= 0)
                 (void) printf("Job %" PRIu64 " has ended: %s after %" PRIu64 " rounds.\n", id,
@@ -171,10 +173,10 @@ static int end_job(Manager *manager, uint64_t id) {
 static int end_jobs(const char *state_directory, Ledger *ledger, unsigned *n_said) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         g_autoptr(GPtrArray) none = g_ptr_array_new();
-        Manager manager = {
+        JobContext context = {
                 .mode = DAEMON_RUN,
                 .ledger = ledger,
-                .jobs = none,
+                .jobs = { .all = none },
                 .jobs_fd = -EBADF,
                 .sockets_fd = -EBADF,
                 .state_directory = (char *) state_directory,
@@ -183,7 +185,7 @@ static int end_jobs(const char *state_directory, Ledger *ledger, unsigned *n_sai
 
         r = ledger_jobs_foreach(ledger, collect, ids);
         for (guint i = 0; r >= 0 && i < ids->len; i++)
-                r = end_job(&manager, g_array_index(ids, uint64_t, i));
+                r = end_job(&context, g_array_index(ids, uint64_t, i));
         if (r >= 0)
                 *n_said += ids->len;
         return r;

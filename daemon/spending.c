@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include "daemon/day.h"
+#include "daemon/job.h"
 #include "daemon/users.h"
 #include "lib/boottime.h"
 
@@ -13,7 +14,7 @@ static uint64_t now_usec(void) {
 static bool is_due(const Job *job) {
         return job->state == JOB_ENDING || job->progress.ended || job->progress.lost ||
                clock_boottime() / 1000 - job->counted_usec >= SPENDING_NOTE_USEC ||
-               spending_is_limited(job->manager, job->row.uid);
+               spending_is_limited(job->context, job->row.uid);
 }
 
 static int note(Job *job, const char *day) {
@@ -26,19 +27,19 @@ static int note(Job *job, const char *day) {
         job->counted_usec = clock_boottime() / 1000;
         (void) g_strlcpy(spent.day, day, sizeof(spent.day));
         (void) g_strlcpy(spent.currency, price_sheet_currency(job->sheet), sizeof(spent.currency));
-        return ledger_spent_note(job->manager->ledger, &spent);
+        return ledger_spent_note(job->context->ledger, &spent);
 }
 
-void spending_note(Manager *manager, GHashTable **ret_users) {
+void spending_note(JobContext *context, GHashTable **ret_users) {
         GHashTable *users = NULL;
         char day[DAY_MAX];
 
-        assert(manager);
+        assert(context);
         assert(ret_users);
 
         /* A run's ledger is its own, and has no quotas. */
-        for (guint i = 0; manager->mode != DAEMON_RUN && i < manager->jobs->len; i++) {
-                Job *job = manager->jobs->pdata[i];
+        for (guint i = 0; context->mode != DAEMON_RUN && i < context->jobs.all->len; i++) {
+                Job *job = context->jobs.all->pdata[i];
 
                 if (!job->uncounted || !is_due(job))
                         continue;
@@ -53,20 +54,20 @@ void spending_note(Manager *manager, GHashTable **ret_users) {
         *ret_users = users;
 }
 
-static bool has_money_quota(Manager *manager, uint32_t uid, Quota *ret) {
-        return users_quota(manager, uid, ret) && ret->money.nano > 0;
+static bool has_money_quota(JobContext *context, uint32_t uid, Quota *ret) {
+        return users_quota(context->users, uid, ret) && ret->money.nano > 0;
 }
 
-Hold spending_hold(Manager *manager, uint32_t uid, const Quota *quota) {
+Hold spending_hold(JobContext *context, uint32_t uid, const Quota *quota) {
         uint64_t now = now_usec(), nano = 0;
         char day[DAY_MAX];
         Hold hold;
 
-        assert(manager);
+        assert(context);
         assert(quota);
 
         /* A ledger that cannot be read holds everything up by itself. */
-        if (quota->money.nano == 0 || ledger_spending(manager->ledger, uid, day_of(now, day),
+        if (quota->money.nano == 0 || ledger_spending(context->ledger, uid, day_of(now, day),
                                                       quota->money.currency, &nano) < 0)
                 return (Hold){};
         if (nano < quota->money.nano)
@@ -76,9 +77,9 @@ Hold spending_hold(Manager *manager, uint32_t uid, const Quota *quota) {
         return hold;
 }
 
-static bool has_movable(const Manager *manager, uint32_t uid) {
-        for (guint i = 0; i < manager->jobs->len; i++) {
-                const Job *job = manager->jobs->pdata[i];
+static bool has_movable(const JobContext *context, uint32_t uid) {
+        for (guint i = 0; i < context->jobs.all->len; i++) {
+                const Job *job = context->jobs.all->pdata[i];
 
                 if (job->row.uid == uid && job_may_go_back(job) && !job->back_reason)
                         return true;
@@ -86,38 +87,38 @@ static bool has_movable(const Manager *manager, uint32_t uid) {
         return false;
 }
 
-void spending_look(Manager *manager, GHashTable *users) {
+void spending_look(JobContext *context, GHashTable *users) {
         GHashTableIter iter;
         gpointer key;
         Quota quota;
 
-        assert(manager);
+        assert(context);
         assert(users);
 
         g_hash_table_iter_init(&iter, users);
         while (g_hash_table_iter_next(&iter, &key, NULL)) {
                 uint32_t uid = GPOINTER_TO_UINT(key);
 
-                if (has_money_quota(manager, uid, &quota) && has_movable(manager, uid) &&
-                                spending_hold(manager, uid, &quota).reason == HOLD_MONEY)
-                        manager_schedule(manager);
+                if (has_money_quota(context, uid, &quota) && has_movable(context, uid) &&
+                                spending_hold(context, uid, &quota).reason == HOLD_MONEY)
+                        jobs_schedule(&context->jobs);
         }
 }
 
-bool spending_is_limited(Manager *manager, uint32_t uid) {
+bool spending_is_limited(JobContext *context, uint32_t uid) {
         Quota quota;
 
-        assert(manager);
+        assert(context);
 
         /* Not known yet: nothing is given away meanwhile. */
-        return !users_quota(manager, uid, &quota) || quota.money.nano > 0;
+        return !users_quota(context->users, uid, &quota) || quota.money.nano > 0;
 }
 
-int spending_today(Manager *manager, uint32_t uid,
+int spending_today(JobContext *context, uint32_t uid,
                 int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata) {
         char day[DAY_MAX];
 
-        assert(manager);
+        assert(context);
 
-        return ledger_spending_foreach(manager->ledger, uid, day_of(now_usec(), day), each, userdata);
+        return ledger_spending_foreach(context->ledger, uid, day_of(now_usec(), day), each, userdata);
 }

@@ -16,15 +16,15 @@
 
 /* Before a commit: what jobs have come to goes into the same transaction as their records. After it
  * *ret_users are those of whom that is so; NULL: nobody. */
-void spending_note(Manager *manager, GHashTable **ret_users);
+void spending_note(JobContext *context, GHashTable **ret_users);
 /* After it. A user who has reached the limit by now has running jobs that are to go back. */
-void spending_look(Manager *manager, GHashTable *users);
+void spending_look(JobContext *context, GHashTable *users);
 
 /* What holds all of a user's jobs: the limit is reached, or HOLD_NOTHING. */
-Hold spending_hold(Manager *manager, uint32_t uid, const Quota *quota);
+Hold spending_hold(JobContext *context, uint32_t uid, const Quota *quota);
 /* Whether no round may begin before it is known what the last one cost. */
-bool spending_is_limited(Manager *manager, uint32_t uid);
+bool spending_is_limited(JobContext *context, uint32_t uid);
 
 /* Today's, of each currency. Each returns 0 to go on. */
-int spending_today(Manager *manager, uint32_t uid,
+int spending_today(JobContext *context, uint32_t uid,
                 int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata);

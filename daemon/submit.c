@@ -47,9 +47,10 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
         if (r < 0)
                 return reply_no_sheets(error, r);
         /* The administrator's default is written down with the job: a later change of it changes no bill. */
-        if (*manager->config.default_price_sheet && !names_sheet(s))
-                g_array_append_val(s->overrides, ((SettingOverride){ "Billing.PriceSheet",
-                                                                 manager->config.default_price_sheet }));
+        if (*manager->context.config.default_price_sheet && !names_sheet(s))
+                g_array_append_val(s->overrides,
+                                ((SettingOverride){ "Billing.PriceSheet",
+                                                manager->context.config.default_price_sheet }));
 
         r = settings_parse(s->text, s->file_name, (const SettingOverride *) (void *) s->overrides->data,
                         s->overrides->len, (const char *const *) sheets, &s->settings, &message);
@@ -145,7 +146,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                 return sd_bus_error_set(
                                 error, SD_BUS_ERROR_INVALID_ARGS, "A verification brings no checkpoint.");
 
-        if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->mode == DAEMON_SYSTEM && uid != 0)
+        if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->context.mode == DAEMON_SYSTEM && uid != 0)
                 return sd_bus_error_setf(error, BUS_ERROR(SandboxRefused),
                                 "%s: [Actor] Sandbox=none is for root alone: your actors would run with this service's rights.",
                                 s->file_name);
@@ -169,9 +170,9 @@ static int check_limits(Manager *manager, uint32_t uid, const Submission *s, sd_
         r = quota_check(manager, uid, &s->settings, s->currency, error);
         if (r < 0)
                 return r;
-        if (manager->n_queued >= JOBS_QUEUED_MAX)
+        if (manager->context.jobs.n_queued >= JOBS_QUEUED_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "%u jobs are queued, which is the limit.", manager->n_queued);
+                                "%u jobs are queued, which is the limit.", manager->context.jobs.n_queued);
         return 0;
 }
 
@@ -204,11 +205,12 @@ static void fill_row(const Submission *s, uint32_t uid, LedgerJob *ret) {
 }
 
 static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error) {
-        int fd = job_directory_new(manager->jobs_fd, manager_reserves_ids(manager), ret_name);
+        int fd = job_directory_new(
+                        manager->context.jobs_fd, context_reserves_ids(&manager->context), ret_name);
 
         if (fd < 0)
                 return sd_bus_error_set_errnof(error, fd, "No directory could be made in %s: %s%s.",
-                                manager->state_directory, g_strerror(-fd), limit_advice(fd));
+                                manager->context.state_directory, g_strerror(-fd), limit_advice(fd));
         (void) close_fd(fd);
         return 1;
 }
@@ -241,9 +243,9 @@ static int fetch(Manager *manager, sd_bus_message *message, const Submission *s,
 static int check_room(Manager *manager, uint32_t uid, const char *name, sd_bus_error *error) {
         int r;
 
-        r = quota_check_disk(manager, uid, job_files_bytes(manager->jobs_fd, name), error);
+        r = quota_check_disk(manager, uid, job_files_bytes(manager->context.jobs_fd, name), error);
         if (r < 0)
-                job_directory_discard(manager->jobs_fd, name);
+                job_directory_discard(manager->context.jobs_fd, name);
         return r;
 }
 
@@ -265,22 +267,22 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                 return r;
 
         fill_row(s, uid, &row);
-        r = ledger_job_add(manager->ledger, &row);
+        r = ledger_job_add(manager->context.ledger, &row);
         if (r >= 0) {
-                r = job_directory_commit(manager->jobs_fd, name, row.id);
+                r = job_directory_commit(manager->context.jobs_fd, name, row.id);
                 if (r >= 0)
-                        r = job_new(manager, &row, ret);
+                        r = job_new(&manager->context, &row, ret);
                 /* Its submitter hears that it failed: it must not start after the next restart. */
                 if (r < 0)
-                        job_row_end(manager, &row);
+                        job_row_end(&manager->context, &row);
         }
         if (r < 0) {
-                job_directory_discard(manager->jobs_fd, name);
+                job_directory_discard(manager->context.jobs_fd, name);
                 ledger_job_done(&row);
                 return sd_bus_error_set_errnof(error, r, "The job could not be written into %s: %s%s.",
-                                manager->state_directory, g_strerror(-r), limit_advice(r));
+                                manager->context.state_directory, g_strerror(-r), limit_advice(r));
         }
-        disk_count(manager, (*ret)->row.id);
+        disk_count(&manager->context, (*ret)->row.id);
         (*ret)->directory_fd = TAKE_FD(directory_fd);
         return 1;
 }
@@ -302,7 +304,7 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         assert(message);
         assert(ret);
 
-        r = submission_read(message, from_fd, manager->mode == DAEMON_RUN, &s, error);
+        r = submission_read(message, from_fd, manager->context.mode == DAEMON_RUN, &s, error);
         if (r >= 0)
                 r = check_settings(manager, &s, error);
         if (r >= 0)
@@ -323,8 +325,7 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         if (s.stderr_fd >= 0)
                 (*ret)->stderr_fd = fcntl(s.stderr_fd, F_DUPFD_CLOEXEC, 3);
         directory_keep(*ret);
-        r = manager_add(manager, *ret);
-        assert(r >= 0);
+        jobs_add(&manager->context.jobs, *ret);
         say_queued(*ret);
         return 1;
 }

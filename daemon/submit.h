@@ -3,7 +3,7 @@
  * before anything starts. */
 #pragma once
 
-#include "daemon/job.h"
+#include "daemon/manager.h"
 
 /* from_fd: SubmitJobFile. 1: the job is in the ledger and in the manager's list; 0: its files are being
  * copied, and the handler will be called again; negative: an error is set. */

@@ -25,13 +25,14 @@ static void stop(Manager *manager) {
 static bool is_over_size(Manager *manager) {
         uint64_t used;
 
-        return manager->config.ledger_max_bytes > 0 && ledger_used_bytes(manager->ledger, &used) >= 0 &&
-               used > manager->config.ledger_max_bytes;
+        return manager->context.config.ledger_max_bytes > 0 &&
+               ledger_used_bytes(manager->context.ledger, &used) >= 0 &&
+               used > manager->context.config.ledger_max_bytes;
 }
 
 /* Jobs that ended before it. */
 static uint64_t limit_usec(Manager *manager, uint64_t now_usec) {
-        uint64_t keep_usec = manager->config.keep_records_usec;
+        uint64_t keep_usec = manager->context.config.keep_records_usec;
 
         if (is_over_size(manager))
                 return UINT64_MAX;
@@ -64,7 +65,7 @@ static int begin(Manager *manager, uint64_t id) {
         __attribute__((cleanup(ledger_job_done))) LedgerJob row = {};
         int r;
 
-        r = ledger_job_get(manager->ledger, id, &row);
+        r = ledger_job_get(manager->context.ledger, id, &row);
         if (r < 0)
                 return r;
         if (row.trimmed_usec > 0)
@@ -76,7 +77,7 @@ static int begin(Manager *manager, uint64_t id) {
         log_line(LOG_WARNING,
                         "The summary of job %" PRIu64 " cannot be read, so its records stay in the ledger.",
                         id);
-        return ledger_trim_never(manager->ledger, id);
+        return ledger_trim_never(manager->context.ledger, id);
 }
 
 /* 1: there may be more to do. */
@@ -85,9 +86,9 @@ static int step(Manager *manager) {
         bool done;
         int r;
 
-        r = ledger_trim_next(manager->ledger, limit_usec(manager, now_usec), &id);
+        r = ledger_trim_next(manager->context.ledger, limit_usec(manager, now_usec), &id);
         if (r == -ENOENT)
-                return ledger_give_back(manager->ledger, STEP_PAGES);
+                return ledger_give_back(manager->context.ledger, STEP_PAGES);
         if (r < 0)
                 return r;
         if (id != manager->trimming) {
@@ -97,9 +98,9 @@ static int step(Manager *manager) {
                 manager->trimming = id;
         }
         /* Its end is not announced yet, or a call goes through its records: later. */
-        if (manager_job(manager, id) || !ended_forget(manager, id))
+        if (jobs_find(&manager->context.jobs, id) || !ended_forget(manager, id))
                 return 0;
-        r = ledger_trim_step(manager->ledger, id, now_usec, STEP_ROWS, &done);
+        r = ledger_trim_step(manager->context.ledger, id, now_usec, STEP_ROWS, &done);
         return r < 0 ? r : 1;
 }
 
@@ -109,7 +110,7 @@ static int on_turn(sd_event_source *source, void *userdata) {
 
         /* What is to be written comes first, and a ledger that cannot be written is not asked for this,
          * too. */
-        if (manager->ledger_blocked || ledger_is_full(manager->ledger)) {
+        if (manager->context.ledger_blocked || ledger_is_full(manager->context.ledger)) {
                 stop(manager);
                 return 0;
         }
@@ -127,14 +128,14 @@ void trim_soon(Manager *manager) {
         assert(manager);
 
         /* A private daemon's ledger is its caller's. */
-        if (!manager->trim_source && manager->mode != DAEMON_RUN)
-                (void) repeat_start(manager->event, &manager->trim_source, "old-records",
+        if (!manager->trim_source && manager->context.mode != DAEMON_RUN)
+                (void) repeat_start(manager->context.event, &manager->trim_source, "old-records",
                                 SD_EVENT_PRIORITY_IDLE, on_turn, manager);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
-        uint64_t keep_usec = manager->config.keep_records_usec,
+        uint64_t keep_usec = manager->context.config.keep_records_usec,
                  wait = keep_usec > 0 ? CLAMP(keep_usec, SHORTEST_USEC, INTERVAL_USEC) : INTERVAL_USEC;
         int r;
 
@@ -146,9 +147,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 void trim_start(Manager *manager) {
         assert(manager);
 
-        if (manager->mode == DAEMON_RUN)
+        if (manager->context.mode == DAEMON_RUN)
                 return;
-        if (timer_start(manager->event, &manager->trim_timer, "old-records-timer", 0, on_timer, manager) < 0)
+        if (timer_start(manager->context.event, &manager->trim_timer, "old-records-timer", 0, on_timer,
+                            manager) < 0)
                 log_line(LOG_ERR,
                                 "There was no memory to look for old records by KeepRecordsSec= and LedgerMax=.");
 }

@@ -104,8 +104,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
                 return 0;
         }
         /* Its handler is about to ask, whatever came in between. */
-        senders_add(turns->manager->senders, sd_bus_message_get_sender(message), uid);
-        r = sd_bus_enqueue_for_read(turns->manager->bus, message);
+        senders_add(turns->manager->access.senders, sd_bus_message_get_sender(message), uid);
+        r = sd_bus_enqueue_for_read(turns->manager->context.bus, message);
         if (r < 0) {
                 refuse(message, r);
                 return 0;
@@ -122,8 +122,8 @@ static int arm(Turns *turns) {
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);
         if (turns->source)
                 return 0;
-        return repeat_start(turns->manager->event, &turns->source, "turns", SD_EVENT_PRIORITY_NORMAL + 1,
-                        on_turn, turns);
+        return repeat_start(turns->manager->context.event, &turns->source, "turns",
+                        SD_EVENT_PRIORITY_NORMAL + 1, on_turn, turns);
 }
 
 static void push(Turns *turns, uint32_t uid, const char *sender, sd_bus_message *message) {
@@ -146,7 +146,7 @@ static int on_user(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         r = sd_bus_message_is_method_error(reply, NULL) ? -sd_bus_message_get_errno(reply)
                                                         : sd_bus_message_read(reply, "u", &uid);
         if (r >= 0)
-                senders_add(turns->manager->senders, name, uid);
+                senders_add(turns->manager->access.senders, name, uid);
         while ((message = g_queue_pop_head(&items))) {
                 if (r < 0)
                         refuse(message, r);
@@ -166,7 +166,7 @@ static int ask(Turns *turns, const char *name) {
                 return 0;
         question = g_new0(Question, 1);
         *question = (Question){ .turns = turns, .name = g_strdup(name) };
-        r = sd_bus_call_method_async(turns->manager->bus, &question->slot, "org.freedesktop.DBus",
+        r = sd_bus_call_method_async(turns->manager->context.bus, &question->slot, "org.freedesktop.DBus",
                         "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixUser", on_user,
                         question, "s", name);
         if (r < 0) {
@@ -205,10 +205,10 @@ int turns_take(Turns *turns, sd_bus_message *message) {
                 return 0;
         }
         /* A private daemon has one caller. */
-        if (turns->manager->mode == DAEMON_RUN || !sender)
+        if (turns->manager->context.mode == DAEMON_RUN || !sender)
                 return 0;
         (void) sd_bus_message_ref(message);
-        if (senders_find(turns->manager->senders, sender, &uid))
+        if (senders_find(turns->manager->access.senders, sender, &uid))
                 push(turns, uid, sender, message);
         else
                 take_stranger(turns, sender, message);

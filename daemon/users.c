@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "daemon/helper.h"
-#include "daemon/line.h"
 #include "daemon/log.h"
 #include "daemon/sources.h"
 #include "include/bus.h"
@@ -42,7 +41,7 @@ typedef struct User {
 } User;
 
 struct Users {
-        Manager *manager;
+        JobContext *context;
         bool by_group;       /* there are rules for groups */
         bool has_news;       /* an answer came; calls may wait for it */
         GHashTable *known;   /* uid → User */
@@ -59,12 +58,12 @@ static void lookup_free(void *p) {
         g_free(lookup);
 }
 
-Users *users_new(Manager *manager) {
-        const Config *config = &manager->config;
+Users *users_new(JobContext *context) {
+        const Config *config = &context->config;
         Users *users = g_new0(Users, 1);
 
         *users = (Users){
-                .manager = manager,
+                .context = context,
                 .known = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free),
                 .lookups = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, lookup_free),
         };
@@ -124,7 +123,7 @@ static _Noreturn void child_run(const Lookup *lookup, int channel) {
         (void) prctl(PR_SET_NAME, "actord-groups");
         if ((channel != OURS && dup2(channel, OURS) < 0) || close_range(OURS + 1, ~0u, 0) < 0)
                 _exit(EXIT_FAILURE);
-        find_groups(&lookup->users->manager->config, lookup->uid, &answer);
+        find_groups(&lookup->users->context->config, lookup->uid, &answer);
         (void) message_send(OURS, &answer, sizeof(answer), NULL, 0);
         _exit(EXIT_SUCCESS);
 }
@@ -146,7 +145,7 @@ static User *remember(Users *users, uint32_t uid, const gid_t *groups, size_t n)
 
         if (g_hash_table_size(users->known) >= USERS_KEPT_MAX)
                 g_hash_table_remove_all(users->known);
-        config_for_user(&users->manager->config, uid, groups, n, config);
+        config_for_user(&users->context->config, uid, groups, n, config);
         user->quota = quota_by(config);
         (void) g_hash_table_insert(users->known, GUINT_TO_POINTER(uid), user);
         return user;
@@ -158,7 +157,7 @@ static gboolean is_failure(gpointer key, gpointer value, gpointer userdata) {
 
 static void forget_failures(Users *users) {
         (void) g_hash_table_foreach_remove(users->known, is_failure, NULL);
-        manager_schedule(users->manager);
+        jobs_schedule(&users->context->jobs);
 }
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -172,7 +171,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 /* Without it a failure is forgotten all the same when the user is next asked for. */
 static void try_later(Users *users) {
         if (!users->retry)
-                (void) timer_start(users->manager->event, &users->retry, "users-retry", LOOKUP_RETRY_USEC,
+                (void) timer_start(users->context->event, &users->retry, "users-retry", LOOKUP_RETRY_USEC,
                                 on_retry, users);
 }
 
@@ -199,7 +198,7 @@ static void finish(Lookup *lookup, int error, const Answer *answer) {
         else
                 (void) remember(users, uid, answer->groups, answer->n);
         users->has_news = true;
-        manager_schedule(users->manager);
+        jobs_schedule(&users->context->jobs);
 }
 
 static int on_answer(sd_event_source *source, int fd, uint32_t events, void *userdata) {
@@ -220,7 +219,7 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 static int watch(Lookup *lookup) {
-        sd_event *event = lookup->users->manager->event;
+        sd_event *event = lookup->users->context->event;
         int r;
 
         r = reading_start(event, &lookup->io, "lookup", lookup->channel, on_answer, lookup);
@@ -260,23 +259,23 @@ static const User *find(Users *users, uint32_t uid) {
         return users->by_group ? NULL : remember(users, uid, NULL, 0);
 }
 
-int users_known(Manager *manager, uint32_t uid, Quota *ret) {
+int users_known(Users *users, uint32_t uid, Quota *ret) {
         const User *user;
 
-        assert(manager);
+        assert(users);
         assert(ret);
 
-        user = find(manager->users, uid);
+        user = find(users, uid);
         if (!user || user->error < 0)
                 return user ? user->error : 0;
         *ret = user->quota;
         return 1;
 }
 
-bool users_quota(Manager *manager, uint32_t uid, Quota *ret) {
-        if (users_known(manager, uid, ret) == 0)
-                look_up(manager->users, uid);
-        return users_known(manager, uid, ret) > 0;
+bool users_quota(Users *users, uint32_t uid, Quota *ret) {
+        if (users_known(users, uid, ret) == 0)
+                look_up(users, uid);
+        return users_known(users, uid, ret) > 0;
 }
 
 bool users_take_news(Users *users) {

@@ -4,21 +4,23 @@
  * with a deadline, and the daemon goes on meanwhile; what it said is kept until the daemon ends. */
 #pragma once
 
-#include "daemon/manager.h"
-#include "daemon/quota.h"
+#include "daemon/hold.h"
+#include "daemon/job-context.h"
 
-/* LOOKUPS_MAX of daemon/line.h are asked for at once. */
+/* Processes at once that ask for users' groups. */
+#define LOOKUPS_MAX         8u
+#define LOOKUPS_USER_MAX    2u
 #define LOOKUP_TIMEOUT_USEC (10ull * 1000 * 1000)
 #define LOOKUP_RETRY_USEC   (10ull * 1000 * 1000) /* after one that failed */
 #define USERS_KEPT_MAX      4096u
 
-Users *users_new(Manager *manager);
+Users *users_new(JobContext *context);
 Users *users_free(Users *users);
 
 /* 1: it is known; 0: not yet; negative: the host's user database did not say. */
-int users_known(Manager *manager, uint32_t uid, Quota *ret);
-/* false: it is not known yet. Then it is asked for, and manager_schedule() follows when there is an
+int users_known(Users *users, uint32_t uid, Quota *ret);
+/* false: it is not known yet. Then it is asked for, and jobs_schedule() follows when there is an
  * answer. */
-bool users_quota(Manager *manager, uint32_t uid, Quota *ret);
+bool users_quota(Users *users, uint32_t uid, Quota *ret);
 /* Whether an answer came since the last time: calls that wait for one (quota_ask()) look again. */
 bool users_take_news(Users *users);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How many files of a room call each other in a circle, counted by the symbols of their object files: a file that takes a symbol
-from another one needs it, and files that need each other can only be read together."""
-import collections, os, subprocess, sys
-from sources import finish, point, sources
+from another one needs it, and files that need each other can only be read together. Also: which of them may call which in daemon/."""
+import collections, os, re, subprocess, sys
+from sources import finish, point, read, sources
 
 # The most files of the largest circle. A room that is not here has none. Lower a number when a circle becomes smaller.
 CEILINGS = {"actorctl": 4, "lib": 2, "spawner": 3}
@@ -58,6 +58,27 @@ def complaints(graph, ceiling):
                 yield f"{path} needs of {other}: {', '.join(names[:3])}{' ...' if names[3:] else ''}"
 
 
+def rows_of(room):
+    """The table `row of ROOM/` of the architecture page: a list of files and folders for each row, from above."""
+    table = re.search(rf"^\| row of `{room}/` .*\n\|-.*\n((?:\|.*\n)+)", read("docs/ARCHITECTURE.md"), re.M)[1]
+    return [[f"{room}/{name}" for name in re.findall(r"`([^`]+)`", line)] for line in table.splitlines()]
+
+
+def wrong_ways(room, paths):
+    """Where a file calls one of a row above its own, and where the table names files that are not there or lacks some."""
+    rows = rows_of(room)
+    named = {name: n for n, row in enumerate(rows) for name in row}
+    row_of = {path: named.get(path, named.get(os.path.dirname(path) + "/")) for path in paths}
+    yield from (f"{path} is not in the table" for path in paths if row_of[path] is None)
+    yield from (f"{name} does not exist" for name in named if not os.path.exists(name))
+    if None in row_of.values():
+        return
+    for path, others in arrows(paths).items():
+        for other, names in others.items():
+            if row_of[other] < row_of[path]:
+                yield f"{path} calls upward, {other}: {', '.join(names[:3])}"
+
+
 rooms = collections.defaultdict(list)
 for source in sources(".c"):
     if os.path.exists(os.path.join(BUILD, source[:-2] + ".o")) and not source.startswith("tests/"):
@@ -69,4 +90,5 @@ for name, files in sorted(rooms.items()):
     most = CEILINGS.get(name, 0)
     point(f"{name}/: {f'at most {most} files call' if most else 'no files call'} each other in a circle",
           list(complaints(arrows(files), most)))
+point("files of daemon/ call downward, by the table of docs/ARCHITECTURE.md", list(wrong_ways("daemon", rooms["daemon"])))
 finish()

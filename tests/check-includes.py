@@ -16,6 +16,8 @@ MAY = {
 # may run acting and learning as one fragment, and a module does so with a whole job inside an actor.
 ALSO = {"invoker/fork.c": {"sandbox", "actor"}, "learner/job/loop.c": {"actor"}, "learner/fused.c": {"actor"}, "learner/job/env-job.c": {"actor"}}
 GLIB = re.compile(r"^(glib|gio|json-glib|gobject)\b")
+MANAGER = re.compile(r"^daemon/manager\.h$")
+OF_A_JOB = re.compile(r"^daemon/((job|bill|decisions|disk|descriptors|commit|spending|users|long-call|hold)\b.*|.*/.*)\.[ch]$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 LIB_CONTROL = set(re.search(r"^LIB_CONTROL := (.*)$", read("Makefile"), re.M)[1].split())
 
@@ -41,12 +43,12 @@ def check_direction(path):
 
 
 @functools.cache
-def way_to_glib(path):
-    """How a file reaches GLib, by headers of ours or at once; "" where it does not."""
+def way_to(pattern, path):
+    """How a file reaches a header that matches, by headers of ours or at once; "" where it does not."""
     for own, name in includes(path):
-        if GLIB.match(name):
-            return f"{path} includes <{name}>"
-        if own and os.path.exists(name) and name != path and (way := way_to_glib(name)):
+        if pattern.match(name):
+            return f"{path} includes {name}"
+        if own and os.path.exists(name) and name != path and (way := way_to(pattern, name)):
             return f"{path}: {way}"
     return ""
 
@@ -56,8 +58,9 @@ for name in MAY:
     point(f"{name}/ includes only {', '.join(sorted(MAY[name]))}",
           [text for path in files if room(path) == name for text in check_direction(path)])
 point("nothing on the data side reaches GLib",
-      [way_to_glib(path) for path in files
-       if path.endswith(".c") and not on_control_side(path) and way_to_glib(path)])
+      [way_to(GLIB, path) for path in files
+       if path.endswith(".c") and not on_control_side(path) and way_to(GLIB, path)])
+point("no file about one job knows the manager of all", [way_to(MANAGER, path) for path in files if OF_A_JOB.match(path) and way_to(MANAGER, path)])
 point("OpenBLAS stays in the learner", [f"{path} includes <cblas.h>" for path in files if room(path) != "learner"
                                         for _, name in includes(path) if name == "cblas.h"])
 point("lib/ never logs", [path for path in files if room(path) == "lib" and

@@ -17,20 +17,20 @@ static const char sheet_text[] = "[Sheet]\nName=aws-lambda-x86\nDate=2026-01-01\
 static Manager *manager_fixture(void) {
         Manager *manager = g_new0(Manager, 1);
 
-        manager->mode = DAEMON_RUN;
-        manager->jobs_fd = manager->sockets_fd = -EBADF;
-        manager->jobs = g_ptr_array_new();
-        manager->config.keep_jobs = 5;
-        g_assert_cmpint(ledger_open(":memory:", &manager->ledger), >=, 0);
+        manager->context.mode = DAEMON_RUN;
+        manager->context.jobs_fd = manager->context.sockets_fd = -EBADF;
+        manager->context.jobs.all = g_ptr_array_new();
+        manager->context.config.keep_jobs = 5;
+        g_assert_cmpint(ledger_open(":memory:", &manager->context.ledger), >=, 0);
         return manager;
 }
 
 static void manager_unfixture(Manager *manager) {
         ended_done(manager);
-        for (guint i = 0; i < manager->jobs->len; i++)
-                (void) job_free(manager->jobs->pdata[i]);
-        g_ptr_array_unref(manager->jobs);
-        ledger_close(manager->ledger);
+        for (guint i = 0; i < manager->context.jobs.all->len; i++)
+                (void) job_free(manager->context.jobs.all->pdata[i]);
+        g_ptr_array_unref(manager->context.jobs.all);
+        ledger_close(manager->context.ledger);
         g_free(manager);
 }
 
@@ -51,7 +51,7 @@ static uint64_t add_row(Manager *manager, const char *state, bool described) {
         };
         uint64_t id;
 
-        g_assert_cmpint(ledger_job_add(manager->ledger, &row), >=, 0);
+        g_assert_cmpint(ledger_job_add(manager->context.ledger, &row), >=, 0);
         id = row.id;
         ledger_job_done(&row);
         return id;
@@ -72,7 +72,7 @@ static void test_bounded(void) {
                 g_assert_cmpstr(job->settings.environment, ==, "CartPole-v1");
                 g_assert_cmpuint(manager->ended.length, <=, ENDED_KEPT);
         }
-        g_assert_cmpuint(manager->jobs->len, ==, 0);
+        g_assert_cmpuint(manager->context.jobs.all->len, ==, 0);
         g_assert_null(ended_find(manager, first + N_JOBS));
         manager_unfixture(manager);
 }
@@ -108,9 +108,9 @@ static Job *add_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
 
-        g_assert_cmpint(ledger_job_get(manager->ledger, id, &row), >=, 0);
-        g_assert_cmpint(job_new(manager, &row, &job), >=, 0);
-        g_assert_cmpint(manager_add(manager, job), >=, 0);
+        g_assert_cmpint(ledger_job_get(manager->context.ledger, id, &row), >=, 0);
+        g_assert_cmpint(job_new(&manager->context, &row, &job), >=, 0);
+        jobs_add(&manager->context.jobs, job);
         return job;
 }
 
@@ -122,9 +122,9 @@ static void test_order(void) {
                  second = add_row(manager, "running", true);
         Job *a = add_job(manager, first), *b = add_job(manager, second), *c = add_job(manager, older);
 
-        g_assert_true(manager_job(manager, first) == a);
-        g_assert_true(manager_job(manager, second) == b);
-        g_assert_true(manager_job(manager, older) == c);
+        g_assert_true(jobs_find(&manager->context.jobs, first) == a);
+        g_assert_true(jobs_find(&manager->context.jobs, second) == b);
+        g_assert_true(jobs_find(&manager->context.jobs, older) == c);
         manager_unfixture(manager);
 }
 
@@ -135,12 +135,12 @@ static void test_older(void) {
 
         (void) add_row(manager, "ended", true);
         (void) add_row(manager, "ended", false);
-        g_assert_cmpint(sd_event_default(&manager->event), >=, 0);
+        g_assert_cmpint(sd_event_default(&manager->context.event), >=, 0);
         older_start(manager);
-        g_assert_cmpint(ledger_list(manager->ledger, 0, collect, rows), ==, 0);
+        g_assert_cmpint(ledger_list(manager->context.ledger, 0, collect, rows), ==, 0);
         g_assert_cmpstr(rows->str, ==, "2:CartPole-v1:a row:EUR 1:CartPole-v1:a row:EUR ");
         manager->older_source = sd_event_source_disable_unref(manager->older_source);
-        manager->event = sd_event_unref(manager->event);
+        manager->context.event = sd_event_unref(manager->context.event);
         manager_unfixture(manager);
 }
 

@@ -58,7 +58,8 @@ static void pair_open(Pair *pair) {
         g_assert_cmpint(sd_bus_attach_event(pair->ours, pair->event, SD_EVENT_PRIORITY_NORMAL), >=, 0);
         g_assert_cmpint(sd_bus_attach_event(pair->theirs, pair->event, SD_EVENT_PRIORITY_NORMAL), >=, 0);
         pair->manager = (Manager){
-                .mode = DAEMON_USER, .event = pair->event, .bus = pair->ours, .senders = senders_new()
+                .context = { .mode = DAEMON_USER, .event = pair->event, .bus = pair->ours },
+                .access = { .senders = senders_new() },
         };
         pair->manager.turns = turns_new(&pair->manager);
 }
@@ -66,7 +67,7 @@ static void pair_open(Pair *pair) {
 static void pair_close(Pair *pair) {
         (void) turns_free(pair->manager.turns);
         (void) sd_bus_message_unref(pair->call);
-        (void) senders_free(pair->manager.senders);
+        (void) senders_free(pair->manager.access.senders);
         (void) sd_bus_close_unref(pair->theirs);
         (void) sd_bus_close_unref(pair->ours);
         (void) sd_event_unref(pair->event);
@@ -117,7 +118,7 @@ static void test_answered(void) {
         g_assert_cmpint(sd_bus_add_filter(pair.ours, NULL, on_call, &pair), >=, 0);
         g_assert_cmpint(sd_bus_message_new_method_call(pair.theirs, &m, NULL, "/x", "x.y", "Z"), >=, 0);
         g_assert_cmpint(sd_bus_message_set_sender(m, ":1.5"), >=, 0);
-        senders_add(pair.manager.senders, ":1.5", 1000);
+        senders_add(pair.manager.access.senders, ":1.5", 1000);
         g_assert_cmpint(sd_bus_call_async(pair.theirs, NULL, m, on_answer, &pair, 10000000), >=, 0);
         while (!pair.call)
                 g_assert_cmpint(sd_event_run(pair.event, 1000000), >=, 0);

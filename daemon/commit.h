@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* When what jobs have recorded becomes durable: all of it at once, in groups, and again by itself where the
+ * ledger cannot be written. */
+#pragma once
+
+#include "daemon/job-context.h"
+
+#define COMMIT_INTERVAL_USEC (100ull * 1000)
+#define COMMIT_RETRY_USEC    (1000ull * 1000)
+
+/* Makes all records durable and tells the jobs. Negative: the ledger is blocked, which is said once and
+ * tried again by itself. */
+int commit_now(JobContext *context);
+void commit_soon(JobContext *context);
+/* A write to the ledger failed outside of commit_now(). */
+void commit_failed(JobContext *context, int error);

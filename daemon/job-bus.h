@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* org.actord1.Job: its methods and signals. */
+#pragma once
+
+#include "daemon/job.h"
+
+extern const sd_bus_vtable job_vtable[];
+
+/* What job_changed() noted: at once, or not more often than CHANGES_INTERVAL_USEC. */
+void job_say_changes(Job *job);
+
+/* decisions-bus.c */
+int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
+
+/* bill-bus.c */
+int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_bill_under(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error);
+int method_get_scheduler_bill(sd_bus_message *m, void *userdata, sd_bus_error *error);

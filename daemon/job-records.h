@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Takes records from the spool to the ledger and into the job's progress; sends the next plan. */
+#pragma once
+
+#include "daemon/job.h"
+
+/* 0, also when the ledger is blocked; negative: the spool is nonsense. */
+int job_read(Job *job);
+/* Offers the ledger again what it would not take. Negative: it is still blocked. */
+int job_offer_held(Job *job);
+void job_send_plan(Job *job);

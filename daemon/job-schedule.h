@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How many actors the next rounds have: what the job's scheduler decides, and when that is written down. */
+#pragma once
+
+#include "daemon/job.h"
+
+/* closed: the record of the newest closed round; NULL: there is none yet. Decides for the round after it,
+ * unless that is done. */
+void job_decide(Job *job, const Record *closed);
+/* The first round's decision. */
+void job_schedule_anew(Job *job);
+/* The scheduler's state as of the newest checkpoint, or anew; *ret: the records after it are still to be
+ * decided on. */
+void job_schedule_restore(Job *job, LedgerPosition *ret);
+/* Gives the decision to the ledger: no round may start under one that the ledger lacks. Negative: it is
+ * blocked. */
+int job_decision_save(Job *job);
+/* Decisions after a round, from the ledger; also those that no commit had yet. */
+int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From the queue into a place, from there back into the queue, and the wish that a job ends. */
+#pragma once
+
+#include "daemon/job.h"
+
+/* The job leaves the queue, or a daemon that was restarted finds it running. */
+void job_turn_begin(Job *job);
+/* The job goes back to the queue after the round in flight. reason: a sentence that lasts. */
+void job_go_back(Job *job, const char *reason);
+/* Its life has ended for that: it waits for its next turn. */
+void job_requeue(Job *job);
+/* 0; -ESRCH: it has ended. */
+int job_stop(Job *job, uint32_t end, const char *reason);
