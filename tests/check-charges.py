@@ -77,7 +77,8 @@ def auto_weighs_a_new_charge():
         with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
             f.write(PROGRAM)
         schedulers = sorted("daemon/scheduler/" + name for name in os.listdir("daemon/scheduler") if name.endswith(".c"))
-        sources = [os.path.join(folder, "main.c"), os.path.join(folder, "daemon/bill/price.c"), "daemon/bill/price-round.c", "daemon/bill/price-sheet.c", *schedulers]
+        sources = [os.path.join(folder, "main.c"), os.path.join(folder, "daemon/bill/price.c"), "daemon/bill/price-round.c",
+                   "daemon/bill/price-sheet.c", *schedulers]
         r = subprocess.run([*compiler, "-std=gnu17", "-D_GNU_SOURCE", "-I" + folder, "-I.", *flags, "-Werror=implicit", "-o",
                             os.path.join(folder, "settle"), *sources, built(), *libraries, "-lm"], capture_output=True, text=True)
         assert r.returncode == 0, r.stderr

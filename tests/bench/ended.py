@@ -50,7 +50,8 @@ with Bus() as bus:
                                                                  for i in range(2, 102)), [])))
         flood = [Wire(address) for _ in range(60)]
         calls = [(w, [w.send("org.actord1", PATH, MANAGER, "ListJobs") for _ in range(15)]) for w in flood]
-        say("a job's state during 900 lists of 60 callers", times(wire, 50, f"{PATH}/job/{first}", "org.freedesktop.DBus.Properties", "Get", "ss", JOB, "State"))
+        say("a job's state during 900 lists of 60 callers",
+            times(wire, 50, f"{PATH}/job/{first}", "org.freedesktop.DBus.Properties", "Get", "ss", JOB, "State"))
         for w, serials in calls:
             for serial in serials:
                 w.answer(serial)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What actors that end with their rounds save over actors that are kept, and paid for, while the learner learns (MinionsRL's case for functions): predicted
-from the trace, measured on the wall. Prints a table; never fails. idle.py [SEEDS], on an idle host.
+"""How much actors that end with their rounds save over actors that are kept, and paid for, while the learner learns
+(MinionsRL's case for functions): predicted from the trace, measured on the wall. Prints a table; never fails.
+idle.py [SEEDS], on an idle host.
 
-Predicted: on the emulated clock a kept fleet of I actors is paid for I (P_l + max P_a) a round, P_l and P_a being the CPU times of the update and of the actors, and
-one that ends with the round for the sum of P_a; the learner for P_l in both cases. Measured: the same sums of the times at which rounds, rollouts and
-updates began and ended. That is a prediction only where nobody waits for a core: one core for the learner and one for each actor."""
+Predicted: let P_l and P_a be the CPU times of the update and of an actor. On the emulated clock a kept fleet of I actors
+costs I (P_l + max P_a) a round, and one that ends with the round costs the sum of P_a. The learner costs P_l in both cases.
+Measured: the same sums, of the times at which rounds, rollouts and updates began and ended. The prediction holds only where
+no process waits for a core: one core for the learner and one for each actor."""
 import os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
@@ -31,7 +33,8 @@ def trace(r, emulated):
     ledger = sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
     rounds, actors, learner = [], [], 0.0
     for kind, start, end, emulated_nsec, round_nsec in ledger.execute(
-            "SELECT k.word, start_nsec, end_nsec, emulated_nsec, emulated_round_nsec FROM records JOIN kinds k USING (kind) WHERE round > 1 ORDER BY life, seq"):
+            "SELECT k.word, start_nsec, end_nsec, emulated_nsec, emulated_round_nsec FROM records JOIN kinds k USING (kind) "
+            "WHERE round > 1 ORDER BY life, seq"):
         seconds = (emulated_nsec if emulated else end - start) / 1e9
         if kind == "rollout":
             actors.append(seconds)

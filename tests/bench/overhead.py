@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a boosted round spends on neither acting nor learning (Nitro's claim is 5 % at most): the detector, and starting the actors and collecting what they
-brought. Prints a table; never fails. overhead.py [ROUNDS], on an idle host.
+"""How much of a boosted round is neither acting nor learning (Nitro's claim is 5 % at most): the detector, starting the
+actors, and collecting their rollouts. Prints a table; never fails. overhead.py [ROUNDS], on an idle host.
 
-Hopper, 64 actors with a core each on the emulated clock, of CPU times as metered: the detector is what the update takes beyond that of the same job without it; a start,
-what the round takes beyond the CPU time of its slowest actor and its update, which is ColdStartSec= for new ones; sending out and collecting, the CPU time of the process that does it, which
-is not on the emulated clock."""
+Hopper, 64 actors with a core each on the emulated clock, of CPU times as metered:
+  the detector           the time of the update beyond that of the same job without it
+  a start                the time of the round beyond the CPU time of its slowest actor and its update, which is
+                         ColdStartSec= for new actors
+  sending, collecting    the CPU time of the process that does it, which is not on the emulated clock"""
 import os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
@@ -37,7 +39,8 @@ def medians(r):
 
 print(f"{BOOSTED} actors of {STEPS} steps, {ROUNDS} such rounds, medians in ms")
 print(f"{'':<28}{'round':>8}{'acting':>8}{'update':>8}{'detector':>10}{'start':>8}{'collection':>12}{'these three / round':>21}")
-for word, sets, rows in ((f"{BOOSTED} kept warm", WARM, 512), ("the same, CurvatureRows=256", WARM, 256), (f"{BOOSTED - USUAL} of {BOOSTED} started cold", COLD, 512)):
+for word, sets, rows in ((f"{BOOSTED} kept warm", WARM, 512), ("the same, CurvatureRows=256", WARM, 256),
+                         (f"{BOOSTED - USUAL} of {BOOSTED} started cold", COLD, 512)):
     _, _, plain, _ = medians(run("hopper", *JOB, *sets, seed=1, timeout=600))
     whole, acting, update, collection = medians(run("hopper", *JOB, *sets, "Learner.Curvature=objective", f"Learner.CurvatureRows={rows}", seed=1, timeout=600))
     detector, start = update - plain, whole - acting - update

@@ -280,8 +280,8 @@ def bars(cells):
     return ["| bar | cells that meet it |", "|---|--:|",
             f"| no constant is 10 % better in money and in time at once | {count(lambda c: not c.beaten_by())} |",
             f"| money plus time within 10 % of the best constant, two cold starts allowed (in most cells) | {count(lambda c: c.allowed_ratio() <= MARGIN)} |",
-            f"| never worse than 1.25 × that | {count(lambda c: c.allowed_ratio() <= 1.25)}; worst {times(worst.allowed_ratio())}: {worst.task.name}, {worst.sheet}, "
-            f"TimePrice={worst.time_price} |",
+            f"| never worse than 1.25 × that | {count(lambda c: c.allowed_ratio() <= 1.25)}; "
+            f"worst {times(worst.allowed_ratio())}: {worst.task.name}, {worst.sheet}, TimePrice={worst.time_price} |",
             f"| half of what max comes to, where that is at least 2.5 × the best constant | {count(Cell.beats_max_twice, bad)} |", ""]
 
 
@@ -320,7 +320,8 @@ def server_lines(runs):
     own = sorted({(row["task"], row["sheet"], int(row["numbers"]), float(row["actors"])) for row in runs if row["arm"] == "server"})
     if not own:
         return ["Not measured yet.", ""]
-    said = [f"| {task} | {sheet} | {f'{actors:g} in each' if n == 1 else f'{n} different numbers, {actors:.1f} on average'} |" for task, sheet, n, actors in own]
+    said = [f"| {task} | {sheet} | {f'{actors:g} in each' if n == 1 else f'{n} different numbers, {actors:.1f} on average'} |"
+            for task, sheet, n, actors in own]
     return ["| task | prices | actors of a round |", "|---|---|---|", *said, ""]
 
 

@@ -17,7 +17,8 @@ from intervals import interquartile_mean, interval, mean
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("ACTORD_BUILD", os.path.join(ROOT, "build"))
 COLUMNS = ["row", "seed", "steps", "return", "evaluation", "best", "policy", "settings"]
-RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\n(best (?P<best>\S+)\n)?seed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
+RESULT = re.compile(r"evaluation (?P<evaluation>\S+) of .*\n(best (?P<best>\S+)\n)?"
+                    r"seed (?P<seed>\d+): return (?P<return>\S+) after (?P<steps>\d+) steps.*policy (?P<policy>\w+)")
 EPISODES = {RETURN: "last 100 in training", EVALUATION: "evaluation of {}", BEST: "best evaluation of {}"}
 
 

@@ -12,7 +12,8 @@ WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
 ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]
 OPEN_BUS = """<busconfig><type>session</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth><policy context="default"><allow user="*"/>
 <allow own="*"/><allow send_type="method_call"/><allow send_requested_reply="true"/><allow receive_type="method_call"/>
-<allow receive_requested_reply="true"/><allow send_type="signal"/><allow receive_type="signal"/></policy><limit name="max_message_unix_fds">200</limit></busconfig>"""
+<allow receive_requested_reply="true"/><allow send_type="signal"/><allow receive_type="signal"/></policy>
+<limit name="max_message_unix_fds">200</limit></busconfig>"""
 
 
 class BusError(Exception):

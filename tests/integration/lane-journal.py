@@ -47,8 +47,9 @@ def submit(folder, environment, *sets, until=None):
     """The job's number once it ended; one with `until` goes on until that holds of its number, and is then stopped."""
     path = os.path.join(folder, EVIL + ".conf")
     with open(path, "w") as f:
-        f.write(f"[Job]\nEnvironment={environment}\nDescription={EVIL}\nStopSteps={64 if not until else 1 << 40}\n[Scaling]\nActors=1\n[Actor]\nRolloutSteps=32\n"
-                "[Learner]\nMinibatchSize=32\n" + ("[Environment]\nReward=alive 1\n" if "mujoco:" in environment else ""))
+        f.write(f"[Job]\nEnvironment={environment}\nDescription={EVIL}\nStopSteps={64 if not until else 1 << 40}\n"
+                "[Scaling]\nActors=1\n[Actor]\nRolloutSteps=32\n[Learner]\nMinibatchSize=32\n"
+                + ("[Environment]\nReward=alive 1\n" if "mujoco:" in environment else ""))
     r = as_tester("actorctl", "--system", "submit", path, *sets)
     job = int(re.search(rb"Job (\d+)|(\d+)", r.stdout).group().split()[-1])
     if until:

@@ -27,15 +27,18 @@ def helps():
 @story("wrong usage ends with 2, on standard error, with the word that was meant")
 def usage():
     cartpole = os.path.join(EXAMPLES, "cartpole.conf")
-    for words, want in [(["frobnicate"], "frobnicate"), (["bogus"], "unknown verb bogus; `actorctl --help` lists them"), (["stats"], "actorctl status"), (["lst"], "actorctl list"),
+    for words, want in [(["frobnicate"], "frobnicate"), (["bogus"], "unknown verb bogus; `actorctl --help` lists them"),
+                        (["stats"], "actorctl status"), (["lst"], "actorctl list"),
                         (["run"], "run FILE"), (["run", "a", "b"], "run FILE"), (["run", "--sed", "3", "x.conf"], "--seed"),
                         (["run", "--follow", "x.conf"], "--follow"), (["list", "--json=xml"], "short"), (["run", "x", "--set", "nonsense"], "nonsense"),
                         (["eval", "x", "--episodes=0"], "episodes"), (["export", "1", "--format=onnx"], "safetensors"),
                         (["status", "one", "--system"], "one"), (["env", "shw"], "show"), (["env", "show", "cartpol-v1"], "CartPole-v1"),
                         (["help", "rn"], "actorctl run"), (["list", "--system", "--user"], "--system"), (["run", "no-such.conf"], "no-such.conf"),
                         (["eval", "no-such.safetensors"], "no-such.safetensors"), (["--frobnicate"], "--frobnicate"), (["list", "-x"], "-x"),
-                        *((["scheduler", "train", cartpole, f"--target={x}"], f"--target={x}: it must be a number from -1e+300") for x in ("1e308", "-1e308", "0x10", "nan", "5x")),
-                        *((["run", cartpole, "--set", "Scaling.MaxActors=4", "--set", f"Scaling.Policy={x}:@x"], f"{x}:@x: @ARM is") for x in ("replay", "permuted"))]:
+                        *((["scheduler", "train", cartpole, f"--target={x}"], f"--target={x}: it must be a number from -1e+300")
+                          for x in ("1e308", "-1e308", "0x10", "nan", "5x")),
+                        *((["run", cartpole, "--set", "Scaling.MaxActors=4", "--set", f"Scaling.Policy={x}:@x"], f"{x}:@x: @ARM is")
+                          for x in ("replay", "permuted"))]:
         r = ctl(*words)
         if words[0] == "status" and r.status == 1:
             continue  # no system bus here
@@ -286,7 +289,8 @@ def goes_on():
 
     for start, sentence, more in ((checkpoint, "has taken 16384 steps, and the job ends after 256; go further with", ["Job.StopSteps=256"]),
                                   (checkpoint, "EnvsPerActor= was 8 and is 16", ["Actor.EnvsPerActor=16"]),
-                                  (os.path.join(EXAMPLES, "cartpole.conf"), "not a safetensors file", []), (os.path.join(STATE, "none"), "cannot be opened", [])):
+                                  (os.path.join(EXAMPLES, "cartpole.conf"), "not a safetensors file", []),
+                                  (os.path.join(STATE, "none"), "cannot be opened", [])):
         r = ctl(*words(32768, *more), f"--from={start}")
         assert r.status in (1, 2) and sentence in r.err, (start, r.status, r.err[-600:])
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Policy=auto of [Distribution] measures a job's first rounds and moves the job, if that pays, in the middle of its run: with the same policy, whatever dies meanwhile."""
+"""Policy=auto of [Distribution] measures a job's first rounds and moves the job in the middle of its run, if that pays. The
+policy stays the same, whichever process dies meanwhile."""
 from bus import *
 
 CPUS = len(os.sched_getaffinity(0))

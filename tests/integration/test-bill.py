@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What stands beside a bill: the same rounds under other distributions, compared with jobs that did run so, and the fleet of servers that would have done it."""
+"""The estimates beside a bill: the same rounds under other distributions, compared with jobs that ran under them, and the
+fleet of servers that would have done the same work."""
 from bus import *
 
 SETS = [("Job.StopReturn", ""), ("Scaling.Actors", "4"), ("Actor.RolloutSteps", "64"), ("Learner.Epochs", "2"), ("Learner.Threads", "1"),

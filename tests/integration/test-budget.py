@@ -22,7 +22,8 @@ def job_of(rng):
     most = rng.randint(2, 6)
     sets = {"Job.Seed": rng.randint(1, 10 ** 6), "Job.Budget": f"{math.exp(rng.uniform(math.log(2e-6), math.log(3e-4))):.9f}",
             "Job.StopReturn": "", "Job.StopSteps": 10 ** 9, "Scaling.Policy": policy, "Scaling.Actors": rng.randint(1, most), "Scaling.MaxActors": most,
-            "Actor.EnvsPerActor": rng.randint(1, 3), "Actor.RolloutSteps": rng.choice([8, 32, 128]), "Learner.Epochs": rng.choice([1, 4]), "Learner.MinibatchSize": 8,
+            "Actor.EnvsPerActor": rng.randint(1, 3), "Actor.RolloutSteps": rng.choice([8, 32, 128]), "Learner.Epochs": rng.choice([1, 4]),
+            "Learner.MinibatchSize": 8,
             "Billing.Clock": rng.choice(["model", "metered"]), "Billing.ColdStartSec": rng.choice(["0", "0.01", "0.3"]),
             "Checkpoint.IntervalSec": rng.choice(["0.1", "0.5", "5"]), "Distribution.Policy": rng.choice(["single-learner-coarse", "fused"])}
     if policy == "schedule":  # a boost: all of a sudden everybody

@@ -189,7 +189,8 @@ def stopping():
 
         with open(bus.dir + "/job.conf", "w") as f:
             f.write(JOB_TEXT)
-        words = ["submit", f.name, f"--set=Job.StopSteps={bus.get(job, 'EnvSteps') + 1024}", "--set=Job.StopReturn=", *(f"--set={key}={value}" for key, value in constant)]
+        words = ["submit", f.name, f"--set=Job.StopSteps={bus.get(job, 'EnvSteps') + 1024}", "--set=Job.StopReturn=",
+                 *(f"--set={key}={value}" for key, value in constant)]
         whole, rest = int(bus.ctl(*words).out), int(bus.ctl(*words, f"--from={job}").out)
         assert bus.ended(whole) == bus.ended(rest) == "finished"
         equal(bus.get(rest, "PolicySHA256"), bus.get(whole, "PolicySHA256"), "the policy that goes on, and that of a job that was not stopped")
@@ -287,7 +288,8 @@ def killed_at_the_end():
         assert bus.get(jobs[1], "PolicySHA256")
 
 
-@story("an evaluated job whose daemon, learner and invoker are killed in the middle of evaluations ends with the policy and the means of one that was left alone")
+@story("an evaluated job whose daemon, learner and invoker are killed in the middle of evaluations ends with the same policy and "
+       "means as an undisturbed one")
 def evaluated_killed():
     evaluated = LONG + [("Job.StopSteps", "60000"), ("Evaluation.Episodes", "30"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
     with Bus() as bus:
@@ -480,7 +482,8 @@ def second_daemon():
         job = bus.submit(overrides=ENDLESS)
         p = subprocess.run([os.path.join(BUILD, "actord"), "--user"], env=bus.env, capture_output=True, text=True, timeout=20 * PATIENCE)
         assert p.returncode == os.EX_UNAVAILABLE and "Another actord" in p.stderr, p
-        p = subprocess.run([os.path.join(BUILD, "actord"), "--user", "--state=" + bus.dir + "/other"], env=bus.env, capture_output=True, text=True, timeout=20 * PATIENCE)
+        p = subprocess.run([os.path.join(BUILD, "actord"), "--user", "--state=" + bus.dir + "/other"], env=bus.env, capture_output=True, text=True,
+                           timeout=20 * PATIENCE)
         assert p.returncode == os.EX_UNAVAILABLE and "Another actord" in p.stderr, p
         assert bus.state(job) in ("starting", "running")
 

@@ -14,7 +14,8 @@ def path(job):
 def everything(bus, job):
     """All properties, and what the methods answer that only read."""
     properties = {k: v["data"] for k, v in bus.call(path(job), "org.freedesktop.DBus.Properties", "GetAll", "s", JOB)[0].items()}
-    asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetBillUnder", "s", "azure-aci"], ["GetEstimates"], ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100],
+    asked = (["GetSettings"], ["GetText"], ["GetBill"], ["GetBillUnder", "s", "azure-aci"], ["GetEstimates"], ["GetRounds", "tu", 0, 100],
+             ["GetSeries", "tu", 0, 100],
              ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetFaults", "u", 10], ["GetSchedulerBill"])
     answers = [bus.call(path(job), JOB, *words) for words in asked]
     return {**properties, **{method[0]: answer for method, answer in zip(asked, answers)}}
@@ -102,7 +103,8 @@ def trimmed():
         wait_for("the rows go", lambda: rows(job) == 0)
         wait_for("those of the other come", lambda: rows(running) > 10)
         equal(asked(), before, "properties, bill and totals")
-        for words in ["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100], ["GetDecisions", "tu", 0, 100], ["CheckDecisions"], ["GetBillUnder", "s", "azure-aci"], ["GetFaults", "u", 10]:
+        for words in (["GetRounds", "tu", 0, 100], ["GetSeries", "tu", 0, 100], ["GetDecisions", "tu", 0, 100], ["CheckDecisions"],
+                      ["GetBillUnder", "s", "azure-aci"], ["GetFaults", "u", 10]):
             try:
                 assert False, bus.call(path(job), JOB, *words)
             except BusError as e:
@@ -140,8 +142,8 @@ def older():
         before = told()
         bus.stop()
         db = make_older(bus)
-        db.execute("INSERT INTO jobs (life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, text, file_name, overrides, sheet, "
-                   "files) VALUES (1, 5, 0, 0, 1, 2, 3, 'ended', 'finished', 'nonsense', 'a.conf', '', '', '')")
+        db.execute("INSERT INTO jobs (life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, text, "
+                   "file_name, overrides, sheet, files) VALUES (1, 5, 0, 0, 1, 2, 3, 'ended', 'finished', 'nonsense', 'a.conf', '', '', '')")
         db.commit()
         db.close()
         bus.start()

@@ -80,7 +80,8 @@ def unusable():
     empty = os.path.join(STATE, "empty.so")
     subprocess.run(["gcc", "-shared", "-o", empty, "-x", "c", "/dev/null"], check=True)
     cut = shared_library(HOSTILE, "-DTABLE_BYTES=8", name="cut.so")
-    for words, want in [([cut], "lacks a function"), ([shared_library(HOSTILE), "--set", "How=spec"], "impossible"), ([shared_library(HOSTILE), "--set", "How=load"], "could not load"),
+    for words, want in [([cut], "lacks a function"), ([shared_library(HOSTILE), "--set", "How=spec"], "impossible"),
+                        ([shared_library(HOSTILE), "--set", "How=load"], "could not load"),
                         ([shared_library(HOSTILE), "--set", "How=loader"], "signal 6"), ([empty], "actord_env"), ([other], "ABI 99")]:
         r = ctl("env", "check", *words)
         assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)

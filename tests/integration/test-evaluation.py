@@ -113,13 +113,16 @@ def next_life():
 def beside():
     model = ("Billing.Clock=model", "Evaluation.Episodes=20")
     waits, r = train(*model, "Evaluation.StopReturn=1e9"), train(*model)
-    equal((r.policy_sha256, means(r), r.emulated_s, r.cost["paper"]), (waits.policy_sha256, means(waits), waits.emulated_s, waits.cost["paper"]), "what both did")
+    equal((r.policy_sha256, means(r), r.emulated_s, r.cost["paper"]), (waits.policy_sha256, means(waits), waits.emulated_s, waits.cost["paper"]),
+          "what both did")
     late = "SELECT count(*) FROM records WHERE kind = (SELECT kind FROM kinds WHERE word = 'evaluated')"
     equal((ledger(waits, late), ledger(r, late)), ([(0,)], [(r.rounds - 1,)]), "rounds that closed before their evaluation, all but the last")
     # An actor that trains had its next order before the last episode was over.
-    overlaps = "SELECT count(*) FROM rounds n WHERE EXISTS (SELECT * FROM records a, records e WHERE a.kind = 2 AND a.round = n.round + 1 AND e.kind = 3 AND e.round = n.round AND a.start_nsec < e.end_nsec)"
+    overlaps = ("SELECT count(*) FROM rounds n WHERE EXISTS (SELECT * FROM records a, records e WHERE a.kind = 2 AND a.round = n.round + 1 "
+                "AND e.kind = 3 AND e.round = n.round AND a.start_nsec < e.end_nsec)")
     assert ledger(waits, overlaps) == [(0,)] and ledger(r, overlaps)[0][0] > r.rounds // 2, (ledger(waits, overlaps), ledger(r, overlaps))
-    chosen = train(*model, "Scaling.Policy=auto", "Scaling.MaxActors=4", "Scaling.Actors=2"), train(*model, "Scaling.Policy=auto", "Scaling.MaxActors=4", "Scaling.Actors=2", "Evaluation.StopReturn=1e9")
+    auto = ("Scaling.Policy=auto", "Scaling.MaxActors=4", "Scaling.Actors=2")
+    chosen = train(*model, *auto), train(*model, *auto, "Evaluation.StopReturn=1e9")
     counts = [ledger(c, "SELECT round, n_actors FROM rounds ORDER BY round") for c in chosen]
     equal((chosen[0].policy_sha256, counts[0], means(chosen[0])), (chosen[1].policy_sha256, counts[1], means(chosen[1])), "what auto decided")
     assert ledger(chosen[0], late)[0][0] > 0, "auto does not wait"

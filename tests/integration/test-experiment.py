@@ -233,7 +233,8 @@ def rebilled():
     equal(ctl("experiment", path).status, 0)
     cell = cells(path)["two.1"][1]
     equal(sorted(cell["bills"]), sorted(sheets))
-    equal((cell["bills"]["aws-lambda-x86"]["full"], cell["bills"]["aws-lambda-x86"]["lines"]), (cell["result"]["cost"]["full"], cell["result"]["cost"]["lines"]))
+    equal((cell["bills"]["aws-lambda-x86"]["full"], cell["bills"]["aws-lambda-x86"]["lines"]),
+          (cell["result"]["cost"]["full"], cell["result"]["cost"]["lines"]))
     other = write(text.replace("[Set]\n", "[Set]\nBilling.PriceSheet=slurm-tres\n"))
     equal(ctl("experiment", other).status, 0)
     own = cells(other)["two.1"][1]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Programs that hang: each has its deadline and the job its next life, to the same policy; and who only waits, or was stopped with its watcher, is left alone."""
+"""Programs that hang: each has a deadline, and after it the job begins its next life and ends with the same policy. A program
+that only waits, or was stopped together with its watcher, is left alone."""
 from bus import *
 
 # Some seconds of rounds, of which a second is repeated at most.

@@ -67,7 +67,8 @@ def undisturbed():
         return bus.get(job, "PolicySHA256"), nano
 
 
-@story("a user who reaches the limit waits: running jobs go back to the queue, queued ones say why, the next day they go on, to the same policy; each billionth counts once")
+@story("at a user's limit running jobs go back to the queue, queued ones say why, and the next day they go on to the same policy; "
+       "each billionth counts once")
 def days():
     policy, nano = undisturbed()
     limit = nano // 3

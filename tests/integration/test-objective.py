@@ -5,7 +5,8 @@ import re
 
 from bus import *
 
-BASE = {"Job.StopReturn": "", "Job.StopSteps": "30000", "Scaling.Policy": "auto", "Scaling.MinActors": "1", "Scaling.MaxActors": "16", "Actor.RolloutSteps": "64",
+BASE = {"Job.StopReturn": "", "Job.StopSteps": "30000", "Scaling.Policy": "auto", "Scaling.MinActors": "1", "Scaling.MaxActors": "16",
+        "Actor.RolloutSteps": "64",
         "Learner.Epochs": "2", "Learner.Threads": "1", "Billing.Clock": "model", "Billing.ColdStartSec": "0.01"}
 
 

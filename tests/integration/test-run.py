@@ -371,7 +371,8 @@ def hostile_environments():
     ok = run(conf)
     equal(ok.state, "finished", "states")
     for how, word in [("crash", "signal"), ("hang", "TimeoutSec"), ("nan", "not finite"), ("range", "range"), ("fork", "forbids"),
-                      ("file", "environment"), ("paid", "reward that is not finite or out of range"), ("exit", "status"), ("abort", "SIGABRT"), ("error", "environment"),
+                      ("file", "environment"), ("paid", "reward that is not finite or out of range"), ("exit", "status"), ("abort", "SIGABRT"),
+                      ("error", "environment"),
                       ("flood", "killed by signal"), ("cut", "breaks a rule of actord/env.h")]:
         r = run(conf, f"Environment.How={how}", *in_time(how), ok=False)
         equal((r.status, r.state), (1, "failed"), f"status and state of {how}: {r.err}")

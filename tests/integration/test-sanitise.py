@@ -84,7 +84,8 @@ def names():
         assert ctl_bytes(b"--" + evil).returncode != 0
         place = os.path.join(STATE, "texts").encode()
         os.makedirs(place, exist_ok=True)
-        for name, content in ((b"a" + evil + b".conf", b"[Job]\nSeed=x\n"), (b"a" + evil + b".safetensors", b"no checkpoint"), (b"a" + evil + b".exp", b"[?]\n")):
+        for name, content in ((b"a" + evil + b".conf", b"[Job]\nSeed=x\n"), (b"a" + evil + b".safetensors", b"no checkpoint"),
+                              (b"a" + evil + b".exp", b"[?]\n")):
             with open(os.path.join(place, name), "wb") as f:
                 f.write(content)
             ctl_bytes("experiment" if name.endswith(b".exp") else "eval" if name.endswith(b"tensors") else "verify", os.path.join(place, name))

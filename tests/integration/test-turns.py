@@ -103,7 +103,8 @@ def make_longer(bus, job, times):
 @story("while a long job's bill is made by another price sheet other calls are answered, and a user has room for some such calls")
 def long_calls():
     with Bus() as bus:
-        job, small = (bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", n), ("Actor.RolloutSteps", "4"), ("Learner.MinibatchSize", "32"), ("Learner.Epochs", "1")])
+        job, small = (bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", n), ("Actor.RolloutSteps", "4"),
+                                            ("Learner.MinibatchSize", "32"), ("Learner.Epochs", "1")])
                       for n in ("6000", "200"))
         equal((bus.ended(job), bus.ended(small)), ("finished", "finished"), "results")
         long_path, path = f"/org/actord1/job/{job}", f"/org/actord1/job/{small}"
@@ -139,7 +140,8 @@ def long_calls():
 @story("a bill by another price sheet is made while another caller's calls keep the daemon busy")
 def long_call_in_flood():
     with Bus() as bus, Answers(bus) as answers:
-        job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "4000"), ("Actor.RolloutSteps", "4"), ("Learner.MinibatchSize", "32"), ("Learner.Epochs", "1")])
+        job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "4000"), ("Actor.RolloutSteps", "4"), ("Learner.MinibatchSize", "32"),
+                                    ("Learner.Epochs", "1")])
         equal(bus.ended(job), "finished", "result")
         path, address = f"/org/actord1/job/{job}", bus.env["DBUS_SESSION_BUS_ADDRESS"]
         with Wire(address) as many, Wire(address) as one:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A hostile plugin in real jobs, in run mode and of a user's own daemon, and in a trial without a job: each attempt of adversary.py gets the signal or the errno that it must
-get. lane-adversary.py tries the same through the system's door."""
+"""A hostile plugin in jobs of run mode and of a user's own daemon, and in a trial without a job: each attempt of adversary.py
+gets the signal or the errno that its row demands. lane-adversary.py tries the same through the system's daemon."""
 import shutil
 
 from adversary import *

@@ -112,7 +112,8 @@ def storm(name, example, sets):
             done += jobs
         metered = [b for b in books if b is not None]
         print(f"# {name}: {len(done)} jobs, {kills} kills ({', '.join(f'{n} {w}' for w, n in sorted(s.killed.items()))}), 0 other policies; "
-              + (f"books of {len(metered)} of {len(books)} jobs within {max(abs(b - 1) for b in metered):.2%}" if metered else "nothing can be metered here"), flush=True)
+              + (f"books of {len(metered)} of {len(books)} jobs within {max(abs(b - 1) for b in metered):.2%}" if metered
+                 else "nothing can be metered here"), flush=True)
 
 
 def add(name, example, sets):
