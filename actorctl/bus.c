@@ -68,8 +68,8 @@ static int open_named(bool system, Connection **ret) {
 
         r = try_bus(system ? sd_bus_open_system : sd_bus_open_user, true, ret);
         if (r == -ENOMEDIUM)
-                complain("there is no user's bus here: DBUS_SESSION_BUS_ADDRESS= and XDG_RUNTIME_DIR= are not set, as "
-                         "a login sets them");
+                complain("there is no user's bus here: DBUS_SESSION_BUS_ADDRESS= and XDG_RUNTIME_DIR= are "
+                         "not set, as a login sets them");
         else if (r < 0)
                 complain("the %s bus cannot be reached: %s", system ? "system" : "user's", g_strerror(-r));
         return r;
@@ -80,8 +80,8 @@ static int open_first(bool *ret_system, Connection **ret) {
         *ret_system = try_bus(sd_bus_open_system, false, ret) >= 0;
         if (*ret_system || try_bus(sd_bus_open_user, false, ret) >= 0)
                 return 0;
-        complain("no actord can be reached: start one with `systemctl start actord`, or use `actorctl run FILE`, "
-                 "which needs none");
+        complain("no actord can be reached: start one with `systemctl start actord`, or use `actorctl run "
+                 "FILE`, which needs none");
         return -ENOENT;
 }
 

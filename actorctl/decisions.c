@@ -93,7 +93,8 @@ int decisions_of_job(Connection *connection, const char *path, GArray **ret_coun
                         return r;
                 r = add_rows(reply, counts, &n);
                 if (r == -E2BIG)
-                        complain("the decisions of %s are not kept: it has more than %u rounds, which is the limit",
+                        complain("the decisions of %s are not kept: it has more than %u rounds, which is "
+                                 "the limit",
                                         path, COUNTS_MAX);
                 else if (r < 0)
                         complain("the decisions of %s cannot be read: %s", path, g_strerror(-r));

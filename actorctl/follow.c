@@ -59,7 +59,8 @@ static void say_limits(Follower *f) {
                 return;
         f->limits_said = true;
         if (g_strcmp0(f->status->sandbox_level, "none") == 0)
-                complain("THIS JOB HAS NO SANDBOX: its environment can do whatever this user can (Sandbox=none)");
+                complain("THIS JOB HAS NO SANDBOX: its environment can do whatever this user can "
+                         "(Sandbox=none)");
         if (f->quiet)
                 return;
         fprintf(stderr, "actorctl: limits that are not enforced:\n");
@@ -130,8 +131,8 @@ static void complain_private_end(const Connection *connection) {
         if (connection->temporary)
                 complain("the private daemon ended unexpectedly, and the job with it");
         else
-                complain("the private daemon ended unexpectedly, and the job with it; what it did is in %s, and "
-                         "`actorctl recover %s` ends the job with that",
+                complain("the private daemon ended unexpectedly, and the job with it; what it did is in %s, "
+                         "and `actorctl recover %s` ends the job with that",
                                 connection->state_directory, word);
 }
 
@@ -166,8 +167,10 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                 return 0;
         }
         fprintf(stderr, books_wait(f->status)
-                                        ? "\nactorctl: its records wait to be written; Ctrl-C again leaves, and keeps them aside\n"
-                                        : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C again leaves at once\n");
+                                        ? "\nactorctl: its records wait to be written; Ctrl-C again leaves, "
+                                          "and keeps them aside\n"
+                                        : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C "
+                                          "again leaves at once\n");
         return sd_bus_call_method_async(f->connection->bus, NULL, f->connection->destination, f->path,
                         BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
 }

@@ -144,8 +144,8 @@ static ExitStatus open_environment(JobFile *job_file) {
         else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 reason = g_strdup("the plugin is not a regular file");
         else if (!is_elf(fd))
-                reason = g_strdup(
-                                "the plugin is not a shared library: examples/env-template/Makefile compiles one");
+                reason = g_strdup("the plugin is not a shared library: examples/env-template/Makefile "
+                                  "compiles one");
         if (reason) {
                 job_file_complain_environment(job_file, reason);
                 return STATUS_USAGE;
@@ -377,7 +377,7 @@ ExitStatus job_file_add_file(JobFile *job_file) {
 
                 setting_print(&job_file->settings, SETTING_Scaling_Policy, value);
                 job_file_complain(job_file, "Scaling", "Policy", value,
-                                "@ARM is an arm of an experiment, and named in the experiment's file alone; here: a job's number, or a file");
+                                "@ARM is for experiments' files; here, write a job's number or a file");
                 return STATUS_USAGE;
         }
         path = path_of(job_file, "Scaling.Policy", file);

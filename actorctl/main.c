@@ -57,7 +57,8 @@ const Verb verbs[] = {
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
                         "org.actord1(5), GetSeries(), explains each.\n" },
-        { VERB_DECISIONS, "decisions", "JOB", "how many actors each round was given, and why", 1, 1, verb_decisions,
+        { VERB_DECISIONS, "decisions", "JOB", "how many actors each round was given, and why", 1, 1,
+                        verb_decisions,
                         "Each number with what the scheduler saw of the round before. The output of\n"
                         "--json, kept in a file, is what Policy=replay:FILE repeats. --check lets the\n"
                         "policy decide again from what is written down.\n" },
@@ -98,7 +99,8 @@ const Verb verbs[] = {
         { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
                         verb_calibrate,
                         "Two short runs of the job with a private daemon; then the medians as lines of\n"
-                        "[Billing], of CPU time as metered. The file is not changed: copy what you want.\n" },
+                        "[Billing], of CPU time as metered. The file is not changed: copy what you "
+                        "want.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
                         "NAME is one that `env list` shows, ./FILE.so (a plugin, as actord/env.h has it),\n"
                         "gym:ID (any of Gymnasium's, with --set Actor.Python=DIRECTORY), or\n"

@@ -70,8 +70,8 @@ static char *unit_failure(sd_bus *bus) {
                                         &state) < 0)
                 return NULL;
         if (g_str_equal(state, "inactive"))
-                return g_strdup("the bus still waits for an earlier start, which failed; once its cause is mended, "
-                                "`systemctl start actord` starts it");
+                return g_strdup("the bus still waits for an earlier start, which failed; once its cause is "
+                                "mended, `systemctl start actord` starts it");
         if (!g_str_equal(state, "failed"))
                 return NULL;
         if (sd_bus_get_property_string(bus, MANAGER, path, MANAGER ".Service", "StatusText", NULL, &said) <
@@ -89,8 +89,8 @@ static int complain_start(bool system, const char *why) {
 static int complain_error(const Ping *ping, bool system) {
         if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
                         sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                complain("the %s bus does not know actord: it is not installed, or the bus has not been told of it "
-                         "(systemctl %sreload dbus)",
+                complain("the %s bus does not know actord: it is not installed, or the bus has not been "
+                         "told of it (systemctl %sreload dbus)",
                                 system ? "system" : "user's", system ? "" : "--user ");
         else if (sd_bus_error_has_name(&ping->said, SD_BUS_ERROR_ACCESS_DENIED))
                 complain("the %s bus blocks calls to actord: it has not read the rules in "

@@ -61,16 +61,18 @@ static int map_policy(LearnerContext *context) {
         ReduceLayout layout;
         int r;
 
-        if (context->learner == 0)
+        if (context->learner == 0) {
                 r = map(LEARNER_FD_POLICY, page->policy.segment_bytes, true, "policy", &context->policy);
-        else {
+                if (r < 0)
+                        return r;
+        } else {
                 context->policy = aligned_alloc(4096, page->policy.segment_bytes);
-                r = context->policy ? 0 : -ENOMEM;
-                if (r >= 0)
-                        memset(context->policy, 0, page->policy.segment_bytes);
+                if (!context->policy)
+                        return -ENOMEM;
+                memset(context->policy, 0, page->policy.segment_bytes);
         }
-        if (r < 0 || context->n_learners <= 1)
-                return r;
+        if (context->n_learners <= 1)
+                return 0;
         reduce_layout(context->settings, page, &layout);
         return map(LEARNER_FD_REDUCE, layout.bytes, true, "learners' shared memory", &context->reduce);
 }

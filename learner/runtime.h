@@ -15,8 +15,8 @@ enum {
         ALGORITHM_STATE_MAX = 8,
 };
 
-/* Parameter sets of one shape. NET_TARGET is there if the algorithm's row says so (lib/algorithm-traits.c), and
- * begins as the policy. */
+/* Parameter sets of one shape. NET_TARGET exists if the algorithm's row (lib/algorithm-traits.c) asks for
+ * it, and begins as a copy of the policy. */
 typedef enum Net { NET_POLICY, NET_TARGET, _NET_MAX } Net;
 
 typedef struct Rows {

@@ -122,7 +122,8 @@ static const char *python_reason(int fd) {
         if (!has_entry(fd, "bin", "python", NULL))
                 return "this directory is not a virtual environment: it has no bin/python" MAKE_ONE;
         if (!has_entry(fd, "lib", "python3", "site-packages"))
-                return "this directory is not a virtual environment: it has no lib/python3*/site-packages" MAKE_ONE;
+                return "this directory is not a virtual environment: it has no "
+                       "lib/python3*/site-packages" MAKE_ONE;
         return NULL;
 }
 
@@ -139,7 +140,8 @@ int directory_check(int fd, DirectoryKind kind, const char **ret_reason) {
         if (!S_ISDIR(st.st_mode))
                 *ret_reason = "this is not a directory";
         else if (is_kernels(fd))
-                *ret_reason = "this directory belongs to the kernel, and no actor may see it: use a directory of its own";
+                *ret_reason = "this directory belongs to the kernel, and no actor may see it: use a "
+                              "directory of its own";
         else if (is_the_systems(&st) || lies_in_the_systems(fd))
                 *ret_reason = "this directory belongs to the system, and " ALL_OF_IT;
         else if (is_home(fd, &st))

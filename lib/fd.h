@@ -42,8 +42,8 @@ int read_all(int fd, size_t max, char **ret, size_t *ret_n);
 /* From now on the descriptor closes on exec, or does not. 0, or a negative errno. */
 int fd_set_cloexec(int fd, bool cloexec);
 
-/* A copy that closes on exec, numbered from floor up. -EMFILE also where the limit of open files is below the
- * floor, which the kernel calls an invalid argument. */
+/* A copy that closes on exec, numbered from floor up. -EMFILE also where the limit of open files is below
+ * the floor, which the kernel calls an invalid argument. */
 int fd_lift(int fd, int floor);
 
 /* For a child that may hang: moves these descriptors side by side, above all that were open, and closes

@@ -93,7 +93,10 @@ static const Distribution rows[_DISTRIBUTION_MAX] = {
 
 /* Dims of the table below: T steps of E environments are an actor's rollout, A of them are what a round
  * learns from. */
-enum { DIM_NONE, DIM_T, DIM_T1, DIM_E, DIM_A, DIM_ROWS, DIM_MINIBATCH, DIM_OBSERVATION, DIM_ACTION, DIM_PARAMETERS };
+enum {
+        DIM_NONE, DIM_T, DIM_T1, DIM_E, DIM_A, DIM_ROWS, DIM_MINIBATCH, DIM_OBSERVATION, DIM_ACTION,
+        DIM_PARAMETERS
+};
 
 static const struct {
         Fragment from, to;
@@ -104,22 +107,36 @@ static const struct {
         bool held;
         uint32_t n_parts;
 } table[] = {
-        { FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation", RATE_STEP, 0, { DIM_E, DIM_OBSERVATION }, true, 0 },
+        { FRAGMENT_STEP, FRAGMENT_INFERENCE, "observation",
+                        RATE_STEP, 0, { DIM_E, DIM_OBSERVATION }, true, 0 },
         { FRAGMENT_INFERENCE, FRAGMENT_STEP, "action", RATE_STEP, 0, { DIM_E, DIM_ACTION }, false, 0 },
-        { FRAGMENT_STEP, FRAGMENT_STORE, "observations", RATE_INVOCATION, 0, { DIM_T1, DIM_E, DIM_OBSERVATION }, false, 0 },
-        { FRAGMENT_STEP, FRAGMENT_STORE, "rewards", RATE_INVOCATION, ACTORD_F64, { DIM_T, DIM_E }, false, 0 },
+        { FRAGMENT_STEP, FRAGMENT_STORE, "observations",
+                        RATE_INVOCATION, 0, { DIM_T1, DIM_E, DIM_OBSERVATION }, false, 0 },
+        { FRAGMENT_STEP, FRAGMENT_STORE, "rewards",
+                        RATE_INVOCATION, ACTORD_F64, { DIM_T, DIM_E }, false, 0 },
         { FRAGMENT_STEP, FRAGMENT_STORE, "ends", RATE_INVOCATION, ACTORD_U8, { DIM_T, DIM_E }, false, 0 },
-        { FRAGMENT_INFERENCE, FRAGMENT_STORE, "actions", RATE_INVOCATION, 0, { DIM_T, DIM_E, DIM_ACTION }, false, 0 },
-        { FRAGMENT_INFERENCE, FRAGMENT_STORE, "log-probabilities", RATE_INVOCATION, ACTORD_F32, { DIM_T, DIM_E }, false, 0 },
-        { FRAGMENT_STORE, FRAGMENT_ADVANTAGE, "batch", RATE_ROUND, ACTORD_F32, { DIM_A, DIM_ROWS }, false, 0 },
-        { FRAGMENT_STORE, FRAGMENT_GRADIENT, "minibatch", RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
-        { FRAGMENT_ADVANTAGE, FRAGMENT_GRADIENT, "advantages", RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
-        { FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
-        { FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters", RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, true, GRADIENT_PARTS },
-        { FRAGMENT_UPDATE, FRAGMENT_ADVANTAGE, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, GRADIENT_PARTS },
-        { FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
-        { FRAGMENT_PUBLISH, FRAGMENT_INFERENCE, "policy", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
-        { FRAGMENT_PUBLISH, FRAGMENT_EVALUATE, "policy", RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, 0 },
+        { FRAGMENT_INFERENCE, FRAGMENT_STORE, "actions",
+                        RATE_INVOCATION, 0, { DIM_T, DIM_E, DIM_ACTION }, false, 0 },
+        { FRAGMENT_INFERENCE, FRAGMENT_STORE, "log-probabilities",
+                        RATE_INVOCATION, ACTORD_F32, { DIM_T, DIM_E }, false, 0 },
+        { FRAGMENT_STORE, FRAGMENT_ADVANTAGE, "batch",
+                        RATE_ROUND, ACTORD_F32, { DIM_A, DIM_ROWS }, false, 0 },
+        { FRAGMENT_STORE, FRAGMENT_GRADIENT, "minibatch",
+                        RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
+        { FRAGMENT_ADVANTAGE, FRAGMENT_GRADIENT, "advantages",
+                        RATE_GRADIENT, ACTORD_F32, { DIM_MINIBATCH }, false, 0 },
+        { FRAGMENT_GRADIENT, FRAGMENT_UPDATE, "gradient",
+                        RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
+        { FRAGMENT_UPDATE, FRAGMENT_GRADIENT, "parameters",
+                        RATE_GRADIENT, ACTORD_F32, { DIM_PARAMETERS }, true, GRADIENT_PARTS },
+        { FRAGMENT_UPDATE, FRAGMENT_ADVANTAGE, "parameters",
+                        RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, GRADIENT_PARTS },
+        { FRAGMENT_UPDATE, FRAGMENT_PUBLISH, "parameters",
+                        RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, GRADIENT_PARTS },
+        { FRAGMENT_PUBLISH, FRAGMENT_INFERENCE, "policy",
+                        RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, true, 0 },
+        { FRAGMENT_PUBLISH, FRAGMENT_EVALUATE, "policy",
+                        RATE_ROUND, ACTORD_F32, { DIM_PARAMETERS }, false, 0 },
 };
 /* clang-format on */
 
@@ -158,13 +175,17 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         assert(settings);
 
         if (environment_is_file(settings->environment))
-                return "a plugin would share the learner's memory, and only code that an administrator installed may";
+                return "a plugin would share the learner's memory, and only code that an administrator "
+                       "installed may";
         if (environment_is_gym(settings->environment))
-                return "an environment in Python would share the learner's memory, and only code that an administrator installed may";
+                return "an environment in Python would share the learner's memory, and only code that an "
+                       "administrator installed may";
         if (environment_is_mjcf(settings->environment))
-                return "a user's model would be read in the learner's process, and only files that an administrator installed may";
+                return "a user's model would be read in the learner's process, and only files that an "
+                       "administrator installed may";
         if (environment_loads_packages(settings->environment))
-                return "EPA SWMM out of a user's package would share the learner's memory, and only code that an administrator installed may";
+                return "EPA SWMM out of a user's package would share the learner's memory, and only code "
+                       "that an administrator installed may";
         if (environment_is_job(settings->environment))
                 return "a job as an environment brings a learner of its own into the process";
         if (settings_present(settings, SETTING_Actor_CPUQuota) ||
@@ -194,10 +215,12 @@ uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) 
                         why = refusal;
                 } else if (settings_actors_max(settings) > settings->n_threads) {
                         choice = DISTRIBUTION_COARSE;
-                        why = "a round may have more actors than the learner has Threads=, and only processes of their own let all act at once";
+                        why = "a round may have more actors than the learner has Threads=, and only "
+                              "processes of their own let all act at once";
                 } else {
                         choice = DISTRIBUTION_FUSED;
-                        why = "the learner's Threads= can act for all actors at once, and nothing has to cross processes";
+                        why = "the learner's Threads= can act for all actors at once, and nothing has to "
+                              "cross processes";
                 }
         }
         if (ret_why)
@@ -215,7 +238,8 @@ bool distribution_measures(const JobSettings *settings, const char **ret_why) {
         if (settings->distribution != DISTRIBUTION_AUTO || settings->n_learners > 1)
                 return false;
         if (scheduler_has(settings->scheduler.kind, TRAIT_DECIDES) && settings->clock == CLOCK_MODEL)
-                why = "its scheduler sees the times of rounds, which under Clock=model are to be the same wherever fragments run";
+                why = "its scheduler sees the times of rounds, which under Clock=model are to be the same "
+                      "wherever fragments run";
         *ret_why = why;
         return !why;
 }
@@ -400,14 +424,16 @@ size_t shape_print(const Edge *edge, char *ret, size_t n) {
         assert(ret && n > 0);
 
         ret[0] = '\0';
-        for (uint32_t k = 0; k < edge->n_dims && length < n; k++)
-                length += (size_t) (edge->dims[k].value > 0
-                                                    ? snprintf(ret + length, n - length, "%s%llu",
-                                                                      k > 0 ? " " : "",
-                                                                      (unsigned long long) edge->dims[k]
-                                                                                      .value)
-                                                    : snprintf(ret + length, n - length, "%s%s",
-                                                                      k > 0 ? " " : "", edge->dims[k].name));
+        for (uint32_t k = 0; k < edge->n_dims && length < n; k++) {
+                const Dim *dim = &edge->dims[k];
+                const char *blank = k > 0 ? " " : "";
+
+                if (dim->value > 0)
+                        length += (size_t) snprintf(
+                                        ret + length, n - length, "%s%" PRIu64, blank, dim->value);
+                else
+                        length += (size_t) snprintf(ret + length, n - length, "%s%s", blank, dim->name);
+        }
         return length;
 }
 
@@ -472,7 +498,8 @@ static int validate_replicas(const Graph *graph, char *ret_reason, size_t n) {
                 if (n_replicas > 0 && (edge->n_parts == 0 || edge->n_parts % n_replicas == 0))
                         continue;
                 (void) snprintf(ret_reason, n,
-                                "the %s has %u parts, which %u processes cannot share evenly: take a number that divides it",
+                                "the %s has %u parts, which %u processes cannot share evenly: take a number "
+                                "that divides it",
                                 edge->tensor, edge->n_parts, n_replicas);
                 return -EINVAL;
         }

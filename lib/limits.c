@@ -42,17 +42,20 @@ static bool files_are_limited(void) {
 const char *limit_advice(int error) {
         switch (abs(error)) {
         case EMFILE:
-                return "; raise the limit of open files: RLIMIT_NOFILE (ulimit -n, LimitNOFILE= of the unit)";
+                return "; raise the limit of open files: RLIMIT_NOFILE (ulimit -n, LimitNOFILE= of the "
+                       "unit)";
         case EIO: return files_are_limited() ? limit_advice(EFBIG) : "";
         case ENFILE: return "; raise the machine's limit of open files: sysctl fs.file-max";
         case EFBIG:
-                return "; raise the limit of a file's size: RLIMIT_FSIZE (ulimit -f, LimitFSIZE= of the unit)";
+                return "; raise the limit of a file's size: RLIMIT_FSIZE (ulimit -f, LimitFSIZE= of the "
+                       "unit)";
         case EAGAIN:
-                return "; raise the limit of processes: RLIMIT_NPROC (ulimit -u), the cgroup's pids.max (TasksMax= of the unit), or "
-                       "for a thread's stack RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d)";
+                return "; raise the limit of processes: RLIMIT_NPROC (ulimit -u), the cgroup's pids.max "
+                       "(TasksMax= of the unit), or for a thread's stack RLIMIT_AS or RLIMIT_DATA (ulimit "
+                       "-v, -d)";
         case ENOMEM:
-                return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d), or the "
-                       "cgroup's memory.max";
+                return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS or RLIMIT_DATA "
+                       "(ulimit -v, -d), or the cgroup's memory.max";
         default: return ""; /* not an enum of ours */
         }
 }

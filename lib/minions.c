@@ -40,6 +40,7 @@ static float time_of(uint64_t nsec) {
 }
 
 void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]) {
+        double scale = target != 0 ? fabs(target) : 1.0;
         bool any;
 
         assert(facts);
@@ -50,9 +51,7 @@ void minions_features(const MinionsFacts *facts, double target, float ret[MINION
         ret[MINIONS_ROUND] = within((double) facts->round / ((double) facts->round + ROUNDS_HALF), 0.0);
         ret[MINIONS_LOSS] = any && isfinite(facts->loss) ? share_of(facts->loss, 1.0) : 0.0f;
         ret[MINIONS_RETURN] =
-                        any && isfinite(facts->return_mean)
-                                        ? share_of(facts->return_mean, target != 0 ? fabs(target) : 1.0)
-                                        : -1.0f;
+                        any && isfinite(facts->return_mean) ? share_of(facts->return_mean, scale) : -1.0f;
         ret[MINIONS_KL] = any && isfinite(facts->kl) ? share_of(facts->kl, KL_HALF) : 0.0f;
         ret[MINIONS_LEARNER_TIME] = any ? time_of(facts->learner_nsec) : 0.0f;
         ret[MINIONS_ACTOR_TIME] = any ? time_of(facts->actor_mean_nsec) : 0.0f;

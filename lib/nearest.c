@@ -45,10 +45,10 @@ const char *nearest_word(const char *word, const char *const *words) {
         n = strlen(word);
         if (n == 0 || n > WORD_MAX)
                 return NULL;
-        /* Up to a third of the characters may be wrong, or one; and one more if the first is right: "bogus" is
-         * not near to "logs". Distances are counted in halves: the beginning of a word ("hopper" for
-         * Hopper-v4) is further than one mistake and nearer than two. Of equals the last one in the list
-         * wins, which is the newest version. */
+        /* A third of the characters may be wrong, at least one; one more if the first is right, so that
+         * "bogus" is not near to "logs". Distances are counted in halves: the beginning of a word ("hopper"
+         * for Hopper-v4) is further than one mistake and nearer than two. Of equals the last in the list
+         * wins: it is the newest version. */
         for (; *words; words++) {
                 bool begins = n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0;
                 bool alike = g_ascii_tolower(word[0]) == g_ascii_tolower((*words)[0]);

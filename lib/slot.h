@@ -15,32 +15,37 @@
 #define HORIZON_STEPS_MAX (UINT32_C(1) << 24) /* episodes of an evaluation name their streams by step */
 
 /* X(NAME, words): the checks that a spec can fail. Numbers are kept in records: append, never renumber. */
-#define SPEC_FIELDS(X)                                                                                                               \
-        X(NONE, "nothing")                                                                                                           \
-        X(NAME, "name: empty, not terminated, or not printable ASCII")                                                               \
-        X(OBSERVATION_KIND, "observation.kind: no kind of space")                                                                    \
-        X(OBSERVATION_ELEMENT, "observation.element: not one that this kind of space has")                                           \
-        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no, or too many numbers")                                                 \
-        X(OBSERVATION_CHOICES, "observation.n_choices: none, or too many")                                                           \
-        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or crossed")                                                    \
-        X(ACTION_KIND, "action.kind: no kind of space")                                                                              \
-        X(ACTION_ELEMENT, "action.element: I32 for choices, F32 for a box")                                                          \
-        X(ACTION_SHAPE, "action.shape or n_dims: no, or too many numbers")                                                           \
-        X(ACTION_CHOICES, "action.n_choices: none, or too many")                                                                     \
-        X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                                                              \
-        X(HORIZON, "horizon_steps: longer than 16,777,216")                                                                          \
-        X(AGENTS, "n_agents: not 1")                                                                                                 \
-        X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                                              \
-        X(INSTANCE, "instance_bytes: more than 1 GiB")                                                                               \
-        X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                                           \
-        X(FLAGS, "flags: unknown bits")                                                                                              \
-        X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")                                  \
-        X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its MemoryMax=")                    \
-        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no larger than what they read") \
-        X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, EnvsPerActor=) too large") \
-        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and its files must not change") \
-        X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")                                     \
-        X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB under [Distribution] Policy=async")
+#define SPEC_FIELDS(X)                                                                                      \
+        X(NONE, "nothing")                                                                                  \
+        X(NAME, "name: empty, not terminated, or not printable ASCII")                                      \
+        X(OBSERVATION_KIND, "observation.kind: no kind of space")                                           \
+        X(OBSERVATION_ELEMENT, "observation.element: not one that this kind of space has")                  \
+        X(OBSERVATION_SHAPE, "observation.shape or n_dims: no, or too many numbers")                        \
+        X(OBSERVATION_CHOICES, "observation.n_choices: none, or too many")                                  \
+        X(OBSERVATION_BOUNDS, "observation.low or high: not numbers, or crossed")                           \
+        X(ACTION_KIND, "action.kind: no kind of space")                                                     \
+        X(ACTION_ELEMENT, "action.element: I32 for choices, F32 for a box")                                 \
+        X(ACTION_SHAPE, "action.shape or n_dims: no, or too many numbers")                                  \
+        X(ACTION_CHOICES, "action.n_choices: none, or too many")                                            \
+        X(ACTION_BOUNDS, "action.low or high: not numbers, or crossed")                                     \
+        X(HORIZON, "horizon_steps: longer than 16,777,216")                                                 \
+        X(AGENTS, "n_agents: not 1")                                                                        \
+        X(REWARD, "reward_low or reward_high: not numbers, or crossed")                                     \
+        X(INSTANCE, "instance_bytes: more than 1 GiB")                                                      \
+        X(SNAPSHOT, "snapshot_bytes: more than 64 MiB, or not 0 for a sticky environment")                  \
+        X(FLAGS, "flags: unknown bits")                                                                     \
+        X(VALUES, "action.kind: dqn needs discrete actions; ppo, a2c, impala or impact would work")         \
+        X(STORE, "observation.shape: what [Learner] keeps (ReplaySize= or BufferBatches=) passes its "      \
+                 "MemoryMax=")                                                                              \
+        X(IMAGE, "observation.shape: Convolutions= needs an image of two or three sizes, and kernels no "   \
+                 "larger than what they read")                                                              \
+        X(SIZE, "observation.shape: a network (Convolutions=, HiddenLayers=) or a segment (RolloutSteps=, " \
+                "EnvsPerActor=) too large")                                                                 \
+        X(OTHER, "not the spec that it gave when the job began: it must depend on the options alone, and "  \
+                 "its files must not change")                                                               \
+        X(STACK, "stack: 2 to 16 frames, and as many as the first of a Box's two or more sizes")            \
+        X(BANKS, "observation.shape: a version of this network for each actor (MaxActors=) passes 4 GiB "   \
+                 "under [Distribution] Policy=async")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,

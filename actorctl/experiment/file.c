@@ -212,7 +212,8 @@ static ExitStatus take_prices(const Reader *reader, const char *key, const char 
                         continue;
                 if (sheets_read(*word, &text) < 0)
                         return wrong(reader, "Experiment", key,
-                                        "there is no price sheet %s; `actorctl price list` shows those there are",
+                                        "there is no price sheet %s; `actorctl price list` shows those "
+                                        "there are",
                                         *word);
                 if (sheets->len == SHEETS_MAX)
                         return wrong(reader, "Experiment", key, "more than %u price sheets", SHEETS_MAX);

@@ -22,8 +22,10 @@ static const char *const dashes[] = { "", " stroke-dasharray=\"7 3\"", " stroke-
 
 static const char style[] =
                 "<style>text{font:12px system-ui,sans-serif;fill:#76808c}.t{font-size:15px;font-weight:600}"
-                ".p{font-weight:600}.g{stroke:#808890;stroke-opacity:.22}.a{stroke:#808890;stroke-opacity:.8}"
-                ".c{fill:none;stroke-width:2;stroke-linejoin:round}.f{fill:none;stroke:#808890;stroke-width:1.5;"
+                ".p{font-weight:600}.g{stroke:#808890;stroke-opacity:.22}"
+                ".a{stroke:#808890;stroke-opacity:.8}"
+                ".c{fill:none;stroke-width:2;stroke-linejoin:round}"
+                ".f{fill:none;stroke:#808890;stroke-width:1.5;"
                 "stroke-dasharray:4 3}</style>\n";
 
 typedef struct Axis {
@@ -388,7 +390,8 @@ char *plot_to_svg(const Plot *plot, size_t *ret_n) {
         d.legend_rows = lay_legend(&d, width, false);
         height = head_height(&d) + TOP + rows * (d.height + GAP_Y) - GAP_Y + BOTTOM;
         g_string_append_printf(d.text,
-                        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n",
+                        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                        "viewBox=\"0 0 %d %d\">\n",
                         width, height, width, height);
         g_string_append(d.text, style);
         add_text(&d, LEFT, 20, " class=\"t\"", plot->title);

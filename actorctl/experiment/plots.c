@@ -186,8 +186,10 @@ static int write_picture(const Experiment *experiment, const GPtrArray *cells, c
         g_autoptr(Plot) plot = make_plot(experiment, title, picture->x_label, picture->y_label);
         size_t n = MIN(experiment_n_combinations(experiment), PLOT_PANELS_MAX);
 
-        plot->note = picture->stays ? "Median of the seeds and quartiles. A seed that has ended keeps its last value."
-                                    : "Median and quartiles of the seeds that go on; ends where fewer than half do.";
+        plot->note = picture->stays ? "Median of the seeds and quartiles. A seed that has ended keeps its "
+                                      "last value."
+                                    : "Median and quartiles of the seeds that go on; ends where fewer than "
+                                      "half do.";
         for (size_t combination = 0; combination < n; combination++) {
                 g_autofree char *name = combination_title(experiment, combination);
                 PlotPanel *panel = plot_add_panel(plot, name);

@@ -311,7 +311,8 @@ static const struct {
         { METRIC_RETURN_LAST, METRIC_RETURN_AREA,
                         "no training episode ended; set a larger Job.StopSteps= in [Set]" },
         { METRIC_COST_TO_TARGET, METRIC_TIME_TO_TARGET,
-                        "no cell reached the target; set a larger Job.StopSteps= in [Set], or a lower Target=" },
+                        "no cell reached the target; set a larger Job.StopSteps= in [Set], or a lower "
+                        "Target=" },
 };
 
 /* Lists the metrics that have no table, grouped by reason. */
@@ -387,8 +388,8 @@ static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrAr
         if (seen->len == 0)
                 g_string_append(text,
                                 "\n## Training of the schedulers\n\n"
-                                "What these schedulers cost before the first cell ran. It was paid once and is in "
-                                "none of the costs above.\n\n"
+                                "What these schedulers cost before the first cell ran. It was paid once and "
+                                "is in none of the costs above.\n\n"
                                 "| arm | scheduler | trained by | full | paper | currency |\n"
                                 "|---|---|---|--:|--:|---|\n");
         g_string_append(text, row->str);
@@ -433,9 +434,9 @@ int report_write(const Experiment *experiment, const GPtrArray *cells, const cha
         for (guint i = 0; i < cells->len; i++)
                 n_done += ((Cell *) cells->pdata[i])->outcome != NULL;
         g_string_append_printf(text,
-                        "# %s\n\n%u of %u cells are finished (%u seeds). IQM: interquartile mean over seeds. Intervals: percentile "
-                        "bootstrap with %u resamples of the seeds, drawn in pairs for differences (Agarwal et al., NeurIPS "
-                        "2021).\n",
+                        "# %s\n\n%u of %u cells are finished (%u seeds). IQM: interquartile mean over "
+                        "seeds. Intervals: percentile bootstrap with %u resamples of the seeds, drawn in "
+                        "pairs for differences (Agarwal et al., NeurIPS 2021).\n",
                         experiment->title, n_done, cells->len, experiment->seeds->len, RESAMPLES);
         if (!isnan(experiment->target)) {
                 g_string_append(text, "The target is a return of ");

@@ -61,13 +61,14 @@ static ExitStatus check(const Options *options, const char *path) {
                 g_autofree char *ffmpeg = g_find_program_in_path("ffmpeg");
 
                 if (!ffmpeg) {
-                        complain("--video needs the program ffmpeg, which is not installed: install it, or record with "
-                                 "--gif=FILE.gif or --frames=DIRECTORY");
+                        complain("--video needs the program ffmpeg, which is not installed: install it, or "
+                                 "record with --gif=FILE.gif or --frames=DIRECTORY");
                         return STATUS_FAILED;
                 }
         }
         if (options->frames ? lstat(path, &st) >= 0 : stat(path, &st) >= 0 && S_ISDIR(st.st_mode)) {
-                complain(options->frames ? "--frames=%s: it is there already; name a directory that can be made"
+                complain(options->frames ? "--frames=%s: it is there already; name a directory that can be "
+                                           "made"
                                          : "%s is a directory; name a file",
                                 path);
                 return STATUS_USAGE;
@@ -76,7 +77,7 @@ static ExitStatus check(const Options *options, const char *path) {
 }
 
 ExitStatus recording_new(const Options *options, Recording **ret) {
-        const char *path = options->video ?: options->gif ?: options->frames;
+        const char *gif = options->gif ?: options->frames, *path = options->video ?: gif;
         g_autoptr(Recording) recording = g_new0(Recording, 1);
         ExitStatus status;
         int fd;

@@ -30,14 +30,15 @@
 #define UNFINISHED     ".unfinished"
 #define ACTORS_DEFAULT 8 /* MaxActors= of an inner job that does not set it */
 
-#define OUTER                                                                                           \
-        "[Job]\nDescription=Scheduler of %s\nEnvironment=" ENVIRONMENT_JOB_PREFIX "%s\nAlgorithm=ppo\n" \
-        "Seed=%" G_GUINT64_FORMAT "\nStopSteps=%" G_GUINT64_FORMAT "\n"                                 \
-        "[Environment]\nRounds=%" G_GUINT64_FORMAT "\n%s%s%s"                                           \
-        "[Scaling]\nActors=2\n"                                                                         \
-        "[Actor]\nRolloutSteps=%" G_GUINT64_FORMAT "\nCarry=reset\nTimeoutSec=24h\n"                    \
-        "[Learner]\nLearningRate=0.005\nGamma=0.99\nLambda=1\nClip=0.2\nEntropyWeight=0.01\n"           \
-        "ValueWeight=0.5\nEpochs=4\nUpdates=full-batch\nHiddenLayers=64 64\nActivation=tanh\n[Billing]\nPriceSheet=%s\n"
+#define OUTER                                                                                             \
+        "[Job]\nDescription=Scheduler of %s\nEnvironment=" ENVIRONMENT_JOB_PREFIX "%s\nAlgorithm=ppo\n"   \
+        "Seed=%" G_GUINT64_FORMAT "\nStopSteps=%" G_GUINT64_FORMAT "\n"                                   \
+        "[Environment]\nRounds=%" G_GUINT64_FORMAT "\n%s%s%s"                                             \
+        "[Scaling]\nActors=2\n"                                                                           \
+        "[Actor]\nRolloutSteps=%" G_GUINT64_FORMAT "\nCarry=reset\nTimeoutSec=24h\n"                      \
+        "[Learner]\nLearningRate=0.005\nGamma=0.99\nLambda=1\nClip=0.2\nEntropyWeight=0.01\n"             \
+        "ValueWeight=0.5\nEpochs=4\nUpdates=full-batch\nHiddenLayers=64 64\nActivation=tanh\n[Billing]\n" \
+        "PriceSheet=%s\n"
 
 /* Reads and checks the inner job: the user's file without the settings that an inner job cannot have. */
 static ExitStatus load_inner(const Options *options, const char *file, JobFile *ret) {
@@ -84,7 +85,8 @@ static ExitStatus check_inner(const Options *options, const JobFile *inner) {
                 outer->options[0] = (ActordOption){ .key = "Target" };
                 outer->n_options = 1;
         } else if (!isfinite(minions_target(&inner->settings))) {
-                complain("%s: the return that a run must reach is not known: name it by --target=RETURN, or by StopReturn= in [Job]",
+                complain("%s: the return that a run must reach is not known: name it by --target=RETURN, or "
+                         "by StopReturn= in [Job]",
                                 inner->file_name);
                 return STATUS_USAGE;
         }
@@ -114,7 +116,8 @@ static ExitStatus check_place(const Options *options, const char *name) {
         int r = trained_try_write(path);
 
         if (r < 0) {
-                complain("the scheduler could not be written to %s: %s; another directory can be named by XDG_DATA_HOME",
+                complain("the scheduler could not be written to %s: %s; another directory can be named by "
+                         "XDG_DATA_HOME",
                                 path, g_strerror(-r));
                 return STATUS_FAILED;
         }
@@ -240,7 +243,8 @@ static ExitStatus keep(
         if (job_exit_status(status) != STATUS_OK && !was_interrupted(status))
                 return job_exit_status(status);
         if (status->n_env_steps == 0) {
-                complain("interrupted before the first runs had ended: nothing is learned, and nothing kept");
+                complain("interrupted before the first runs had ended: nothing is learned, and nothing "
+                         "kept");
                 return STATUS_INTERRUPTED;
         }
         if (job_bill_fetch(connection, path, NULL, &bill) < 0)
@@ -271,8 +275,9 @@ static ExitStatus check_currency(Connection *connection, const char *price_sheet
                                          0) {
                 if (strcmp(name, price_sheet) != 0 || strcmp(currency, from->model.currency) == 0)
                         continue;
-                complain("--from=%s: that training was paid for in %s and this one would be in %s, so that their bills do "
-                         "not add up; name a price sheet in %s with --set Billing.PriceSheet=",
+                complain("--from=%s: that training was paid for in %s and this one would be in %s, so that "
+                         "their bills do not add up; name a price sheet in %s with --set "
+                         "Billing.PriceSheet=",
                                 from->name, from->model.currency, currency, from->model.currency);
                 return STATUS_USAGE;
         }

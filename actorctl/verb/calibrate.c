@@ -236,7 +236,8 @@ static void print(const Options *options, const char *file, const Calibration *c
         }
         printf("# %s on this host: medians of %zu rounds\n"
                "[Billing]\nClock=model\nStepUSec=%.4g\nUpdateUSec=%.4g\n"
-               "# A start is a process of this host's; a cloud's takes longer: without the next line, %s s.\n"
+               "# A start is a process of this host's; a cloud's takes longer: without the next line, %s "
+               "s.\n"
                "ColdStartSec=%.6f\nWarmStartSec=%.6f\n",
                         file, c->n_rounds, c->step_usec, c->update_usec,
                         setting_row(SETTING_Billing_ColdStartSec)->fallback, c->cold_sec, c->warm_sec);

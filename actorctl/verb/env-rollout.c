@@ -189,8 +189,8 @@ static ExitStatus read_actions(const char *file, TrialRequest *request, GArray *
                         continue;
                 if (!append_value(member(node, "action") ?: node, numbers) ||
                                 (request->n_actions > 0 && numbers->len - from != request->action_numbers)) {
-                        complain("%s:%zu: write an action as a number, a list of as many numbers as before, or an "
-                                 "object with \"action\"",
+                        complain("%s:%zu: write an action as a number, a list of as many numbers as before, "
+                                 "or an object with \"action\"",
                                         file, i + 1);
                         return STATUS_USAGE;
                 }

@@ -173,8 +173,8 @@ static bool is_known(const char *name) {
                 complain("no environment has the name %s; did you mean %s? Any of Gymnasium's is gym:ID",
                                 name, nearest);
         else
-                complain("no environment has the name %s; `actorctl env list` shows them, and any of Gymnasium's is "
-                         "gym:ID",
+                complain("no environment has the name %s; `actorctl env list` shows them, and any of "
+                         "Gymnasium's is gym:ID",
                                 name);
         return false;
 }
@@ -389,7 +389,7 @@ ExitStatus verb_env(const Options *options, char **arguments, size_t n) {
                 }
                 return !name || is_known(name) ? words[i].run(options, name) : STATUS_USAGE;
         }
-        complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may also be ./FILE.so, "
-                 "gym:ID or mujoco:FILE.xml");
+        complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may also "
+                 "be ./FILE.so, gym:ID or mujoco:FILE.xml");
         return STATUS_USAGE;
 }

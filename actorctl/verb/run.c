@@ -130,7 +130,8 @@ static ExitStatus leave(
                 json_print(node, options->json);
         }
         if (*rest)
-                complain("the ledger in %s is not complete: what it lacks is in %s, and `actorctl recover %s` takes it in",
+                complain("the ledger in %s is not complete: what it lacks is in %s, and `actorctl recover "
+                         "%s` takes it in",
                                 connection->state_directory, rest, connection->state_directory);
         return STATUS_ENDING;
 }

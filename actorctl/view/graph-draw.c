@@ -54,7 +54,8 @@ static char *edges_label(const Graph *graph, uint32_t first) {
 }
 
 void graph_print_dot(const Graph *graph, const char *title) {
-        printf("digraph \"%s\" {\n  rankdir=TB; node [shape=box, fontname=sans]; edge [fontname=sans, fontsize=9];\n",
+        printf("digraph \"%s\" {\n  rankdir=TB; node [shape=box, fontname=sans]; "
+               "edge [fontname=sans, fontsize=9];\n",
                         title);
         for (uint32_t host = 0; host < _HOST_MAX; host++) {
                 g_autofree char *name = host_title(graph, host);
@@ -113,7 +114,8 @@ static void print_host(const Graph *graph, uint32_t host, uint32_t column) {
         double x = MARGIN + column * (double) (HOST_WIDTH + HOST_GAP);
         g_autofree char *name = host_title(graph, host);
 
-        printf("<rect x=\"%g\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\" fill=\"#f4f6f8\" stroke=\"#8090a0\"/>\n"
+        printf("<rect x=\"%g\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\" fill=\"#f4f6f8\" "
+               "stroke=\"#8090a0\"/>\n"
                "<text x=\"%g\" y=\"%d\" font-weight=\"bold\" text-anchor=\"middle\">%s</text>\n",
                         x, HEAD, HOST_WIDTH, 40 + (int) _FRAGMENT_MAX * ROW_HEIGHT, x + HOST_WIDTH / 2.0,
                         HEAD + 22, name);
@@ -180,16 +182,18 @@ void graph_print_svg(const Graph *graph, const char *title) {
         width = 2 * MARGIN + (int) n_columns * HOST_WIDTH + (int) (n_columns - 1) * HOST_GAP;
         width = width < 560 ? 560 : width;
 
-        printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+        printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+               "font-family=\"sans-serif\" "
                "font-size=\"13\">\n"
-               "<style>.e,.c{font-size:10px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:3px}"
-               ".c{fill:#b03030}</style>\n"
+               "<style>.e,.c{font-size:10px;text-anchor:middle;paint-order:stroke;stroke:#fff;"
+               "stroke-width:3px}.c{fill:#b03030}</style>\n"
                "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" "
-               "markerHeight=\"7\" orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
+               "markerHeight=\"7\" orient=\"auto\" markerUnits=\"userSpaceOnUse\">"
+               "<path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
                "<text x=\"%d\" y=\"34\" font-size=\"17\" font-weight=\"bold\">%s</text>\n"
-               "<text x=\"%d\" y=\"56\">an update waits for %s%s%s; dashed: has a value before its producer ran"
-               "</text>\n",
+               "<text x=\"%d\" y=\"56\">an update waits for %s%s%s; dashed: has a value before its producer "
+               "ran</text>\n",
                         width, height, MARGIN, title, MARGIN, barrier_to_string(graph->round_barrier),
                         graph->inference_barrier != BARRIER_NONE ? ", serving a step for " : "",
                         graph->inference_barrier != BARRIER_NONE
@@ -199,7 +203,8 @@ void graph_print_svg(const Graph *graph, const char *title) {
                 if (column[host] != UINT32_MAX)
                         print_host(graph, host, column[host]);
         for (uint32_t f = 0; f < _FRAGMENT_MAX; f++)
-                printf("<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"#fff\" stroke=\"#405060\"/>\n"
+                printf("<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"#fff\" "
+                       "stroke=\"#405060\"/>\n"
                        "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%s</text>\n",
                                 places[f].x - BOX_WIDTH / 2.0, places[f].y - BOX_HEIGHT / 2.0, BOX_WIDTH,
                                 BOX_HEIGHT, places[f].x, places[f].y + 4, fragment_to_string(f));

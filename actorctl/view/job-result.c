@@ -171,8 +171,8 @@ void job_unmetered_print(const JobStatus *status) {
         uint32_t n = status->n_lives_unmetered;
 
         if (n > 0)
-                printf("%u %s of this job ended without a last record, and no cgroup could be read: what was used after "
-                       "the last record of %s is not on the bill\n",
+                printf("%u %s of this job ended without a last record, and no cgroup could be read: what "
+                       "was used after the last record of %s is not on the bill\n",
                                 n, n == 1 ? "life" : "lives", n == 1 ? "that life" : "each");
 }
 

@@ -67,7 +67,8 @@ static void show(SanitisedLines *h, const char *line, GString *to) {
         }
         if (h->n_kept++ == 0)
                 g_string_append_printf(to,
-                                "actorctl: the environment writes a lot; of what follows, the last %d lines will be shown\n",
+                                "actorctl: the environment writes a lot; of what follows, the last %d lines "
+                                "will be shown\n",
                                 SANITISED_LAST_LINES);
         if (h->last.length == SANITISED_LAST_LINES)
                 g_free(g_queue_pop_head(&h->last));
@@ -136,7 +137,8 @@ void sanitised_lines_flush(SanitisedLines *h, GString *to) {
         if (n_left_out > 0)
                 g_string_append_printf(to,
                                 "actorctl: %" G_GUINT64_FORMAT
-                                " lines of the environment's are left out here; a file (`2>FILE`) gets all of them\n",
+                                " lines of the environment's are left out here; a file (`2>FILE`) gets all "
+                                "of them\n",
                                 n_left_out);
         for (char *line; (line = g_queue_pop_head(&h->last)); g_free(line))
                 g_string_append_printf(to, "%s\n", line);

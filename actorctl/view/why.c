@@ -86,8 +86,8 @@ static void append_reason(GString *text, enum Reason_ reason, char *const *names
                 append_part(text, "nothing is measured yet, so it begins with MinActors=");
                 return;
         case REASON_SETTLED:
-                append_part(text,
-                                "there is nothing to decide: a round costs the same with any number of actors, so all of them act");
+                append_part(text, "there is nothing to decide: a round costs the same with any number of "
+                                  "actors, so all of them act");
                 return;
         case REASON_LOOKS: append_part(text, "this number of actors is still being measured"); return;
         case REASON_STAYS: append_part(text, "no other number of actors is better by enough"); return;

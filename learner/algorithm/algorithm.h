@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An algorithm is one file: this row, and learn() over the verbs of learner/runtime.h. How it acts, what
- * it keeps and which keys it reads is a row of lib/algorithm-traits.c, which others than the learner need. */
+/* An algorithm is one file: this row, and learn() over the verbs of learner/runtime.h. A row of
+ * lib/algorithm-traits.c says how it acts, what it keeps and which keys it reads: that row stands in lib/
+ * because the daemon and actorctl read it too. */
 #pragma once
 
 #include <stdbool.h>

@@ -147,10 +147,11 @@ static void list_store_columns(TensorList *list, Learner *l) {
         const Runtime *rt = l->runtime;
         const Buffer *buffer = rt->buffer;
         const Replay *replay = rt->replay;
-        uint64_t n = buffer ? buffer->n * l->batch->n_rows : replay ? replay->n_slots * replay->ring : 0;
+        uint64_t n;
 
         list_target(list, l);
         if (replay) {
+                n = replay->n_slots * replay->ring;
                 if (!replay->images)
                         list_replay_observations(list, replay, "F32", sizeof(float));
                 tensor_add(list, "replay.rewards", "F32", replay->rewards, n);
@@ -158,6 +159,7 @@ static void list_store_columns(TensorList *list, Learner *l) {
         }
         if (!buffer)
                 return;
+        n = buffer->n * l->batch->n_rows;
         tensor_add(list, "buffer.finals", "I32", buffer->n_finals,
                         (uint64_t) buffer->n * l->batch->n_blocks);
         if (!l->batch->images)
@@ -285,12 +287,12 @@ static int read_back(int fd, const uint8_t expected[32]) {
         int r;
 
         (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        r = safetensors_open(fd, &c.file, reason);
-        if (r >= 0)
-                r = safetensors_verify(c.file, sha256);
-        if (r == -EBADMSG || (r >= 0 && memcmp(sha256, expected, sizeof(sha256)) != 0))
+        r = safetensors_open(fd, &c.file, reason) ?: safetensors_verify(c.file, sha256);
+        if (r == -EBADMSG)
                 return -EIO;
-        return r;
+        if (r < 0)
+                return r;
+        return memcmp(sha256, expected, sizeof(sha256)) == 0 ? 0 : -EIO;
 }
 
 typedef struct Content {
@@ -334,11 +336,12 @@ static int named_write(Learner *l, const char *aside, int flags, const Content *
                 uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd =
                         openat(l->context.state_fd, aside, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
-        int r = fd < 0 ? -errno : 0;
+        int r;
 
-        if (r >= 0)
-                r = file_write(fd, content, ret_sha256);
-        if (r >= 0 && renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0)
+        if (fd < 0)
+                return -errno;
+        r = file_write(fd, content, ret_sha256);
+        if (r == 0 && renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0)
                 r = -errno;
         if (r < 0 && (flags & O_CREAT))
                 (void) unlinkat(l->context.state_fd, aside, 0);
@@ -368,7 +371,8 @@ static void place_reserve(Learner *l, const Content *content) {
         }
         if (errno == ENOSPC || errno == EDQUOT)
                 (void) fprintf(stderr,
-                                "actord-learner: no space can be reserved for the job's last checkpoint: %s\n",
+                                "actord-learner: no space can be reserved for the job's last checkpoint: "
+                                "%s\n",
                                 strerror(errno));
         if (l->reserved_bytes == 0)
                 (void) unlinkat(l->context.state_fd, CHECKPOINT_RESERVE, 0);
@@ -397,11 +401,13 @@ static int write_somewhere(Learner *l, const Order *order, const char *name, uin
         r = named_write(l, PARTIAL_NAME, O_CREAT | O_TRUNC, &content, name, ret_sha256);
         if (is_of_space(r) && order->last)
                 r = named_write(l, CHECKPOINT_RESERVE, 0, &content, name, ret_sha256) == 0 ? 0 : r;
-        if (r >= 0 && !order->last)
-                place_reserve(l, &content);
-        if (r >= 0 && order->last)
+        if (r < 0)
+                return r;
+        if (order->last)
                 (void) unlinkat(l->context.state_fd, CHECKPOINT_RESERVE, 0);
-        return r;
+        else
+                place_reserve(l, &content);
+        return 0;
 }
 
 int learner_write_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[32]) {
@@ -416,7 +422,7 @@ int learner_write_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[
 
         r = write_somewhere(l, order, name, ret_sha256);
         /* A name that is not on the disk yet could be lost with what the daemon commits next. */
-        if (r >= 0 && fsync(l->context.state_fd) < 0)
+        if (r == 0 && fsync(l->context.state_fd) < 0)
                 r = -errno;
         /* Once for each reason: the last one is tried each second until it is written. */
         if (r < 0 && r != l->checkpoint_error)

@@ -50,8 +50,8 @@ static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
                         checkpoint->arithmetic, l->round);
         (void) fprintf(stderr,
                         "actord-learner: the checkpoint of round %" PRIu64
-                        " was computed by version %u of actord's arithmetic; the job goes on with version %u, to another "
-                        "policy than with one of them alone\n",
+                        " was computed by version %u of actord's arithmetic; the job goes on with version "
+                        "%u, to another policy than with one of them alone\n",
                         l->round, checkpoint->arithmetic, ARITHMETIC);
 }
 
@@ -320,7 +320,7 @@ int learner_restore(Learner *l) {
          * waits for it. */
         first = l->context.learner == 0;
         r = runtime_meet(l->runtime);
-        if (r >= 0 && first)
+        if (r == 0 && first)
                 r = restore(l);
         met = runtime_meet(l->runtime);
         if (met >= 0 && !first)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job as an environment: one step is one round of an inner job under as many actors as the action says,
- * one episode a whole inner run with a seed of its own. It is how MinionsRL's scheduler is trained; state
- * and reward are its paper's, with these differences:
+ * one episode a whole inner run with a seed of its own. MinionsRL's scheduler is trained in it; state and
+ * reward are its paper's, with these differences:
  *
- *   the state's numbers are scaled (include/minions.h), and what is left of the budget is the share of StopSteps=: money is the daemon's business;
- *   the reward's last term, the return that is missing at the end, is divided by |J|, so that tasks with large returns do not drown the times;
- *   the run ends with success in the first round whose return reaches J, and without after Rounds= rounds or StopSteps= steps.
+ *   - The state's numbers are scaled (include/minions.h). The budget that is left is a share of StopSteps=:
+ *     only the daemon knows about money.
+ *   - The reward's last term, the return that is missing at the end, is divided by |J|. Without that, the
+ *     times would not count in tasks with large returns.
+ *   - The run succeeds in the first round whose return reaches J. It fails after Rounds= rounds or
+ *     StopSteps= steps.
  *
- * Times are those of Clock=model. Nothing of a run can be put into a snapshot, hence the environment is
- * sticky: it begins in the invocation in which it ends (Carry=reset). The inner job's settings and its
- * environment are there before any actor is forked, as a physics engine's model is. */
+ * Times are those of Clock=model. A run cannot be put into a snapshot, hence the environment is sticky: an
+ * episode begins and ends within one invocation (Carry=reset). The inner job's settings and its environment
+ * are loaded before any actor is forked, as a physics engine's model is. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -249,8 +249,9 @@ static int overlapping_round(
         assert(actor < fused->n_actors);
 
         r = actor_run(fused, actor, times);
-        if (r >= 0)
-                r = learner_run(fused, 1, ret_statistics, times);
+        if (r < 0)
+                return r;
+        r = learner_run(fused, 1, ret_statistics, times);
         if (r < 0)
                 return r;
         seat_close(&fused->seats[actor]);

@@ -47,8 +47,8 @@ static int read_format(Checkpoint *c, char *ret_reason) {
         newest = c->parameters ? PARAMETERS_FORMAT_NEWEST : CHECKPOINT_FORMAT_NEWEST;
         if (c->format > newest)
                 return refuse(-EPROTONOSUPPORT, ret_reason,
-                                "it is of a newer format, %s%u, and this actord reads up to %u: read it with the "
-                                "release that wrote it, or a later one",
+                                "it is of a newer format, %s%u, and this actord reads up to %u: read it "
+                                "with the release that wrote it, or a later one",
                                 c->parameters ? PARAMETERS_FORMAT : CHECKPOINT_FORMAT, c->format, newest);
         if (!c->parameters && c->format >= 2 && !safetensors_has_digest(c->file))
                 return refuse(-EBADMSG, ret_reason, "it is damaged: its digest is missing");

@@ -87,7 +87,8 @@ static void check_terms(SettingsReader *reader, const JobSettings *settings) {
         }
         if (!paid)
                 reader_complain(reader, "Environment", MJCF_REWARD_KEY, "",
-                                "a model has no reward of its own: write terms, as in Reward=alive 1, or RewardPlugin=");
+                                "a model has no reward of its own: write terms, as in Reward=alive 1, or "
+                                "RewardPlugin=");
 }
 
 void settings_apply_name(SettingsReader *reader, JobSettings *settings) {
@@ -397,8 +398,10 @@ static void check_network(SettingsReader *reader, const JobSettings *settings) {
                 if (settings->hidden_layers.values[i] == 0 &&
                                 (settings->hidden_layers.n > 1 || !convolutions)) {
                         reader_complain(reader, "Learner", "HiddenLayers", "0",
-                                        convolutions ? "a layer has at least one unit; 0 alone means no layer"
-                                                     : "only Convolutions= can do without hidden layers behind them");
+                                        convolutions ? "a layer has at least one unit; 0 alone means no "
+                                                       "layer"
+                                                     : "only Convolutions= can do without hidden layers "
+                                                       "behind them");
                         break;
                 }
         if (!convolutions)
@@ -423,7 +426,8 @@ static void check_tag(SettingsReader *reader, const JobSettings *settings) {
 
         if (settings->tag[n] != '\0' || n > JOB_TAG_MAX)
                 reader_complain(reader, "Job", "Tag", settings->tag,
-                                "a tag is at most %u letters of ASCII, digits and characters of - . _ + : @ /",
+                                "a tag is at most %u letters of ASCII, digits and characters of "
+                                "- . _ + : @ /",
                                 JOB_TAG_MAX);
 }
 
@@ -446,11 +450,13 @@ static void check_job(SettingsReader *reader, const JobSettings *settings) {
         }
         if (settings->carry != CARRY_RESET)
                 reader_complain(reader, "Actor", "Carry", choice_carry_to_string(settings->carry),
-                                "an inner job cannot be carried from invocation to invocation: write Carry=reset");
+                                "an inner job cannot be carried from invocation to invocation: write "
+                                "Carry=reset");
         if (settings->rollout_steps < n_rounds) {
                 text = g_strdup_printf("%u", settings->rollout_steps);
                 reader_complain(reader, "Actor", "RolloutSteps", text,
-                                "an inner run ends within an invocation, so it must be at least Rounds=%" G_GUINT64_FORMAT,
+                                "an inner run ends within an invocation, so it must be at "
+                                "least Rounds=%" G_GUINT64_FORMAT,
                                 n_rounds);
         }
 }
@@ -484,13 +490,14 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                 reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
         if (settings->n_learners > 1 && distribution_learners(row, settings) == 1)
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "it has one learner, and Learners=%u asks for more: take multi-learner or central",
+                                "it has one learner, and Learners=%u asks for more: take multi-learner or "
+                                "central",
                                 settings->n_learners);
         if (row->inference_barrier == BARRIER_ALL &&
                         settings_processes(settings) < settings_actors_max(settings))
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "all actors of a round step together, and Processes=%u containers hold %u of them: "
-                                "leave Processes= unset, or take single-learner-fine",
+                                "all actors of a round step together, and Processes=%u containers hold %u "
+                                "of them: leave Processes= unset, or take single-learner-fine",
                                 settings->n_processes, settings_actors_max(settings));
 }
 
@@ -513,15 +520,17 @@ static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
         if (!algorithm_row(settings->algorithm)->stale)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "Algorithm=%s learns only from what the newest policy did, and actors that the learner does not wait for bring what "
-                                "older ones did: take one of %s, or single-learner-coarse",
+                                "Algorithm=%s learns only from what the newest policy did, and actors that "
+                                "the learner does not wait for bring what older ones did: take one of %s, "
+                                "or single-learner-coarse",
                                 choice_algorithm_to_string(settings->algorithm), others);
         if (algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale) &&
                         settings_noise_scale(settings))
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "the gradient's noise scale compares the actors of a round, and here a round has one: leave "
-                                "NoiseScale= unset, with a Scaling.Policy= that does without it, or take single-learner-coarse");
+                                "the gradient's noise scale compares the actors of a round, and here a "
+                                "round has one: leave NoiseScale= unset, with a Scaling.Policy= that does "
+                                "without it, or take single-learner-coarse");
 }
 
 static void check_fused(SettingsReader *reader, const JobSettings *settings) {

@@ -67,7 +67,8 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
 
         if (environment_is_job(inner->environment) || environment_is_foreign(inner->environment))
                 return refuse(ret_message, text, file_name, SETTING_Job_Environment,
-                                "an inner job's environment is one that `actorctl env list` shows and that needs no packages");
+                                "an inner job's environment is one that `actorctl env list` shows and that "
+                                "needs no packages");
         if (settings_actors_max(inner) < 2)
                 return refuse(ret_message, text, file_name, SETTING_Scaling_MaxActors,
                                 "with one actor there is nothing to decide: set it to 2 or more");
@@ -79,7 +80,8 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
                                 "an inner job has no wall clock; Rounds= in [Environment] ends it");
         if (distribution_overlaps(distribution_of(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Distribution_Policy,
-                                "rounds of an inner job must wait for all of their actors, or there is nothing to decide");
+                                "rounds of an inner job must wait for all of their actors, or there is "
+                                "nothing to decide");
         if (!settings_option(outer, "Target") && !isfinite(minions_target(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Job_StopReturn,
                                 "the return that the inner job must reach is not known: "

@@ -423,7 +423,8 @@ static void complain_repeated(SettingsReader *reader) {
                                 *safe = shown(seen);
 
                 problem_add(reader, repeated->line,
-                                g_strdup_printf("%s:%u: [%s] %s: %s= stands in line %u already; remove one of the two",
+                                g_strdup_printf("%s:%u: [%s] %s: %s= stands in line %u already; remove one "
+                                                "of the two",
                                                 reader->file_name, repeated->line, repeated->section, safe,
                                                 repeated->key, repeated->first));
         }

@@ -491,8 +491,9 @@ static int parse_convolutions(const char *text, double lowest, double highest, s
                 if (!take_convolution(*part, &list.layers[list.n].channels, &list.layers[list.n].kernel,
                                     &list.layers[list.n].stride, &list.layers[list.n].padding))
                         return refuse(ret_reason,
-                                        "`%s` is not CHANNELSxKERNEL/STRIDE+PADDING, as in 32x8/4 or 16x8/4+2, with at "
-                                        "most %u channels, kernels and strides of at most %u, and less padding than kernel",
+                                        "`%s` is not CHANNELSxKERNEL/STRIDE+PADDING, as in 32x8/4 or "
+                                        "16x8/4+2, with at most %u channels, kernels and strides of at most "
+                                        "%u, and less padding than kernel",
                                         *part, CONVOLUTION_CHANNELS_MAX, CONVOLUTION_SIDE_MAX);
                 list.n++;
         }

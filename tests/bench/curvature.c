@@ -79,8 +79,9 @@ static void measure(uint32_t n_threads, uint32_t n_rows, uint32_t n_steps) {
         ratio = bed.learner->statistics.curvature_ratio;
         bed.learner->curvature->lanczos->steps_max = STEPS_MANY;
         (void) curvature_msec(&bed, CURVATURE_OBJECTIVE);
-        printf("%u threads, %u rows, %3u steps: update %.0f ms; objective %.1f ms (%.1f %%), loss %.1f ms (%.1f %%), "
-               "noise scale %.1f ms (%.1f %%), of all actors %.1f ms (%.1f %%); R off by %.2f %%\n",
+        printf("%u threads, %u rows, %3u steps: update %.0f ms; objective %.1f ms (%.1f %%), loss %.1f ms "
+               "(%.1f %%), noise scale %.1f ms (%.1f %%), of all actors %.1f ms (%.1f %%); R off by %.2f "
+               "%%\n",
                         n_threads, bed.settings.curvature_rows, n_steps, update, median(objective),
                         100 * median(objective) / update, median(loss), 100 * median(loss) / update,
                         median(noise) - update, 100 * (median(noise) / update - 1), median(all) - update,

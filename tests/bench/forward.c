@@ -122,7 +122,8 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
         for (uint32_t i = 0; i < ROWS * n_observation; i++)
                 b.observations[i] = (float) actord_random_normal(&random);
 
-        printf("%3u > %3u x %3u > %2u %-11s  act %7.0f ns  together %7.0f ns  with value %7.0f ns  act and draw %7.0f ns\n",
+        printf("%3u > %3u x %3u > %2u %-11s  act %7.0f ns  together %7.0f ns  with value %7.0f ns  act and "
+               "draw %7.0f ns\n",
                         n_observation, width, width, n_action, continuous ? "continuous" : "discrete",
                         nsec_per_row(&b, row_act), nsec_per_row(&b, row_together),
                         nsec_per_row(&b, row_value), nsec_per_row(&b, row_sample));

@@ -75,7 +75,8 @@ static void passes_measure(const Bed *bed, double peak) {
                 backward = least(backward, now_msec() - start);
         }
         operations_count(network, &forward_n, &backward_n);
-        printf("%-22s forward %6.0f rows/s (%2.0f %% of sgemm's operations), gradient %6.0f rows/s (%2.0f %%)\n",
+        printf("%-22s forward %6.0f rows/s (%2.0f %% of sgemm's operations), gradient %6.0f rows/s (%2.0f "
+               "%%)\n",
                         "", SHARD_ROWS_MAX / forward * 1e3,
                         100 * SHARD_ROWS_MAX * forward_n / forward * 1e-6 / peak,
                         SHARD_ROWS_MAX / backward * 1e3,

@@ -55,10 +55,12 @@ int main(void) {
         hopper.horizon_steps = 1000;
         for (uint32_t n = 1; n <= 2; n++) {
                 measure("CartPole",
-                                "[Actor]\nEnvsPerActor=8\nRolloutSteps=32\n[Learner]\nEpochs=20\nMinibatchSize=256\n",
+                                "[Actor]\nEnvsPerActor=8\nRolloutSteps=32\n[Learner]\nEpochs=20\n"
+                                "MinibatchSize=256\n",
                                 &cartpole, n);
                 measure("Hopper",
-                                "[Actor]\nRolloutSteps=2048\n[Learner]\nEpochs=10\nMinibatchSize=64\nValueClip=0.2\n"
+                                "[Actor]\nRolloutSteps=2048\n[Learner]\nEpochs=10\nMinibatchSize=64\n"
+                                "ValueClip=0.2\n"
                                 "NormalizeObservations=yes\nNormalizeRewards=yes\n",
                                 &hopper, n);
         }

@@ -83,8 +83,8 @@ int main(int argc, char *argv[]) {
         Fused *measured, *fused;
 
         if (argc < 7) {
-                (void) fprintf(stderr,
-                                "usage: twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]...\n");
+                (void) fprintf(stderr, "usage: twins FILE BOOST FIRST LAST EVERY EPISODES "
+                                       "[Section.Key=VALUE]...\n");
                 return 2;
         }
         n_boost = (uint32_t) atoi(argv[2]);

@@ -75,10 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         n_fds = launch.purpose >= LAUNCH_SETTLE ? 0 : (size_t) _LAUNCH_FD_FIXED + launch.n_mounts;
         if (choice & CHOICE_FDS)
                 n_fds = size % (LAUNCH_FDS_MAX + 2);
-        r = launch_check(&launch, n_bytes, n_fds, uid, &answer);
-        if (r >= 0)
-                r = launch_check_terms(&launch, &terms, &answer);
-        if (r >= 0) {
+        r = launch_check(&launch, n_bytes, n_fds, uid, &answer)
+                            ?: launch_check_terms(&launch, &terms, &answer);
+        if (r == 0) {
                 check_taken(&launch, &terms, uid, n_fds);
                 return 0;
         }

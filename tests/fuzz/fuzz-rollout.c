@@ -10,9 +10,11 @@ enum { PATCHES_MAX = 64, PLACE_BYTES = 4, HORIZON = 6 };
 
 static const char *const sections[] = {
         "[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=2\nRolloutSteps=20\n"
-        "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=40\nNormalizeObservations=yes\nNormalizeRewards=yes\n",
+        "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=40\nNormalizeObservations=yes\n"
+        "NormalizeRewards=yes\n",
         "[Scaling]\nActors=1\n[Actor]\nEnvsPerActor=2\nRolloutSteps=20\n"
-        "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=40\nNormalizeObservations=no\nNormalizeRewards=no\n",
+        "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=40\nNormalizeObservations=no\n"
+        "NormalizeRewards=no\n",
 };
 
 static void bed_make(unsigned kind, Bed *bed) {

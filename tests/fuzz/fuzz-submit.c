@@ -2,7 +2,11 @@
 /* Any message as a SubmitJob: refused with a sentence, or read within its limits; and settings beside the
  * file come back from the ledger's lines as they were. The bytes are a recipe of a message, one part a
  * line, and after an empty line the job's text:
- *   o KEY=VALUE  a setting    f KEY  a file    s, t, b, d KEY=VALUE  an option of that type    m  text in a memfd    e  stderr is of use
+ *   o KEY=VALUE           a setting
+ *   f KEY                 a file
+ *   s, t, b, d KEY=VALUE  an option of that type
+ *   m                     text in a memfd
+ *   e                     stderr is of use
  */
 #include <glib.h>
 #include <stdint.h>
@@ -76,8 +80,9 @@ static bool part_is(char *part, const char *kinds, char **ret_key, char **ret_va
         return true;
 }
 
-static int append_option(sd_bus_message *m, char type, const char *key, const char *value) {
-        switch (type) {
+static int append_option(sd_bus_message *m, char kind, const char *key, const char *value, int fd) {
+        (void) fd;
+        switch (kind) {
         case 's': return sd_bus_message_append(m, "{sv}", key, "s", value);
         case 't':
                 return sd_bus_message_append(
@@ -87,35 +92,57 @@ static int append_option(sd_bus_message *m, char type, const char *key, const ch
         }
 }
 
-/* 0, or what libsystemd says to a string that no message can hold. */
-static int message_fill(sd_bus_message *m, Recipe *recipe, int fd) {
+typedef int (*AppendPart)(sd_bus_message *m, char kind, const char *key, const char *value, int fd);
+
+static int append_setting(sd_bus_message *m, char kind, const char *key, const char *value, int fd) {
+        (void) kind;
+        (void) fd;
+        return sd_bus_message_append(m, "(ss)", key, value);
+}
+
+static int append_file(sd_bus_message *m, char kind, const char *key, const char *value, int fd) {
+        (void) kind;
+        (void) value;
+        return sd_bus_message_append(m, "{sh}", key, fd);
+}
+
+/* Appends an array of the parts of these kinds. */
+static int append_parts(sd_bus_message *m, Recipe *recipe, const char *kinds, const char *type,
+                AppendPart append, int fd) {
         char *key, *value;
+        int r;
+
+        r = sd_bus_message_open_container(m, 'a', type);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < recipe->n_parts; i++) {
+                if (!part_is(recipe->parts[i], kinds, &key, &value))
+                        continue;
+                r = append(m, *recipe->parts[i], key, value, fd);
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(m);
+}
+
+/* 0, or libsystemd's error for a string that no message can hold. */
+static int message_fill(sd_bus_message *m, Recipe *recipe, int fd) {
         int r;
 
         r = recipe->memfd ? sd_bus_message_append(m, "hs", fd, "a.conf")
                           : sd_bus_message_append(m, "ss", recipe->text, "a.conf");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', "(ss)");
-        for (size_t i = 0; r >= 0 && i < recipe->n_parts; i++)
-                if (part_is(recipe->parts[i], "o", &key, &value))
-                        r = sd_bus_message_append(m, "(ss)", key, value);
-        if (r >= 0)
-                r = sd_bus_message_close_container(m);
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', "{sh}");
-        for (size_t i = 0; r >= 0 && i < recipe->n_parts; i++)
-                if (part_is(recipe->parts[i], "f", &key, &value))
-                        r = sd_bus_message_append(m, "{sh}", key, fd);
-        if (r >= 0)
-                r = sd_bus_message_close_container(m);
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', "{sv}");
-        for (size_t i = 0; r >= 0 && i < recipe->n_parts; i++)
-                if (part_is(recipe->parts[i], "stbd", &key, &value))
-                        r = append_option(m, *recipe->parts[i], key, value);
-        if (r >= 0)
-                r = sd_bus_message_close_container(m);
-        return r < 0 ? r : sd_bus_message_seal(m, 1, 0);
+        if (r < 0)
+                return r;
+        r = append_parts(m, recipe, "o", "(ss)", append_setting, fd);
+        if (r < 0)
+                return r;
+        r = append_parts(m, recipe, "f", "{sh}", append_file, fd);
+        if (r < 0)
+                return r;
+        r = append_parts(m, recipe, "stbd", "{sv}", append_option, fd);
+        if (r < 0)
+                return r;
+        return sd_bus_message_seal(m, 1, 0);
 }
 
 static void check_overrides(const GArray *overrides) {

@@ -52,9 +52,7 @@ static void say_mounts(const Launch *launch, unsigned level) {
                 (void) mount("tmpfs", "/mnt", "tmpfs", 0, NULL);
                 snprintf(path, sizeof(path), "/mnt/%u", i);
                 r = S_ISDIR(st.st_mode) ? mkdir(path, 0755) : close(open(path, O_CREAT | O_RDWR, 0600));
-                if (r >= 0)
-                        r = move_mount(fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH);
-                if (r < 0)
+                if (r < 0 || move_mount(fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
                         printf("mount %s error %s\n", launch->mounts[i].at, strerror(errno));
                 if (statvfs(path, &vfs) < 0)
                         vfs.f_flag = 0;

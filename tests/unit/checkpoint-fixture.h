@@ -10,9 +10,10 @@
 
 #include "tests/unit/learner-fixture.h"
 
-#define SECTIONS                                                          \
-        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=16\n" \
-        "[Learner]\nHiddenLayers=6 5\nEpochs=2\nMinibatchSize=32\nNormalizeObservations=yes\nNormalizeRewards=yes\nKLWeight=0.2\n"
+#define SECTIONS                                                                               \
+        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=16\n"                      \
+        "[Learner]\nHiddenLayers=6 5\nEpochs=2\nMinibatchSize=32\nNormalizeObservations=yes\n" \
+        "NormalizeRewards=yes\nKLWeight=0.2\n"
 
 typedef struct Place {
         char *directory;

@@ -29,10 +29,10 @@ static inline void reference_forward(const Network *network, const double *param
                                 int64_t at = l->kind == LAYER_CONVOLUTION
                                                              ? reference_place(&l->convolution, square, k)
                                                              : k;
-                                double x = at < 0          ? 0
-                                           : l->input == i ? (double) observation[at]
-                                                           : ret[l->input][at];
+                                double x = 0;
 
+                                if (at >= 0)
+                                        x = l->input == i ? (double) observation[at] : ret[l->input][at];
                                 y += parameters[l->weight_at + unit * l->n_reads + k] * x;
                         }
                         if (l->activation == LAYER_TANH)

@@ -82,7 +82,9 @@ static int lander_pilot(const float *o) {
         }
         if (rise > fabs(turn) && rise > 0.05)
                 return MAIN;
-        return turn < -0.05 ? RIGHT : turn > 0.05 ? LEFT : NOTHING;
+        if (turn < -0.05)
+                return RIGHT;
+        return turn > 0.05 ? LEFT : NOTHING;
 }
 
 static void test_lander_lands(void) {

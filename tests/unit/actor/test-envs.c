@@ -12,9 +12,9 @@ enum { SEED = 11 };
 
 /* Enough for several episodes of the small ones. */
 static unsigned steps_of(const EnvironmentRow *row) {
-        return strcmp(row->module, "mujoco") == 0           ? 500
-               : strcmp(row->module, ENVIRONMENT_SWMM) == 0 ? 400
-                                                            : 2000;
+        if (strcmp(row->module, "mujoco") == 0)
+                return 500;
+        return strcmp(row->module, ENVIRONMENT_SWMM) == 0 ? 400 : 2000;
 }
 
 /* NULL, with the test marked as skipped, where the module of this row is not built. */

@@ -72,12 +72,14 @@ static void test_containers(void) {
 
         for (int i = 0; i < 4; i++) {
                 job_new(&jobs[i], builtin_env_find("CartPole-v1"), 2, 40, containers[i]);
-                for (int k = 0; k < 4; k++)
-                        /* Rounds of fewer actors leave the others parked; the order within a round is
-                         * anything. */
-                        for (int a = 0; a < (k == 2 ? 2 : ACTORS); a++)
-                                job_rollout(&jobs[i],
-                                                (uint32_t) (i & 1 ? (k == 2 ? 1 : ACTORS - 1) - a : a));
+                /* A round of fewer actors leaves the others parked. Every other job plays a round's actors
+                 * in reverse: their order must not matter. */
+                for (int k = 0; k < 4; k++) {
+                        int n = k == 2 ? 2 : ACTORS;
+
+                        for (int a = 0; a < n; a++)
+                                job_rollout(&jobs[i], (uint32_t) (i & 1 ? n - 1 - a : a));
+                }
         }
         for (int i = 1; i < 4; i++)
                 for (uint32_t a = 0; a < ACTORS; a++)

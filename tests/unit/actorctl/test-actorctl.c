@@ -130,14 +130,16 @@ static void test_checkpoint(void) {
                 { "{" TENSOR ",\"__metadata__\":{\"format\":\"actord-checkpoint-2\"}}",
                                 "digest is missing" },
                 { "{" TENSOR ",\"__metadata__\":{\"format\":\"actord-checkpoint-3\"}}",
-                                "it is of a newer format, actord-checkpoint-3, and this actord reads up to 2" },
+                                "it is of a newer format, actord-checkpoint-3, and this actord "
+                                "reads up to 2" },
                 { "{\"w\":3,\"__metadata__\":{" FORMAT "}}", "is not that of a safetensors file" },
         };
         g_autofree char *message = NULL, *text = NULL;
 
         text = job_text("{" TENSOR ",\"__metadata__\":{" FORMAT
                         ",\"Learner.Gamma\":\"0.9\",\"Job.Seed\":\"3\",\"Job.Budget\":\"\","
-                        "\"Environment.Engine\":\"mujoco\",\"Job.Environment\":\"Hopper-v4\",\"round\":\"7\"}}",
+                        "\"Environment.Engine\":\"mujoco\",\"Job.Environment\":\"Hopper-v4\","
+                        "\"round\":\"7\"}}",
                         8, &message);
         g_assert_nonnull(text);
         g_assert_nonnull(strstr(text, "[Job]\n"));

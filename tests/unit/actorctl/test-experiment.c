@@ -198,7 +198,8 @@ static const Wrong wrongs[] = {
         { HEAD "[Arm x]\n[Factor f]\n", "*1 to 64 levels*" },
         { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@fixd\n[Arm fixed]\n",
                         "*x.exp:7: *did you mean fixed*" },
-        { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\nScaling.Policy=permuted:@p\n",
+        { HEAD "[Set]\nScaling.MaxActors=4\n[Arm p]\nScaling.Policy=replay:@q\n[Arm q]\n"
+               "Scaling.Policy=permuted:@p\n",
                         "*repeats, over others, its own decisions*" },
         { HEAD "[Arm x]\n[Factor f]\na=Learner.Gamma=0.9; Job.Seed=3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },
         { HEAD "[Arm x]\n[Factor f]\na=Job.Seed = 3\n", "*x.exp:6: ?Factor f? a=*Seeds=*" },

@@ -84,7 +84,8 @@ static void test_strings(void) {
         json_object_unref(object);
         text = json_text(node, false, &n);
         g_assert_cmpstr(text, ==,
-                        "{\"1e-08.0\":\"\\\"1e-08.0, \\\\\\\" 2e+30.0\\\\\",\"x\":-1e-08,\"n\":3,\"e\":true}");
+                        "{\"1e-08.0\":\"\\\"1e-08.0, \\\\\\\" "
+                        "2e+30.0\\\\\",\"x\":-1e-08,\"n\":3,\"e\":true}");
         g_assert_cmpuint(n, ==, strlen(text));
         pretty = json_text(node, true, NULL);
         g_assert_nonnull(strstr(pretty, "\"x\" : -1e-08,\n"));

@@ -28,24 +28,28 @@ static void test_words(void) {
 
         text = why_words(names, grows, false, true);
         g_assert_cmpstr(text, ==,
-                        "4 → 8 actors: requests are 61 % of a round's cost; the last doubling, from 2 to 4, brought 1.7 × the progress for 1.2 × the "
-                        "money; expected: 1.6 × the progress for 1.8 × the money");
+                        "4 → 8 actors: requests are 61 % of a round's cost; the last doubling, from 2 to 4, "
+                        "brought 1.7 × the progress for 1.2 × the money; expected: 1.6 × the progress for "
+                        "1.8 × the money");
         g_free(text);
         text = why_words(names, back, false, false);
         g_assert_cmpstr(text, ==,
-                        "8 -> 4 actors: the actors that were added last did not pay; actor execution is 50 % of a round's cost; the last doubling, from 4 to 8, "
-                        "brought 1.1 x the progress for 1.9 x the money; expected: 0.9 x the progress for 0.5 x the money");
+                        "8 -> 4 actors: the actors that were added last did not pay; actor execution is 50 "
+                        "% of a round's cost; the last doubling, from 4 to 8, brought 1.1 x the progress "
+                        "for 1.9 x the money; expected: 0.9 x the progress for 0.5 x the money");
         g_free(text);
         text = why_words(names, late, false, false);
         g_assert_nonnull(strstr(text,
-                        "8 actors: Deadline= cannot be met: the fastest number of actors ends training after 95.2 s"));
+                        "8 actors: Deadline= cannot be met: the fastest number of actors ends training "
+                        "after 95.2 s"));
         g_free(text);
         text = why_words(names, first, false, false);
         g_assert_cmpstr(text, ==, "2 actors: nothing is measured yet, so it begins with MinActors=");
         g_free(text);
         text = why_words(names, settled, false, false);
         g_assert_cmpstr(text, ==,
-                        "12 actors: there is nothing to decide: a round costs the same with any number of actors, so all of them act");
+                        "12 actors: there is nothing to decide: a round costs the same with any number of "
+                        "actors, so all of them act");
         g_free(text);
         text = why_words(names, starts, true, false);
         g_assert_nonnull(strstr(text,

@@ -84,7 +84,8 @@ static void test_learner_bound(void) {
         /* Acting of four on two CPUs, hand-overs, 55 % of learning, and four gradients that are shared
          * out. */
         g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 4 + 0.08 + 55 + 0.4, 1e-9);
-        says(&choice, "learner-bound (learning 100 ms, acting 4 ms, hand-over 0.08 ms) and 2 learners would take 59.5 ms");
+        says(&choice, "learner-bound (learning 100 ms, acting 4 ms, hand-over 0.08 ms) and 2 learners would "
+                      "take 59.5 ms");
 
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 12, 0);
         g_assert_cmpuint(choice.n_learners, ==, 8); /* of 12 CPUs: a gradient has 16 parts */
@@ -266,7 +267,8 @@ static void test_meter(void) {
 /* As long as a replay store fills, its learner seems to have nothing to do. */
 static void test_replay(void) {
         JobSettings s = settings_of(
-                        "[Job]\nEnvironment=CartPole-v1\nAlgorithm=dqn\n[Distribution]\nPolicy=auto\n[Learner]\nReplayMin=1000\n");
+                        "[Job]\nEnvironment=CartPole-v1\nAlgorithm=dqn\n[Distribution]\nPolicy=auto\n"
+                        "[Learner]\nReplayMin=1000\n");
         DistributionMeter meter = {};
 
         for (uint64_t n = 1; n <= 7; n++)

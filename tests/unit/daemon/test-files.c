@@ -386,8 +386,10 @@ static void test_config_of_users(void) {
         Config config, own;
 
         config_init(&config);
-        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobsPerUser=50\nMaxMemoryPerUser=2G\n[User root]\nMaxJobsPerUser=5\n"
-                                       "[Group 9]\nMaxJobsPerUser=6\nMaxActorsPerUser=4\n[Group 8]\nMaxActorsPerUser=3\n"),
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxJobsPerUser=50\nMaxMemoryPerUser=2G\n[User root]\n"
+                                       "MaxJobsPerUser=5\n"
+                                       "[Group 9]\nMaxJobsPerUser=6\nMaxActorsPerUser=4\n[Group 8]\n"
+                                       "MaxActorsPerUser=3\n"),
                         ==, 0);
         config_for_user(&config, 0, groups, 2, &own);
         g_assert_cmpuint(own.max_jobs_user, ==, 5);
@@ -414,7 +416,8 @@ static void test_config_of_money(void) {
 
         config_init(&config);
         g_assert_cmpuint(config.max_money_user.nano, ==, 0);
-        g_assert_cmpint(parse(&config, "[Daemon]\nMaxMoneyPerDayPerUser=5USD\n[User 7]\nMaxMoneyPerDayPerUser=0\n"
+        g_assert_cmpint(parse(&config, "[Daemon]\nMaxMoneyPerDayPerUser=5USD\n[User 7]\n"
+                                       "MaxMoneyPerDayPerUser=0\n"
                                        "[User 8]\nMaxMoneyPerDayPerUser=0.25 billing-min\n"),
                         ==, 0);
         g_assert_cmpuint(config.max_money_user.nano, ==, 5000000000);

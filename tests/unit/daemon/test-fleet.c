@@ -8,8 +8,9 @@
 #include "daemon/bill/fleet.h"
 #include "lib/settings/settings.h"
 
-#define FUNCTIONS \
-        "[Sheet]\nName=f\nDate=2026-01-01\nSource=test\nCurrency=USD\nDescription=d\n[Execution]\nGBSecond=0.001\n"
+#define FUNCTIONS                                                                                   \
+        "[Sheet]\nName=f\nDate=2026-01-01\nSource=test\nCurrency=USD\nDescription=d\n[Execution]\n" \
+        "GBSecond=0.001\n"
 #define SERVERS                                                                        \
         "[Sheet]\nName=s\nDate=2026-01-01\nSource=test\nCurrency=USD\nDescription=d\n" \
         "[Learner]\nInstance=big\nPerHour=3\nCount=1\nFunctions=1\n"                   \

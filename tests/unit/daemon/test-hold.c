@@ -38,12 +38,14 @@ static void test_room(void) {
         hold = hold_of(&quota, &beside, &four);
         g_assert_cmpint(hold.reason, ==, HOLD_ACTORS);
         assert_words(&hold, &four,
-                        "has up to 4 actors, the user's jobs before it have up to 4, and MaxActorsPerUser=7");
+                        "has up to 4 actors, the user's jobs before it have up to 4, and "
+                        "MaxActorsPerUser=7");
         quota = (Quota){ .actors = 8, .memory_bytes = 1000ull << 20 };
         hold = hold_of(&quota, &beside, &four);
         g_assert_cmpint(hold.reason, ==, HOLD_MEMORY);
         assert_words(&hold, &four,
-                        "up to 600 MiB of memory, the user's jobs before it have up to 600 MiB, and MaxMemoryPerUser=1000M");
+                        "up to 600 MiB of memory, the user's jobs before it have up to 600 MiB, and "
+                        "MaxMemoryPerUser=1000M");
         quota.memory_bytes = 1200ull << 20;
         hold = hold_of(&quota, &beside, &four);
         g_assert_cmpint(hold.reason, ==, HOLD_NOTHING);
@@ -81,8 +83,8 @@ static void test_money(void) {
 
         g_setenv("TZ", "XST0", TRUE);
         assert_words(&hold, &settings,
-                        "it waits until 2026-07-01 00:00 XST: the user's jobs have spent 5.03 USD today, and "
-                        "MaxMoneyPerDayPerUser= is 5 USD");
+                        "it waits until 2026-07-01 00:00 XST: the user's jobs have spent 5.03 USD today, "
+                        "and MaxMoneyPerDayPerUser= is 5 USD");
 }
 
 int main(int argc, char **argv) {

@@ -113,16 +113,17 @@ static int job_collect(const LedgerJob *job, void *userdata) {
 }
 
 static void test_jobs_foreach(void) {
+        static const char *const states[] = { "queued", "running", "ended", "running", "ended", "ended" };
         Ledger *ledger = NULL;
         g_autoptr(GString) ids = g_string_new(NULL);
 
         assert_ok(ledger_open(":memory:", &ledger));
-        for (int i = 0; i < 6; i++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(states); i++) {
                 LedgerJob job = {};
 
                 assert_ok(ledger_job_get(ledger, job_new(ledger), &job));
                 free(job.state);
-                job.state = strdup(i == 0 ? "queued" : i == 1 || i == 3 ? "running" : "ended");
+                job.state = strdup(states[i]);
                 assert_ok(ledger_job_update(ledger, &job));
                 ledger_job_done(&job);
         }
@@ -593,8 +594,6 @@ int main(int argc, char *argv[]) {
         r = g_test_run();
 
         g_autofree char *command = g_strdup_printf("rm -rf '%s'", directory);
-        if (system(command) != 0)
-                r = 1;
         g_free(directory);
-        return r;
+        return system(command) == 0 ? r : 1;
 }

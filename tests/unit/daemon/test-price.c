@@ -238,7 +238,8 @@ static void test_server(void) {
         settings.distribution = DISTRIBUTION_MULTI;
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, -EINVAL);
         g_assert_nonnull(strstr(message,
-                        "Policy=multi-learner with Learners=2: the price sheet ec2-nitro has a price for 1 learners"));
+                        "Policy=multi-learner with Learners=2: the price sheet ec2-nitro has a price for 1 "
+                        "learners"));
         g_assert_cmpuint(price_sheet_learners_max(sheet, &settings), ==, 1);
         settings.convention = CONVENTION_SERVERLESS;
         g_assert_cmpuint(price_sheet_learners_max(sheet, &settings), ==, UINT32_MAX);
@@ -522,25 +523,23 @@ static void test_bad_sheets(void) {
                 const char *more, *message;
         } rows[] = {
                 { "[Execution]\nGbSecnd=1\n",
-                                "s.sheet:8: [Execution] GbSecnd=: unknown key; did you mean GBSecond=?" },
-                { "[Execution]\nGBSecond=cheap\n",
-                                "s.sheet:8: [Execution] GBSecond=: \"cheap\" is no number." },
-                { "[Execution]\nGBSecond=nan\n", "s.sheet:8: [Execution] GBSecond=: \"nan\" is no number." },
+                                "8: [Execution] GbSecnd=: unknown key; did you mean GBSecond=?" },
+                { "[Execution]\nGBSecond=cheap\n", "8: [Execution] GBSecond=: \"cheap\" is no number." },
+                { "[Execution]\nGBSecond=nan\n", "8: [Execution] GBSecond=: \"nan\" is no number." },
                 { "[Execution]\nGBSecond=-1\n",
-                                "s.sheet:8: [Execution] GBSecond=: -1 is out of range: 0 to 1e+06." },
+                                "8: [Execution] GBSecond=: -1 is out of range: 0 to 1e+06." },
                 { "[Execution]\nGBSecond=1e999\n",
-                                "s.sheet:8: [Execution] GBSecond=: 1e999 is out of range: 0 to 1e+06." },
-                { "[Excution]\nGBSecond=1\n",
-                                "s.sheet:7: [Excution]: unknown section; did you mean [Execution]?" },
-                { "what is this\n",
-                                "s.sheet:7: \"what is this\": neither a [Section] nor a Key=VALUE nor a # comment." },
-                { "[Sheet\n", "s.sheet:7: \"[Sheet\": a section is written as [Section]." },
-                { "Date=2024-02-30\n",
-                                "s.sheet:7: [Sheet] Date= stands in line 3 already; remove one of the two." },
+                                "8: [Execution] GBSecond=: 1e999 is out of range: 0 to 1e+06." },
+                { "[Excution]\nGBSecond=1\n", "7: [Excution]: unknown section; did you mean [Execution]?" },
+                { "what is this\n", "7: \"what is this\": neither a [Section] nor a Key=VALUE nor a # "
+                                    "comment." },
+                { "[Sheet\n", "7: \"[Sheet\": a section is written as [Section]." },
+                { "Date=2024-02-30\n", "7: [Sheet] Date= stands in line 3 already; remove one of the two." },
                 { "[Energy]\nKWh=1\n[Sheet]\nName=b\n",
-                                "s.sheet:10: [Sheet] Name= stands in line 2 already; remove one of the two." },
-                { "[Energy]\nKWh=1\n", "s.sheet:8: [Energy] KWh=: KWh= and WattsPerCore= are needed both." },
-                { "", "s.sheet:1: no price at all: give [Execution] rates, [Energy], or the servers [Learner] and [Actors]." },
+                                "10: [Sheet] Name= stands in line 2 already; remove one of the two." },
+                { "[Energy]\nKWh=1\n", "8: [Energy] KWh=: KWh= and WattsPerCore= are needed both." },
+                { "", "1: no price at all: give [Execution] rates, [Energy], or the servers [Learner] and "
+                      "[Actors]." },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -549,7 +548,8 @@ static void test_bad_sheets(void) {
 
                 g_assert_cmpint(price_sheet_parse(text, "s.sheet", &sheet, &message), ==, -EINVAL);
                 g_assert_null(sheet);
-                g_assert_cmpstr(message, ==, rows[i].message);
+                g_assert_true(g_str_has_prefix(message, "s.sheet:"));
+                g_assert_cmpstr(message + strlen("s.sheet:"), ==, rows[i].message);
         }
 }
 

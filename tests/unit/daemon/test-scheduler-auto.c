@@ -166,7 +166,8 @@ static void test_constants(void) {
                         actors += o.mean_actors / SEEDS;
                         changes += (double) o.n_changes / SEEDS;
                 }
-                g_test_message("task %zu: best constant %u at 1, auto at %.3f with %.1f actors and %.0f changes, worst at %.2f",
+                g_test_message("task %zu: best constant %u at 1, auto at %.3f with %.1f actors and %.0f "
+                               "changes, worst at %.2f",
                                 t, best_n, cost / best, actors, changes, worst / best);
                 g_assert_cmpfloat(cost, <, 1.1 * best);
                 g_assert_cmpfloat(cost, <, worst / 1.3);
@@ -289,7 +290,8 @@ static void test_settled(void) {
         g_assert_cmpuint(settle_priced(allocation, settings, 0, 1, 0.25), ==, 3);
 }
 
-/* Within 12 %, or 2 % where time is dear, of the best number, where the sum is sqrt(1 + (b/A)^2) (c0 + c1 A). */
+/* Auto settles within 12 % of the best number, or within 2 % where time is dear. The sum to minimise is
+ * sqrt(1 + (b/A)^2) (c0 + c1 A). */
 static void assert_sharp(uint32_t n, double b, double c0, double c1, double margin) {
         double best = INFINITY;
 
@@ -438,8 +440,8 @@ static void test_degenerate(void) {
         /* Noise hides the gradient: as many as it takes for the actor's time not to matter any more. */
         g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 16);
         g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 16);
-        /* Rollouts of some months: a bill counts memory times time in integers, which ten times as much would
-         * fill, and then more actors seem to cost no more. */
+        /* Rollouts of some months. A bill counts memory times time in integers: rollouts ten times as long
+         * would fill them, and then more actors would seem to cost no more. */
         g_assert_cmpuint(settle(settings, 1e300, 1e7, 1e-9), ==, 16);
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
         g_assert_cmpuint(settle(settings, -5, 1, 0.25), ==, 1);

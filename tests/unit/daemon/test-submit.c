@@ -274,7 +274,8 @@ static void test_directories(Fixture *f, const void *userdata) {
 
         g_autofree char *place = g_dir_make_tmp("submit-XXXXXX", NULL);
         g_autofree char *make = g_strdup_printf(
-                        "cd '%s' && mkdir -p model venv/bin venv/lib/python3.11/site-packages && touch venv/pyvenv.cfg venv/bin/python",
+                        "cd '%s' && mkdir -p model venv/bin venv/lib/python3.11/site-packages && touch "
+                        "venv/pyvenv.cfg venv/bin/python",
                         place);
         g_autofree char *remove = g_strdup_printf("rm -r '%s'", place);
 

@@ -6,8 +6,9 @@
 #include "lib/slot.h"
 #include "tests/unit/invoker-fixture.h"
 
-#define CARTPOLE                                                                                                 \
-        "[Job]\nEnvironment=CartPole-v1\nStopSteps=2560\nSeed=3\n[Scaling]\nActors=4\n[Actor]\nEnvsPerActor=2\n" \
+#define CARTPOLE                                                                                 \
+        "[Job]\nEnvironment=CartPole-v1\nStopSteps=2560\nSeed=3\n[Scaling]\nActors=4\n[Actor]\n" \
+        "EnvsPerActor=2\n"                                                                       \
         "RolloutSteps=32\nMemoryMax=512M\n[Learner]\nMinibatchSize=64\nEpochs=2\n"
 
 static void test_due(void) {

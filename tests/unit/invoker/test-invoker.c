@@ -5,8 +5,9 @@
 #include "lib/boottime.h"
 #include "tests/unit/invoker-fixture.h"
 
-#define CARTPOLE                                                                                                 \
-        "[Job]\nEnvironment=CartPole-v1\nStopSteps=2560\nSeed=3\n[Scaling]\nActors=4\n[Actor]\nEnvsPerActor=2\n" \
+#define CARTPOLE                                                                                 \
+        "[Job]\nEnvironment=CartPole-v1\nStopSteps=2560\nSeed=3\n[Scaling]\nActors=4\n[Actor]\n" \
+        "EnvsPerActor=2\n"                                                                       \
         "RolloutSteps=32\nMemoryMax=512M\n[Learner]\nMinibatchSize=64\nEpochs=2\n"
 
 /* 10 rounds of 256 steps. */
@@ -382,7 +383,8 @@ static void test_deadline(void) {
         Job job;
 
         if (!job_init_hostile(&job, SANDBOX_LEVEL_PROCESS,
-                            "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=hang\n[Actor]\nRolloutSteps=16\n[Learner]\nMinibatchSize=16\n"))
+                            "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=hang\n[Actor]\n"
+                            "RolloutSteps=16\n[Learner]\nMinibatchSize=16\n"))
                 return;
         g_assert_true(job_start(&job));
         (void) job_connect(&job);
@@ -412,7 +414,8 @@ static void test_stalled(void) {
                 Job job;
 
                 if (!job_init_hostile(&job, SANDBOX_LEVEL_PROCESS,
-                                    "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=stall\n[Actor]\nTimeoutSec=120\n"))
+                                    "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=stall\n[Actor]\n"
+                                    "TimeoutSec=120\n"))
                         return;
                 g_assert_true(job_start(&job));
                 (void) job_connect(&job);
@@ -491,7 +494,8 @@ static void test_hostile(gconstpointer data) {
 #endif
         for (size_t i = 0; i < G_N_ELEMENTS(wrongs); i++) {
                 g_autofree char *text = g_strdup_printf(
-                                "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=%s\n[Actor]\nRolloutSteps=16\n"
+                                "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=%s\n[Actor]\n"
+                                "RolloutSteps=16\n"
                                 "Retries=1\nTimeoutSec=%u\n[Learner]\nMinibatchSize=16\n",
                                 wrongs[i].how, wrongs[i].fault == FAULT_TIMEOUT ? 1 : 60);
                 const Record *ended;

@@ -14,8 +14,9 @@
 
 /* Rounds that overlap (Policy=async): what a checkpoint must have on top is who acts, since when, and
  * with which versions. */
-#define OVERLAP                                                                                                                 \
-        "[Scaling]\nActors=4\n[Distribution]\nPolicy=async\n[Actor]\nEnvsPerActor=3\nRolloutSteps=16\n[Billing]\nClock=model\n" \
+#define OVERLAP                                                                                         \
+        "[Scaling]\nActors=4\n[Distribution]\nPolicy=async\n[Actor]\nEnvsPerActor=3\nRolloutSteps=16\n" \
+        "[Billing]\nClock=model\n"                                                                      \
         "[Learner]\nHiddenLayers=6 5\nNormalizeObservations=yes\nNormalizeRewards=yes\n"
 
 typedef struct Async {
@@ -267,9 +268,9 @@ static void damaged_play(Async *async) {
  * end it; or anywhere. */
 static gsize flip_place(
                 GRand *rand, unsigned kind, gsize header, gsize flights_end, gsize banks, gsize end) {
-        gsize least = kind == 0 ? header : kind == 1 ? banks : 0;
+        const gsize least[] = { header, banks, 0 }, most[] = { flights_end, end, end };
 
-        return (gsize) g_rand_int_range(rand, (gint32) least, (gint32) (kind == 0 ? flights_end : end));
+        return (gsize) g_rand_int_range(rand, (gint32) least[kind], (gint32) most[kind]);
 }
 
 static void flips_try(Async *again, const char *content, gsize n, bool whole, unsigned *ret_accepted) {

@@ -150,7 +150,8 @@ static void test_other_settings(void) {
                 { SMALL, SMALL "HiddenLayers=6 5\n",
                                 ": [Learner] HiddenLayers= was 6 and is 6 5; leave that" },
                 { SMALL, "[Scaling]\nActors=2\nMaxActors=3\n[Actor]\nRolloutSteps=8\n",
-                                ": [Scaling] MaxActors= was unset and is 3, [Learner] HiddenLayers= was 6 and is 64 64; leave that" },
+                                ": [Scaling] MaxActors= was unset and is 3, [Learner] HiddenLayers= was 6 "
+                                "and is 64 64; leave that" },
                 { SMALL, "Algorithm=a2c\n" SMALL, "" },
                 { SMALL, DQN, ": [Job] Algorithm= was ppo and is dqn; leave that as it was" },
                 { "[Distribution]\nPolicy=fused\n" SMALL, SMALL, "" },

@@ -8,7 +8,8 @@ enum { STEPS = 8, ENVS = 3 };
 static void open_bed(Bed *bed, const char *learner, const char *actor) {
         g_autofree char *sections = g_strdup_printf(
                         "Algorithm=dqn\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=%u\nRolloutSteps=%u\n%s\n"
-                        "[Learner]\nHiddenLayers=5 4\nReplayMin=1\nLearningRate=0.01\nMinibatchSize=32\n%s\n",
+                        "[Learner]\nHiddenLayers=5 4\nReplayMin=1\nLearningRate=0.01\nMinibatchSize=32\n"
+                        "%s\n",
                         ENVS, STEPS, actor, learner);
         ActordEnvSpec spec = bed_spec_box(3, 2, 4);
 
@@ -237,7 +238,8 @@ static void test_epsilon(void) {
 
 static bool accepted(const char *learner, const char *word) {
         g_autofree char *text = g_strdup_printf(
-                        "[Job]\nEnvironment=CartPole-v1\nAlgorithm=dqn\n[Actor]\nEnvsPerActor=10\nRolloutSteps=100\n"
+                        "[Job]\nEnvironment=CartPole-v1\nAlgorithm=dqn\n[Actor]\nEnvsPerActor=10\n"
+                        "RolloutSteps=100\n"
                         "[Learner]\n%s\n",
                         learner);
         g_autofree char *message = NULL;

@@ -191,11 +191,11 @@ static void test_refused(void) {
 static char *outer_error(const char *text) {
         g_autofree char *message = NULL;
         JobSettings outer, parsed;
-        int r = settings_parse(text, "o.conf", NULL, 0, NULL, &outer, &message);
 
-        if (r >= 0)
-                r = settings_parse_inner(text, "o.conf", &outer, &parsed, &message);
-        return r < 0 ? g_steal_pointer(&message) : NULL;
+        if (settings_parse(text, "o.conf", NULL, 0, NULL, &outer, &message) < 0 ||
+                        settings_parse_inner(text, "o.conf", &outer, &parsed, &message) < 0)
+                return g_steal_pointer(&message);
+        return NULL;
 }
 
 /* The client prints an inner job as sections of the outer one, and the daemon reads the same settings out
@@ -227,7 +227,8 @@ static void test_text_refused(void) {
                                 "StopReturn" },
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nBudget=1\n[Inner.Scaling]\nMaxActors=2\n",
                                 "o.conf:8: [Job] Budget: " },
-                { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nAlgorithm=impala\n[Inner.Scaling]\nMaxActors=2\n"
+                { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nAlgorithm=impala\n[Inner.Scaling]\n"
+                        "MaxActors=2\n"
                         "[Inner.Distribution]\nPolicy=async\n",
                                 "o.conf:12: [Distribution] Policy: rounds of an inner job must wait" },
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nSeeed=1\n", "o.conf:8: [Job] Seeed=1" },

@@ -19,8 +19,9 @@
 int actord_fused_run(const FusedStart *start);
 
 #define N_ACTORS 3u
-#define TEXT                                                                                                      \
-        "[Job]\nEnvironment=CartPole-v1\nSeed=3\n[Scaling]\nActors=3\n[Actor]\nEnvsPerActor=2\nRolloutSteps=32\n" \
+#define TEXT                                                                                     \
+        "[Job]\nEnvironment=CartPole-v1\nSeed=3\n[Scaling]\nActors=3\n[Actor]\nEnvsPerActor=2\n" \
+        "RolloutSteps=32\n"                                                                      \
         "[Learner]\nMinibatchSize=64\nEpochs=2\nThreads=2\n"
 
 static const ActordEnv *cartpole;

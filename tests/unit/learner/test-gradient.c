@@ -75,7 +75,8 @@ typedef struct Case {
 static void learn_once(Bed *bed, const Case *c, unsigned epochs) {
         g_autofree char *sections = g_strdup_printf(
                         "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=15\n"
-                        "[Learner]\n%sUpdates=full-batch\nMinibatchSize=90\nLearningRate=0.1\nEpochs=%u\n%s\n",
+                        "[Learner]\n%sUpdates=full-batch\nMinibatchSize=90\nLearningRate=0.1\nEpochs=%u\n"
+                        "%s\n",
                         c->shape[0] > 0 ? "" : "HiddenLayers=5 4\n", epochs, c->settings);
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 
@@ -147,7 +148,8 @@ int main(int argc, char *argv[]) {
                 { "gaussian-raw-advantages", "NormalizeAdvantages=no", 0 },
                 { "gaussian-normalised", "NormalizeObservations=yes\nNormalizeRewards=yes", 0 },
                 { "gaussian-everything",
-                                "SharedNetwork=yes\nValueClip=0.1\nKLWeight=0.3\nEntropyWeight=0.05\nMaxGradNorm=0",
+                                "SharedNetwork=yes\nValueClip=0.1\nKLWeight=0.3\nEntropyWeight=0.05\n"
+                                "MaxGradNorm=0",
                                 0 },
                 { "convolution", "Convolutions=3x3/2+1 4x2\nHiddenLayers=4\nSharedNetwork=yes\nClip=0.1", 3,
                                 { 2, 5, 5 }, ACTORD_F32 },

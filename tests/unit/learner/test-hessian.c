@@ -103,7 +103,9 @@ static Dual greater(Dual x, Dual y) {
 }
 
 static Dual held(Dual x, double low, double high) {
-        return x.f < low ? constant(low) : x.f > high ? constant(high) : x;
+        if (x.f < low)
+                return constant(low);
+        return x.f > high ? constant(high) : x;
 }
 
 /* The loss of a row, but for constants. */
@@ -234,7 +236,8 @@ typedef struct Case {
 static Answer learn(Bed *bed, const Case *c) {
         g_autofree char *sections = g_strdup_printf(
                         "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=7\n"
-                        "[Learner]\nHiddenLayers=5 4\nLearningRate=0.1\nCurvature=both\nCurvatureSteps=40\nThreads=2\n%s%s\n",
+                        "[Learner]\nHiddenLayers=5 4\nLearningRate=0.1\nCurvature=both\nCurvatureSteps=40\n"
+                        "Threads=2\n%s%s\n",
                         c->update, c->settings);
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 

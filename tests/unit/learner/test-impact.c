@@ -13,7 +13,8 @@ typedef struct Case {
 static void open_bed(Bed *bed, const Case *c, unsigned n_passes) {
         g_autofree char *sections = g_strdup_printf(
                         "Algorithm=impact\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=15\n"
-                        "[Learner]\nHiddenLayers=5 4\nUpdates=full-batch\nNormalizeAdvantages=no\nLearningRate=0.1\nEpochs=%u\n%s\n",
+                        "[Learner]\nHiddenLayers=5 4\nUpdates=full-batch\nNormalizeAdvantages=no\n"
+                        "LearningRate=0.1\nEpochs=%u\n%s\n",
                         n_passes, c->settings);
         ActordEnvSpec spec = bed_spec_box(3, 2, c->n_choices);
 

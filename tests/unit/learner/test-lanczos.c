@@ -65,11 +65,12 @@ static void test_exact(void) {
 
 /* As many steps as there are different numbers. */
 static void test_breakdown(void) {
+        static const double values[] = { 1e-3, -2e-3, 5e-4, 5e-4, 5e-4 };
         double min, max;
         Diagonal d = {};
 
         for (size_t i = 0; i < N; i++)
-                d.values[i] = i % 5 == 0 ? 1e-3 : i % 5 == 1 ? -2e-3 : 5e-4;
+                d.values[i] = values[i % G_N_ELEMENTS(values)];
         g_assert_cmpint(run(&d, 50, 1, &min, &max), ==, 3);
         g_assert_cmpfloat_with_epsilon(max, 1e-3, 1e-15);
         g_assert_cmpfloat_with_epsilon(min, -2e-3, 1e-15);

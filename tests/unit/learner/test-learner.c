@@ -14,8 +14,9 @@
 #include "lib/turn.h"
 #include "tests/unit/learner-fixture.h"
 
-#define SECTIONS \
-        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=16\n[Learner]\nHiddenLayers=8\nMinibatchSize=32\nThreads=2\n"
+#define SECTIONS                                                                                     \
+        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=16\n[Learner]\nHiddenLayers=8\n" \
+        "MinibatchSize=32\nThreads=2\n"
 
 enum { ANSWER_WITHIN_MSEC = 20000, FDS_MAX = LEARNER_FD_SEGMENTS + 2 };
 

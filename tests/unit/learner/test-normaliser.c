@@ -52,9 +52,10 @@ static void test_chan(void) {
         normaliser_free(normaliser);
 }
 
-#define SECTIONS                                                         \
-        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=8\n" \
-        "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=32\nNormalizeObservations=yes\nNormalizeRewards=yes\nGamma=0.9\n"
+#define SECTIONS                                                                             \
+        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=8\n"                     \
+        "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=32\nNormalizeObservations=yes\n" \
+        "NormalizeRewards=yes\nGamma=0.9\n"
 
 /* Statistics of what was seen, by the learner, against two passes over both rounds; the batch was scaled
  * with those of before. */
@@ -166,7 +167,8 @@ static void test_return_mean(void) {
 
         spec.horizon_steps = 1;
         bed_settings("CartPole-v1",
-                        "[Actor]\nEnvsPerActor=2\nRolloutSteps=30\n[Learner]\nHiddenLayers=2\nEpochs=1\nMinibatchSize=60\n",
+                        "[Actor]\nEnvsPerActor=2\nRolloutSteps=30\n[Learner]\nHiddenLayers=2\nEpochs=1\n"
+                        "MinibatchSize=60\n",
                         &bed.settings);
         bed_open(&bed, &spec, -1, -1);
         bed_restore(&bed);

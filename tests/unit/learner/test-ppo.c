@@ -135,7 +135,8 @@ static void test_kl_stop_weight(void) {
 static void test_schedules(void) {
         Bed bed = {};
         Answer learned = learn_filled(&bed,
-                        "Epochs=1\nMinibatchSize=128\nLearningRate=0.01\nLearningRateSchedule=linear\n[Job]\nStopSteps=512",
+                        "Epochs=1\nMinibatchSize=128\nLearningRate=0.01\nLearningRateSchedule=linear\n"
+                        "[Job]\nStopSteps=512",
                         3, 1);
 
         g_assert_cmpfloat(learned.statistics.learning_rate, ==, 0.01);
@@ -162,8 +163,9 @@ static void test_norm(void) {
 
 /* Rewards that are hostile, though within all bounds, must end in a fault, not in a policy of NaNs. */
 static void test_numeric(void) {
-        g_autofree char *sections = g_strdup(
-                        "[Actor]\nEnvsPerActor=2\nRolloutSteps=32\n[Learner]\nHiddenLayers=4\nMinibatchSize=64\n");
+        g_autofree char *sections =
+                        g_strdup("[Actor]\nEnvsPerActor=2\nRolloutSteps=32\n[Learner]\nHiddenLayers=4\n"
+                                 "MinibatchSize=64\n");
         ActordEnvSpec spec = bed_spec_box(3, 2, 3);
         Bed bed = {};
         Answer learned;
@@ -221,7 +223,8 @@ static void test_forward_images(void) {
                 .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = 3, .shape = { 20, 17, 3 }, .high = 255
         };
         bed_settings("CartPole-v1",
-                        "[Actor]\nEnvsPerActor=4\nRolloutSteps=30\n[Learner]\nConvolutions=16x5/2+1 20x3/2\nHiddenLayers=30\n"
+                        "[Actor]\nEnvsPerActor=4\nRolloutSteps=30\n[Learner]\nConvolutions=16x5/2+1 20x3/2\n"
+                        "HiddenLayers=30\n"
                         "Activation=relu\nEpochs=1\nMinibatchSize=120\nLearningRate=0\nSharedNetwork=yes\n",
                         &bed.settings);
         bed_open(&bed, &spec, -1, -1);
@@ -257,7 +260,8 @@ static void test_bandit(void) {
                 Bed bed = {};
 
                 bed_settings("CartPole-v1",
-                                "[Actor]\nEnvsPerActor=8\nRolloutSteps=16\n[Learner]\nHiddenLayers=16\nEpochs=4\nMinibatchSize=64\nLearningRate=0.01\n",
+                                "[Actor]\nEnvsPerActor=8\nRolloutSteps=16\n[Learner]\nHiddenLayers=16\n"
+                                "Epochs=4\nMinibatchSize=64\nLearningRate=0.01\n",
                                 &bed.settings);
                 bed_open(&bed, &spec, -1, -1);
                 bed_restore(&bed);

@@ -152,7 +152,9 @@ static void *hostile_main(void *arg) {
                         g_usleep(5000);
                 }
                 exchange->ordinal = early ? 42 : i;
-                exchange->step = early ? (i % 2 ? UINT32_MAX - i : STEPS) : i % (2 * STEPS);
+                exchange->step = i % (2 * STEPS);
+                if (early)
+                        exchange->step = i % 2 ? UINT32_MAX - i : STEPS;
                 exchange->parked = exchange->asleep = i;
                 exchange->asked += 7;
                 (void) eventfd_write(scene->bells[player->actor], 1);

@@ -116,7 +116,8 @@ static const ActordEnv camera = {
 static Fused *loop_new(const char *sections) {
         g_autofree char *message = NULL;
         g_autofree char *text = g_strdup_printf(
-                        "[Job]\nEnvironment=CartPole-v1\nSeed=11\n[Scaling]\nActors=2\nMaxActors=3\n[Actor]\n"
+                        "[Job]\nEnvironment=CartPole-v1\nSeed=11\n[Scaling]\nActors=2\nMaxActors=3\n"
+                        "[Actor]\n"
                         "EnvsPerActor=3\nRolloutSteps=16\n%s",
                         sections);
         JobSettings settings;

@@ -3,9 +3,10 @@
  * same rollout, put right, then gives the same policy as one that was never wrong. */
 #include "tests/unit/learner-fixture.h"
 
-#define SECTIONS                                                          \
-        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=20\n" \
-        "[Learner]\nHiddenLayers=4\nEpochs=2\nMinibatchSize=16\nNormalizeObservations=yes\nNormalizeRewards=yes\n"
+#define SECTIONS                                                                             \
+        "[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=2\nRolloutSteps=20\n"                    \
+        "[Learner]\nHiddenLayers=4\nEpochs=2\nMinibatchSize=16\nNormalizeObservations=yes\n" \
+        "NormalizeRewards=yes\n"
 
 enum { STEPS = 20, ENVS = 2, HORIZON = 6 };
 

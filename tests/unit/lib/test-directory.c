@@ -38,7 +38,8 @@ static void test_python(void) {
         g_autofree char *place = g_dir_make_tmp("directory-XXXXXX", NULL), *before = g_get_current_dir();
 
         g_assert_cmpint(chdir(place), ==, 0);
-        run("mkdir -p v/bin v/lib/python3.11/site-packages && touch v/pyvenv.cfg && ln -s /usr/bin/python3 v/bin/python3");
+        run("mkdir -p v/bin v/lib/python3.11/site-packages && touch v/pyvenv.cfg && ln -s /usr/bin/python3 "
+            "v/bin/python3");
         g_assert_null(reason_of("v", DIRECTORY_PYTHON, O_RDONLY));
         g_assert_null(reason_of("v", DIRECTORY_PYTHON, O_PATH));
 
@@ -50,7 +51,8 @@ static void test_python(void) {
         assert_refused("v", DIRECTORY_PYTHON, "it has no bin/python");
         run("ln -s /usr/bin v/bin");
         assert_refused("v", DIRECTORY_PYTHON, "it has no bin/python");
-        run("rm v/bin && mv v/sbin v/bin && mv v/lib/python3.11/site-packages v/lib/python3.11/dist-packages");
+        run("rm v/bin && mv v/sbin v/bin && mv v/lib/python3.11/site-packages "
+            "v/lib/python3.11/dist-packages");
         assert_refused("v", DIRECTORY_PYTHON, "it has no lib/python3*/site-packages");
         run("ln -s / v/lib/python3.11/site-packages");
         assert_refused("v", DIRECTORY_PYTHON, "it has no lib/python3*/site-packages");

@@ -74,10 +74,10 @@ static void square_in_order(
                                 int64_t y = (int64_t) oy * c->stride + ky - c->padding;
                                 int64_t x = (int64_t) ox * c->stride + kx - c->padding;
                                 bool in = y >= 0 && y < c->height && x >= 0 && x < c->width;
+                                int64_t at = last ? (y * c->width + x) * c->channels + channel
+                                                  : ((int64_t) channel * c->height + y) * c->width + x;
 
-                                *ret++ = !in    ? 0
-                                         : last ? image[(y * c->width + x) * c->channels + channel]
-                                                : image[((int64_t) channel * c->height + y) * c->width + x];
+                                *ret++ = in ? image[at] : 0;
                         }
 }
 

@@ -281,8 +281,8 @@ static void test_central(void) {
                         ==, _CHANNEL_MAX);
 
         graph.channels[graph.n_channels++] = (Channel){ CHANNEL_REDUCE, parameters };
-        refused(&graph, "parameters from update to gradient: it crosses processes, so that it needs exactly one channel, "
-                        "and it has 2");
+        refused(&graph, "parameters from update to gradient: it crosses processes, so that it needs exactly "
+                        "one channel, and it has 2");
         graph_make(row, &several, &graph);
         graph.n_channels--; /* the last edges' */
         refused(&graph, "exactly one channel, and it has 0");

@@ -56,13 +56,14 @@ static void test_features_bounded(void) {
 }
 
 static void test_features_begin(void) {
+        static const float expected[MINIONS_N_FEATURES] = { [MINIONS_RETURN] = -1, [MINIONS_BUDGET] = 1 };
         float x[MINIONS_N_FEATURES];
         MinionsFacts facts = usual;
 
         facts.round = 0;
         minions_features(&facts, 475, x);
         for (unsigned f = 0; f < MINIONS_N_FEATURES; f++)
-                g_assert_cmpfloat(x[f], ==, f == MINIONS_RETURN ? -1 : f == MINIONS_BUDGET ? 1 : 0);
+                g_assert_cmpfloat(x[f], ==, expected[f]);
 }
 
 static void test_statistics(void) {

@@ -73,7 +73,8 @@ static void test_shapes(void) {
                         "critic.0 6>64 ^ critic.2 64>32 4 critic.4 32>1 5 ");
         check(false, true, "network.0 6>64 ^ network.2 64>32 0 actor 32>5 1 critic 32>1 1 ");
         check(true, true,
-                        "network.0 6>64 ^ network.2 64>32 0 actor_mean 32>6 1 actor_logstd[6] critic 32>1 1 ");
+                        "network.0 6>64 ^ network.2 64>32 0 actor_mean 32>6 1 actor_logstd[6] "
+                        "critic 32>1 1 ");
 }
 
 static void test_gains_and_outputs(void) {
@@ -162,8 +163,9 @@ static void test_convolutions(void) {
         settings = (JobSettings){ .convolutions = minions, .hidden_layers = { 1, { 0 } } };
         image_shape(&spec, 3, 84, 84);
         check_convolutions(&settings, &spec,
-                        "actor.0 3x84x84>16x21x21 actor.2 16x21x21>32x11x11 actor.4 32x11x11>256x1x1 actor.7 256>5 2 "
-                        "critic.0 3x84x84>16x21x21 critic.2 16x21x21>32x11x11 critic.4 32x11x11>256x1x1 critic.7 256>1 6 ");
+                        "actor.0 3x84x84>16x21x21 actor.2 16x21x21>32x11x11 actor.4 32x11x11>256x1x1 "
+                        "actor.7 256>5 2 critic.0 3x84x84>16x21x21 critic.2 16x21x21>32x11x11 critic.4 "
+                        "32x11x11>256x1x1 critic.7 256>1 6 ");
 
         /* A picture has its channels last, and one without channels has one. */
         image_shape(&spec, 84, 90, 3);

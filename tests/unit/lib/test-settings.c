@@ -352,7 +352,8 @@ static void test_scaling(void) {
         g_assert_cmpfloat(s.time_price, ==, 1);
         accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\n", NULL, &s);
         g_assert_cmpfloat(settings_target_return(&s), ==, 3);
-        accept(CARTPOLE "StopReturn=3\n[Evaluation]\nEpisodes=5\nStopReturn=4\n[Scaling]\nPolicy=adapt\nMaxActors=4\n",
+        accept(CARTPOLE "StopReturn=3\n[Evaluation]\nEpisodes=5\nStopReturn=4\n[Scaling]\nPolicy=adapt\n"
+                        "MaxActors=4\n",
                         NULL, &s);
         g_assert_cmpfloat(settings_target_return(&s), ==, 4);
         accept(CARTPOLE "StopReturn=3\n[Scaling]\nPolicy=adapt\nMaxActors=4\nTargetReturn=-2\n", NULL, &s);

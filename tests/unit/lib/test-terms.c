@@ -50,9 +50,11 @@ static void test_complaints(void) {
                 const char *text, *says;
         } cases[] = {
                 { TERMS_REWARD, "alive 1, velocty slide 1",
-                                "term 2 (\"velocty slide 1\"): unknown quantity velocty; known: alive healthy control " },
+                                "term 2 (\"velocty slide 1\"): unknown quantity velocty; known: alive "
+                                "healthy control " },
                 { TERMS_REWARD, "velocity 1",
-                                "term 1 (\"velocity 1\"): velocity is followed by one name and its weight, as in \"velocity NAME 0.5\"" },
+                                "term 1 (\"velocity 1\"): velocity is followed by one name and its weight, "
+                                "as in \"velocity NAME 0.5\"" },
                 { TERMS_REWARD, "alive 1 2", "term 1 (\"alive 1 2\"): alive is followed by its weight" },
                 { TERMS_REWARD, "alive x", "x is not a number up to a million" },
                 { TERMS_REWARD, "alive nan", "nan is not a number" },
@@ -64,14 +66,17 @@ static void test_complaints(void) {
                 { TERMS_REWARD, "abs", "a quantity must follow abs" },
                 { TERMS_REWARD, "z a < 1", "z is followed by one name and its weight" },
                 { TERMS_TERMINATE, "z a 1",
-                                "z is followed by one name and a comparison and a number, as in \"z NAME < 0.5\"" },
+                                "z is followed by one name and a comparison and a number, as in \"z NAME < "
+                                "0.5\"" },
                 { TERMS_TERMINATE, "z a = 1", "= is not a comparison; known: < <= > >=" },
                 { TERMS_TERMINATE, "distance a < 1", "distance is followed by two names and a comparison" },
                 { TERMS_TERMINATE, "alive > 0", "alive is paid and cannot end an episode" },
                 { TERMS_TERMINATE, "healthy > 0", "healthy is paid and cannot end an episode" },
                 { TERMS_REWARD, "a b c d e f g h i",
                                 "it has more than 8 words; put a comma between two terms" },
-                { TERMS_REWARD, "alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1",
+                { TERMS_REWARD,
+                                "alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive "
+                                "1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1,alive 1",
                                 "more than 16 terms" },
         };
         g_autofree char *longer = g_strnfill(64, 'q'), *text = g_strconcat("z ", longer, " 1", NULL);

@@ -43,7 +43,10 @@ static void test_rounds(gconstpointer data) {
                         bool needed = k < counts[round];
                         bool cold = imagined_arrange(&containers[k], needed, &rest, round * 1000000000);
 
-                        seen[k] = cold ? 'c' : needed ? 'w' : containers[k].started ? 'i' : '.';
+                        if (needed)
+                                seen[k] = cold ? 'c' : 'w';
+                        else
+                                seen[k] = containers[k].started ? 'i' : '.';
                 }
                 g_assert_cmpstr(seen, ==, c->rounds[round]);
         }
