@@ -123,14 +123,14 @@ static int connect_private(int fd, sd_bus **ret) {
         return 0;
 }
 
-static int start_private(Connection *connection) {
+static int start_private(Connection *connection, bool inspect) {
         int fd, r;
 
         connection->relay = relay_new();
         if (!connection->relay)
                 return -EMFILE;
         fd = private_daemon_start(
-                        connection->state_directory, relay_fd(connection->relay), &connection->pid);
+                        connection->state_directory, inspect, relay_fd(connection->relay), &connection->pid);
         if (fd < 0)
                 return fd;
         r = connect_private(fd, &connection->bus);
@@ -147,7 +147,7 @@ int connection_open_private(bool keep, Connection **ret) {
                         keep, &connection->state_directory, &connection->lock_fd, &connection->temporary);
         if (r < 0)
                 return r;
-        r = start_private(connection);
+        r = start_private(connection, false);
         if (r < 0)
                 return r;
         *ret = g_steal_pointer(&connection);
@@ -166,7 +166,29 @@ int connection_open_private_at(const char *directory, Connection **ret) {
         }
         connection->state_directory = g_canonicalize_filename(directory, NULL);
         connection->temporary = true;
-        r = start_private(connection);
+        r = start_private(connection, false);
+        if (r < 0)
+                return r;
+        *ret = g_steal_pointer(&connection);
+        return 0;
+}
+
+int connection_open_run(const char *directory, Connection **ret) {
+        g_autoptr(Connection) connection = connection_new(NULL);
+        int r;
+
+        connection->state_directory = g_strdup(directory);
+        connection->lock_fd = run_directory_lock(directory);
+        if (connection->lock_fd < 0) {
+                r = connection->lock_fd;
+                if (r == -EWOULDBLOCK)
+                        complain("the run in %s is going on; its records can be shown when it has ended",
+                                        directory);
+                else
+                        complain("%s cannot be read: %s", directory, g_strerror(-r));
+                return r;
+        }
+        r = start_private(connection, true);
         if (r < 0)
                 return r;
         *ret = g_steal_pointer(&connection);

@@ -27,6 +27,8 @@ int connection_open_private(bool keep, Connection **ret);
 /* The same with its state in `directory`, which is made anew (an old one is removed) and removed with the
  * connection. */
 int connection_open_private_at(const char *directory, Connection **ret);
+/* Starts a daemon that shows the records of a run of `actorctl run` and changes nothing. */
+int connection_open_run(const char *directory, Connection **ret);
 /* The daemon that the options name, else a private one without lasting state. */
 int connection_open_any(const Options *options, Connection **ret);
 /* When this returns, a private daemon and all of its children have ended. */

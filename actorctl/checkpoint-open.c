@@ -8,6 +8,8 @@
 
 #include "actorctl/checkpoint.h"
 #include "actorctl/file.h"
+#include "actorctl/job-open.h"
+#include "actorctl/private.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
@@ -25,15 +27,19 @@ ExitStatus job_checkpoint_receive(Connection *connection, const char *path, cons
         return STATUS_OK;
 }
 
-static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *options, const char *number) {
-        g_autofree char *path = NULL;
+static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *options, const char *word) {
+        g_autofree char *path = NULL, *called = job_called(word);
+        ExitStatus status;
 
-        if (job_path(number, NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &checkpoint->connection) < 0)
-                return STATUS_FAILED;
-        checkpoint->name = g_strdup_printf("checkpoint of job %s", number);
-        return job_checkpoint_receive(checkpoint->connection, path, checkpoint->name, &checkpoint->fd);
+        status = job_open(options, word, &checkpoint->connection, &path);
+        if (status != STATUS_OK)
+                return status;
+        checkpoint->name = g_strdup_printf("checkpoint of %s", called);
+        status = job_checkpoint_receive(checkpoint->connection, path, checkpoint->name, &checkpoint->fd);
+        /* The daemon of a run takes no job. */
+        if (word_names_run(word))
+                g_clear_pointer(&checkpoint->connection, connection_close);
+        return status;
 }
 
 static ExitStatus open_file(NamedCheckpoint *checkpoint, const char *file) {
@@ -46,19 +52,19 @@ static ExitStatus open_file(NamedCheckpoint *checkpoint, const char *file) {
 }
 
 ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *options, const char *what) {
-        bool number = what[0] && strspn(what, "0123456789") == strlen(what);
+        bool job = (what[0] && strspn(what, "0123456789") == strlen(what)) || word_names_run(what);
         g_autofree char *message = NULL;
         ExitStatus status;
 
         *checkpoint = NAMED_CHECKPOINT_NONE;
-        status = number ? open_of_job(checkpoint, options, what) : open_file(checkpoint, what);
+        status = job ? open_of_job(checkpoint, options, what) : open_file(checkpoint, what);
         if (status != STATUS_OK)
                 return status;
         if (checkpoint_load(checkpoint->fd, checkpoint->name, &checkpoint->checkpoint, &message) < 0 ||
                         checkpoint_job_text(&checkpoint->checkpoint, checkpoint->name, &checkpoint->text,
                                         &message) < 0) {
                 complain("%s", message);
-                return number ? STATUS_FAILED : STATUS_USAGE;
+                return job ? STATUS_FAILED : STATUS_USAGE;
         }
         return STATUS_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The checkpoint that the user names: a job of the daemon by its number, or a file. */
+/* The checkpoint that the user names: that of a job of the daemon, of a run, or a file. */
 #pragma once
 
 #include "actorctl/bus.h"
@@ -13,7 +13,7 @@ typedef struct NamedCheckpoint {
         char *name, *text; /* name: for messages; text: the settings that it was made with, as a job file */
         int fd;
         Checkpoint checkpoint;  /* the content of fd, whole and of a format that we know */
-        Connection *connection; /* to the daemon that has the job; NULL: it is a file */
+        Connection *connection; /* to the daemon that has the job; NULL: a run, or a file */
 } NamedCheckpoint;
 #define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })
 

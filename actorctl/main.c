@@ -16,6 +16,8 @@
 
 static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
 
+#define RUN_IS "RUN is a run of `actorctl run`: r7, or its directory.\n"
+
 /* clang-format off */
 const Verb verbs[] = {
         { VERB_RUN, "run", "FILE", "train a job here and now, without a daemon", 1, 1, verb_run,
@@ -31,17 +33,18 @@ const Verb verbs[] = {
                         "them do not change the job. With --wait, ends with the job, as `run` does. With\n"
                         "--from it goes on from a checkpoint: of another job, or a file.\n" },
         { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
-        { VERB_STATUS, "status", "[JOB...]", "how a job, or the daemon, is doing", 0, 64, verb_status, "" },
-        { VERB_SHOW, "show", "JOB|FILE", "every setting of a job, defaults included", 1, 1, verb_show,
+        { VERB_STATUS, "status", "[JOB|RUN...]", "how a job, or the daemon, is doing", 0, 64, verb_status,
+                        RUN_IS },
+        { VERB_SHOW, "show", "JOB|RUN|FILE", "every setting of a job, defaults included", 1, 1, verb_show,
                         "What is printed is a job file again. FILE is a checkpoint (.safetensors) of\n"
-                        "any job.\n" },
-        { VERB_CAT, "cat", "JOB", "the job file as it was submitted", 1, 1, verb_cat, "" },
+                        "any job. " RUN_IS },
+        { VERB_CAT, "cat", "JOB|RUN", "the job file as it was submitted", 1, 1, verb_cat, RUN_IS },
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,
                         "A job whose last checkpoint cannot be written waits, and `status` says for what.\n"
                         "Stopped a second time, it ends without.\n" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
                         "Ctrl-C ends the watching, not the job.\n" },
-        { VERB_BILL, "bill", "JOB", "what a job costs, by kind of charge", 1, 1, verb_bill,
+        { VERB_BILL, "bill", "JOB|RUN", "what a job costs, by kind of charge", 1, 1, verb_bill,
                         "paper: execution only, as publications count. full: start-up, warm pool,\n"
                         "requests and retries as well, which is what one pays.\n\n"
                         "Beside it, by estimate: the same rounds under other distributions, and on the\n"
@@ -49,19 +52,19 @@ const Verb verbs[] = {
                         "for idle or not: below EVEN AT, the share of its time in which it trains,\n"
                         "functions are cheaper.\n\n"
                         "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
-                        "time on the emulated clock is the same under all.\n" },
+                        "time on the emulated clock is the same under all.\n\n" RUN_IS },
         { VERB_TOTALS, "totals", "", "what ended jobs did and cost, by user and month", 0, 0, verb_totals,
                         "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
                         "money, environment steps, CPU time. Others' lines are shown to root alone.\n" },
-        { VERB_ROUNDS, "rounds", "JOB", "everything known of a job's rounds", 1, 1, verb_rounds,
+        { VERB_ROUNDS, "rounds", "JOB|RUN", "everything known of a job's rounds", 1, 1, verb_rounds,
                         "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
-                        "org.actord1(5), GetSeries(), explains each.\n" },
-        { VERB_DECISIONS, "decisions", "JOB", "how many actors each round was given, and why", 1, 1,
+                        "org.actord1(5), GetSeries(), explains each.\n\n" RUN_IS },
+        { VERB_DECISIONS, "decisions", "JOB|RUN", "how many actors each round was given, and why", 1, 1,
                         verb_decisions,
                         "Each number with what the scheduler saw of the round before. The output of\n"
                         "--json, kept in a file, is what Policy=replay:FILE repeats. --check lets the\n"
-                        "policy decide again from what is written down.\n" },
+                        "policy decide again from what is written down.\n\n" RUN_IS },
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },
@@ -69,8 +72,8 @@ const Verb verbs[] = {
                         "The training loop as fragments and the tensors between them, as the job's\n"
                         "distribution policy maps them to processes. A shape that only the\n"
                         "environment knows is a word.\n" },
-        { VERB_EXPORT, "export", "JOB", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
-                        "" },
+        { VERB_EXPORT, "export", "JOB|RUN", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
+                        RUN_IS },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
                         "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"
                         "What is written down of a job stays, and can be shown: bills are records. Runs\n"
@@ -81,10 +84,10 @@ const Verb verbs[] = {
                         "its ledger lacks into a directory and names it; this command takes that in. It\n"
                         "also ends a run whose daemon was killed, with what its ledger has. RUN is the\n"
                         "number of its directory in ~/.local/state/actord/runs. Twice does no harm.\n" },
-        { VERB_EVAL, "eval", "JOB|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
+        { VERB_EVAL, "eval", "JOB|RUN|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
-                        "policies give equal episodes.\n\n"
+                        "policies give equal episodes.\n\n" RUN_IS "\n"
                         "--gif, --video or --frames records the first ones, one by default, as pictures\n"
                         "at the speed of the task.\n" },
         { VERB_EXPERIMENT, "experiment", "FILE.exp", "compare settings over seeds: a matrix of jobs", 1, 1,

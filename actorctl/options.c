@@ -120,7 +120,7 @@ static const OptionRow rows[] = {
         { "rounds", 0, "N", VERB_SCHEDULER, "the most of one run (default 50)", NUMBER(n_rounds, 1048576) },
         { "target", 0, "RETURN", VERB_SCHEDULER,
                         "that a run is to reach (default: StopReturn=)", CHECKED(target, check_target) },
-        { "from", 0, "JOB|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER,
+        { "from", 0, "JOB|RUN|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER,
                         "go on from a checkpoint; from a scheduler", TEXT(from) },
         { "name", 0, "NAME", VERB_SCHEDULER, "of the trained scheduler (default: FILE's)", TEXT(name) },
         { "steps", 0, "N", VERB_ENV,

@@ -59,7 +59,7 @@ static GArray *run_numbers(const char *runs) {
         return numbers;
 }
 
-static int lock_directory(const char *path) {
+int run_directory_lock(const char *path) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
         if (fd < 0)
@@ -98,7 +98,7 @@ static void remove_old_runs(const char *runs, const GArray *numbers) {
 
                 if (++kept[run_directory_has_checkpoint(path)] <= RUNS_KEPT)
                         continue;
-                lock = lock_directory(path);
+                lock = run_directory_lock(path);
                 if (lock >= 0)
                         run_directory_remove(path);
         }
@@ -122,7 +122,7 @@ static int make_numbered(const char *runs, char **ret_path, int *ret_lock) {
                                 continue;
                         return -errno;
                 }
-                lock = lock_directory(path);
+                lock = run_directory_lock(path);
                 if (lock < 0)
                         return lock;
                 *ret_lock = lock;
@@ -152,6 +152,31 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
         *ret_path = g_steal_pointer(&path);
         *ret_temporary = !keep;
         return 0;
+}
+
+bool word_names_run(const char *word) {
+        return (word[0] == 'r' && run_number(word + 1) > 0) || g_file_test(word, G_FILE_TEST_IS_DIR);
+}
+
+char *run_directory_of(const char *word) {
+        const char *number = word + (word[0] == 'r');
+
+        if (run_number(number) == 0)
+                return g_canonicalize_filename(word, NULL);
+        return g_build_filename(g_get_user_state_dir(), "actord", "runs", number, NULL);
+}
+
+bool run_directory_check(const char *directory, const char *word) {
+        g_autofree char *ledger = g_build_filename(directory, "ledger.sqlite", NULL),
+                        *runs = g_path_get_dirname(directory), *called = run_directory_word(directory);
+
+        if (access(ledger, F_OK) == 0)
+                return true;
+        if (run_number(word + (word[0] == 'r')) > 0)
+                complain("There is no run %s in %s.", called, runs);
+        else
+                complain("There is no run in %s: it has no ledger.sqlite.", directory);
+        return false;
 }
 
 char *run_directory_word(const char *path) {
@@ -212,9 +237,9 @@ int private_spawn(const char *program, const char *const argv[], int fd, int std
         return r;
 }
 
-int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid) {
+int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid) {
         g_autofree char *state = g_strconcat("--state=", state_directory, NULL);
-        const char *argv[] = { "actord", "--run-fd=3", state, NULL };
+        const char *argv[] = { "actord", "--run-fd=3", state, inspect ? "--inspect" : NULL, NULL };
         int pair[2], r;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {

@@ -12,6 +12,15 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
 void run_directory_remove(const char *path);
 /* Whether one of its jobs left a policy. */
 bool run_directory_has_checkpoint(const char *path);
+/* Whether a word names a run where another one names a job: "r7", or a directory. */
+bool word_names_run(const char *word);
+/* The directory of run "7", "r7", or at a path; g_free(). It may not exist. */
+char *run_directory_of(const char *word);
+/* Whether there is a run; false: a message has been printed. word: as the user named it. */
+bool run_directory_check(const char *directory, const char *word);
+/* Keeps other programs from removing the run. A descriptor; -EWOULDBLOCK: the run is going on; else a negative
+ * errno. */
+int run_directory_lock(const char *directory);
 /* How `actorctl recover` calls it: by the number among the user's runs, else by the path. g_free() */
 char *run_directory_word(const char *path);
 
@@ -24,8 +33,8 @@ char *private_program_path(const char *program);
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
 /* Starts the actord beside this program, with stderr_fd as its standard error; the descriptor returned is
- * our end of its socket. */
-int private_daemon_start(const char *state_directory, int stderr_fd, pid_t *ret_pid);
+ * our end of its socket. inspect: it shows what the directory's ledger has, and begins nothing. */
+int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
 /* Waits for the end of the daemon after its socket was closed, and kills it if it does not end. Returns
  * the wait status. */
 int private_daemon_wait(pid_t pid);

@@ -22,6 +22,7 @@ static DaemonMode arg_mode = DAEMON_SYSTEM;
 static const char *arg_state = NULL;
 static int arg_run_fd = -EBADF;
 static bool arg_recover = false;
+static bool arg_inspect = false;
 
 DEFINE_CLEANUP(Manager *, manager_free)
 
@@ -34,6 +35,7 @@ static int help(void) {
              "  --user          Serve the bus of this user's session\n"
              "  --run-fd=FD     Serve one caller on an inherited socket, for one job\n"
              "  --state=DIR     Where ledger and jobs lie\n"
+             "  --inspect       With --run-fd=: show what the ledger has, and begin nothing\n"
              "  --recover       Complete the ledger of a run that was left, and end\n"
              "  --version       Print the version\n"
              "  -h, --help      Print this text\n"
@@ -71,6 +73,7 @@ static int parse_options(int argc, char **argv) {
                 OPTION_RUN_FD,
                 OPTION_STATE,
                 OPTION_RECOVER,
+                OPTION_INSPECT,
                 OPTION_VERSION
         };
         static const struct option options[] = {
@@ -78,6 +81,7 @@ static int parse_options(int argc, char **argv) {
                 { "user", no_argument, NULL, OPTION_USER },
                 { "run-fd", required_argument, NULL, OPTION_RUN_FD },
                 { "state", required_argument, NULL, OPTION_STATE },
+                { "inspect", no_argument, NULL, OPTION_INSPECT },
                 { "recover", no_argument, NULL, OPTION_RECOVER },
                 { "version", no_argument, NULL, OPTION_VERSION },
                 { "help", no_argument, NULL, 'h' },
@@ -95,6 +99,7 @@ static int parse_options(int argc, char **argv) {
                                 return r;
                         break;
                 case OPTION_STATE: arg_state = optarg; break;
+                case OPTION_INSPECT: arg_inspect = true; break;
                 case OPTION_RECOVER: arg_recover = true; break;
                 case OPTION_VERSION: puts("actord " ACTORD_VERSION); return 0;
                 case 'h': return help();
@@ -107,6 +112,8 @@ static int parse_options(int argc, char **argv) {
                 return wrong_usage("--recover needs --state=DIR", "");
         if (arg_mode == DAEMON_RUN && !arg_state)
                 return wrong_usage("--run-fd= needs --state=DIR", "");
+        if (arg_inspect && arg_mode != DAEMON_RUN)
+                return wrong_usage("--inspect needs --run-fd=FD", "");
         return 1;
 }
 
@@ -129,6 +136,7 @@ static int run(void) {
         r = manager_new(arg_mode, arg_state, arg_run_fd, &manager);
         if (r < 0)
                 return r;
+        manager->inspects = arg_inspect;
         (void) sd_event_set_watchdog(manager->context.event, true);
         r = manager_start(manager);
         if (r < 0)

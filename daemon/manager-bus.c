@@ -66,6 +66,9 @@ static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uin
         Job *job;
         int r;
 
+        if (manager->inspects)
+                return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
+                                "This daemon shows the records of a run and takes no job.");
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");

@@ -394,6 +394,9 @@ int manager_start(Manager *manager) {
         r = open_ledger(manager);
         if (r < 0)
                 return r;
+        /* Jobs that have not ended are not loaded, so that none gets another life. */
+        if (manager->inspects)
+                return manager_bus_start(manager);
         manager->context.launch_manager = find_launch_manager(manager->context.mode);
         removals_start(manager);
         r = load_jobs(manager);

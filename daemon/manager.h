@@ -44,6 +44,7 @@ typedef struct Manager {
         uint64_t traffic_usec; /* when the bus was last used */
         bool stopping, name_released;
         bool caller_gone; /* of run mode */
+        bool inspects;    /* in run mode: serves the jobs that have ended, and begins none */
         bool rest_kept;   /* what the ledger lacks is in another place: the end waits for nothing */
 } Manager;
 

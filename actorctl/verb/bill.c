@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "actorctl/view/bill-beside.h"
+#include "actorctl/job-open.h"
 #include "actorctl/job-status.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
@@ -86,15 +87,15 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         _cleanup_(bills_done) Bills bills = { .job = job_status_empty() };
+        ExitStatus status;
 
         if (options->prices && options->fleet) {
                 complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
                 return STATUS_USAGE;
         }
-        if (job_path(arguments[0], NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         if (fetch(options, connection, path, &bills) < 0)
                 return STATUS_FAILED;
         pager_open(options);

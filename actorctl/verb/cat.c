@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "actorctl/bus.h"
+#include "actorctl/job-open.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/streams.h"
 #include "include/bus.h"
@@ -12,17 +13,17 @@
 ExitStatus verb_cat(const Options *options, char **arguments, size_t n) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
-        g_autofree char *path = NULL;
+        g_autofree char *path = NULL, *called = job_called(arguments[0]);
         const char *text;
+        ExitStatus status;
 
-        if (job_path(arguments[0], NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetText", &reply, NULL) < 0)
                 return STATUS_FAILED;
         if (sd_bus_message_read(reply, "s", &text) < 0) {
-                complain("the daemon's answer about job %s cannot be read", arguments[0]);
+                complain("the daemon's answer about %s cannot be read", called);
                 return STATUS_FAILED;
         }
         if (!isatty(STDOUT_FILENO)) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "actorctl/bus.h"
+#include "actorctl/job-open.h"
 #include "actorctl/view/series.h"
 #include "actorctl/view/why.h"
 #include "include/bus.h"
@@ -32,8 +33,9 @@ static char *words_of(char *const *names, const double *row, bool utf8) {
 
 static const SeriesKind decisions = { "GetDecisions", "decision", columns, PART, true, words_of };
 
-static ExitStatus check(Connection *connection, const char *path, const char *job) {
+static ExitStatus check(Connection *connection, const char *path, const char *word) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autofree char *job = job_called(word);
         uint32_t recorded, computed;
         uint64_t n, round;
         int r;
@@ -47,14 +49,12 @@ static ExitStatus check(Connection *connection, const char *path, const char *jo
         }
         if (round == 0) {
                 if (n == 1)
-                        printf("1 decision of job %s follows from its inputs\n", job);
+                        printf("1 decision of %s follows from its inputs\n", job);
                 else
-                        printf("%" G_GUINT64_FORMAT " decisions of job %s follow from their inputs\n", n,
-                                        job);
+                        printf("%" G_GUINT64_FORMAT " decisions of %s follow from their inputs\n", n, job);
                 return STATUS_OK;
         }
-        complain("job %s, round %" G_GUINT64_FORMAT
-                 ": %u actors were decided, and %u follow from the inputs",
+        complain("%s, round %" G_GUINT64_FORMAT ": %u actors were decided, and %u follow from the inputs",
                         job, round, recorded, computed);
         return STATUS_FAILED;
 }
@@ -62,13 +62,13 @@ static ExitStatus check(Connection *connection, const char *path, const char *jo
 ExitStatus verb_decisions(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
+        ExitStatus status;
 
         if (series_check_options(options) != STATUS_OK)
                 return STATUS_USAGE;
-        if (job_path(arguments[0], NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         if (options->check)
                 return check(connection, path, arguments[0]);
         return series_print(options, connection, path, &decisions);

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "actorctl/bus.h"
+#include "actorctl/job-open.h"
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/checkpoint.h"
 #include "actorctl/file.h"
+#include "actorctl/private.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
@@ -54,9 +56,17 @@ static ExitStatus check_whole(const char *name, int fd) {
         return STATUS_FAILED;
 }
 
-static ExitStatus write_out(const Options *options, const char *number, int fd) {
-        g_autofree char *path = options->output ? g_strdup(options->output)
-                                                : g_strdup_printf("job-%s.safetensors", number);
+/* "job-7.safetensors", "run-7.safetensors". */
+static char *file_name_of(const char *word) {
+        g_autofree char *directory = word_names_run(word) ? run_directory_of(word) : NULL,
+                        *run = directory ? g_path_get_basename(directory) : NULL;
+
+        return run ? g_strdup_printf("run-%s.safetensors", run)
+                   : g_strdup_printf("job-%s.safetensors", word);
+}
+
+static ExitStatus write_out(const Options *options, const char *word, int fd) {
+        g_autofree char *path = options->output ? g_strdup(options->output) : file_name_of(word);
         int r;
 
         if (strcmp(path, "-") == 0) {
@@ -80,7 +90,8 @@ static ExitStatus write_out(const Options *options, const char *number, int fd) 
 }
 
 ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
-        g_autofree char *path = NULL, *name = g_strdup_printf("checkpoint of job %s", arguments[0]);
+        g_autofree char *path = NULL, *called = job_called(arguments[0]),
+                        *name = g_strconcat("checkpoint of ", called, NULL);
         g_autoptr(Connection) connection = NULL;
         _cleanup_close_ int fd = -EBADF;
         ExitStatus status;
@@ -89,10 +100,9 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
                 complain("--format=%s: it must be safetensors", options->format);
                 return STATUS_USAGE;
         }
-        if (job_path(arguments[0], NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         status = job_checkpoint_receive(connection, path, name, &fd);
         if (status == STATUS_OK)
                 status = check_whole(name, fd);

@@ -2,6 +2,7 @@
 /* rounds: prints everything that is known of a job's rounds. A screen gets a few columns, programs get
  * all. */
 #include "actorctl/bus.h"
+#include "actorctl/job-open.h"
 #include "actorctl/view/series.h"
 
 #define ROUNDS_MOST 10000u
@@ -26,12 +27,12 @@ static const SeriesKind rounds = { "GetSeries", "round", columns, ROUNDS_MOST, f
 ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
+        ExitStatus status;
 
         if (series_check_options(options) != STATUS_OK)
                 return STATUS_USAGE;
-        if (job_path(arguments[0], NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         return series_print(options, connection, path, &rounds);
 }

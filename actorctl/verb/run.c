@@ -20,11 +20,14 @@
 static void print_places(const Connection *connection, const JobStatus *status) {
         g_autofree char *checkpoint = g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME,
                         connection->state_directory, status->id, status->round);
+        g_autofree char *word = run_directory_word(connection->state_directory);
 
         if (access(checkpoint, R_OK) == 0)
                 printf("checkpoint %s\n", checkpoint);
         else if (!connection->temporary)
                 printf("state in %s\n", connection->state_directory);
+        if (!connection->temporary && !g_str_equal(word, connection->state_directory))
+                printf("records `actorctl status r%s`; also rounds, decisions, bill\n", word);
 }
 
 /* Writes the file that Policy=replay:FILE reads. A fixed number of actors needs none, unless each round

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "actorctl/checkpoint-open.h"
+#include "actorctl/job-open.h"
 #include "actorctl/job-status.h"
+#include "actorctl/private.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -118,16 +120,16 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(Connection) connection = NULL;
         g_autoptr(Table) table = table_new();
-        g_autofree char *path = NULL;
+        g_autofree char *path = NULL, *called = job_called(arguments[0]);
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         int r;
+        ExitStatus status;
 
-        if (strspn(arguments[0], "0123456789") != strlen(arguments[0]))
+        if (strspn(arguments[0], "0123456789") != strlen(arguments[0]) && !word_names_run(arguments[0]))
                 return show_file(options, arguments[0]);
-        if (job_path(arguments[0], NULL, &path) < 0)
-                return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         if (connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL) < 0)
                 return STATUS_FAILED;
         if (job_status_fetch(&job, connection, path) < 0)
@@ -137,7 +139,7 @@ ExitStatus verb_show(const Options *options, char **arguments, size_t n) {
         r = print_rows(reply, options, &job, table);
         pager_close();
         if (r < 0) {
-                complain("the settings of job %s cannot be read: %s", arguments[0], g_strerror(-r));
+                complain("the settings of %s cannot be read: %s", called, g_strerror(-r));
                 return STATUS_FAILED;
         }
         return STATUS_OK;

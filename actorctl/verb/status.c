@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "actorctl/job-open.h"
 #include "actorctl/job-status.h"
+#include "actorctl/private.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
@@ -69,11 +71,10 @@ static void print_progress(const JobStatus *job) {
                 row("policy sha256", "%s", job->policy_sha256);
 }
 
-static void print_job(const JobStatus *job) {
+static void print_job(const JobStatus *job, const char *called) {
         g_autofree char *scheduler = format_scheduler(job, NAN);
 
-        printf("job %" G_GUINT64_FORMAT " - %s\n", job->id,
-                        job->description[0] ? job->description : job->environment);
+        printf("%s - %s\n", called, job->description[0] ? job->description : job->environment);
         if (job_has_ended(job))
                 row("state", "ended (%s)", job->result);
         else
@@ -95,24 +96,39 @@ static void print_job(const JobStatus *job) {
         print_progress(job);
 }
 
-static ExitStatus status_of_job(Connection *connection, const Options *options, const char *number) {
-        g_autofree char *path = NULL;
-        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+/* A connection to the daemon serves all of its jobs; each run has one of its own. */
+static ExitStatus open_one(const Options *options, const char *word, Connection **daemon, Connection **run,
+                char **ret_path) {
+        uint64_t id;
 
-        if (job_path(number, NULL, &path) < 0)
+        if (word_names_run(word) || !*daemon)
+                return job_open(options, word, word_names_run(word) ? run : daemon, ret_path);
+        if (job_path(word, &id, ret_path) < 0)
                 return STATUS_USAGE;
+        return STATUS_OK;
+}
+
+static ExitStatus status_of_job(Connection **daemon, const Options *options, const char *word) {
+        g_autoptr(Connection) run = NULL;
+        g_autofree char *path = NULL, *called = job_called(word);
+        _cleanup_(job_status_done) JobStatus job = job_status_empty();
+        ExitStatus status;
+
+        status = open_one(options, word, daemon, &run, &path);
+        if (status != STATUS_OK)
+                return status;
         /* GetJob first: it has an error of its own for an unknown number. */
-        if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "GetJob", NULL, "t",
-                            g_ascii_strtoull(number, NULL, 10)) < 0)
+        if (!run && connection_call(*daemon, BUS_PATH, BUS_INTERFACE_MANAGER, "GetJob", NULL, "t",
+                                    g_ascii_strtoull(word, NULL, 10)) < 0)
                 return STATUS_FAILED;
-        if (job_status_fetch(&job, connection, path) < 0)
+        if (job_status_fetch(&job, run ? run : *daemon, path) < 0)
                 return STATUS_FAILED;
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_status_to_json(&job);
 
                 json_print(node, options->json);
         } else
-                print_job(&job);
+                print_job(&job, called);
         return STATUS_OK;
 }
 
@@ -181,26 +197,32 @@ static void print_manager(const Options *options, const ManagerStatus *m) {
         row("state in", "%s", m->state_directory);
 }
 
+static ExitStatus status_of_manager(const Options *options) {
+        g_autoptr(Connection) connection = NULL;
+        ManagerStatus manager = {};
+        ExitStatus status = STATUS_FAILED;
+
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        if (fetch_manager(connection, &manager) >= 0) {
+                print_manager(options, &manager);
+                status = STATUS_OK;
+        }
+        manager_status_done(&manager);
+        return status;
+}
+
 ExitStatus verb_status(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         ExitStatus status = STATUS_OK;
 
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        if (n == 0)
+                return status_of_manager(options);
         pager_open(options);
         for (size_t i = 0; i < n; i++) {
-                ExitStatus one = status_of_job(connection, options, arguments[i]);
+                ExitStatus one = status_of_job(&connection, options, arguments[i]);
 
                 status = MAX(status, one);
-        }
-        if (n == 0) {
-                ManagerStatus manager = {};
-
-                if (fetch_manager(connection, &manager) < 0)
-                        status = STATUS_FAILED;
-                else
-                        print_manager(options, &manager);
-                manager_status_done(&manager);
         }
         pager_close();
         return status;

@@ -5,6 +5,13 @@ _actorctl_jobs() {
     actorctl list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
 
+_actorctl_runs() {
+    local directory
+    for directory in "${XDG_STATE_HOME:-$HOME/.local/state}"/actord/runs/[1-9]*/; do
+        [[ -e $directory/ledger.sqlite ]] && echo "r$(basename "$directory")"
+    done
+}
+
 _actorctl_environments() {
     actorctl env list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
@@ -48,7 +55,7 @@ _actorctl() {
             if [[ $verb == scheduler ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_schedulers)" -- "$word"; compgen -f -X '!*.minions' -- "$word")
             else
-                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
+                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             fi
             return ;;
         --format)
@@ -86,7 +93,9 @@ _actorctl() {
 
     case $verb in
         '') words='run submit list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
-        status | cat | stop | watch | bill | rounds | decisions | logs | export | remove) words=$(_actorctl_jobs) ;;
+        status | cat | bill | rounds | decisions | export) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
+        stop | watch | logs | remove) words=$(_actorctl_jobs) ;;
+        recover) words=$(_actorctl_runs) ;;
         run | submit | verify | graph | calibrate)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
@@ -94,7 +103,7 @@ _actorctl() {
             mapfile -t COMPREPLY < <(compgen -f -X '!*.exp' -- "$word"; compgen -d -- "$word")
             return ;;
         eval | show)
-            mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
         help) words='run submit list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
         scheduler)

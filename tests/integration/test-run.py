@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actorctl run, from the outside: what scripts rely on, how jobs end, what is left behind, whether the books balance."""
-import os, shutil, signal, subprocess, time
+import contextlib, os, shutil, signal, subprocess, time
 from story import *
 
 FIELDS = {"state": str, "environment": str, "algorithm": str, "seed": int, "scaling_policy": str, "actors_max": int, "rounds": int, "env_steps": int,
@@ -222,6 +222,57 @@ def orphans():
     assert said[0] in r.fault and r.state_directory == said[1], r.json
     told = ctl("recover", said[2])
     assert told.status == 0 and "Job 1 has ended" in told.out, (told.out, told.err)
+
+
+def ledger_of(directory):
+    """Everything that it says."""
+    with contextlib.closing(sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)) as db:
+        return list(db.iterdump())
+
+
+@story("the records of a run are shown without a service, by its number or directory, and nothing of it changes")
+def records():
+    r = run("cartpole", "Job.StopSteps=1024", "Job.StopReturn=")
+    name = "r" + os.path.basename(r.state_directory)
+    before = ledger_of(r.state_directory), sorted(os.walk(r.state_directory + "/jobs"))
+    for word in (name, r.state_directory):
+        equal(ctl("status", word, "--json").json["PolicySHA256"], r.policy_sha256, "status")
+        equal(ctl("bill", word, "--json").json["full"], r.cost["full"], "bill")
+        equal([row["round"] for row in ctl("rounds", word, "--json").json], list(range(1, r.rounds + 1)), "rounds")
+        assert "1 decision of run" in ctl("decisions", word, "--check").out, word
+        assert "StopSteps=1024" in ctl("show", word).out and "Environment=CartPole-v1" in ctl("cat", word).out, word
+    equal((ledger_of(r.state_directory), sorted(os.walk(r.state_directory + "/jobs"))), before, "the run")
+    equal(ctl("status", name).out.splitlines()[0].split(" - ")[0], "run " + name, "heading")
+
+    policy = os.path.join(STATE, "of-run.safetensors")
+    equal(ctl("export", name, "-o", policy).status, 0, "export")
+    equal(ctl("eval", name, "--episodes=2", "--json").json["policy_sha256"], r.policy_sha256, "eval")
+    equal(ctl("eval", policy, "--episodes=2", "--json").json["policy_sha256"], r.policy_sha256, "eval of the copy")
+    equal(ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", "--set=Job.StopSteps=2048", "--from=" + name).rounds, r.rounds, "rounds to go")
+
+
+@story("a run that is going on, one that was left early, and one that is not there are refused in words")
+def records_refused():
+    runs = os.path.join(STATE, "actord", "runs")
+    seen = []
+
+    def look_and_kill(p):
+        wait_for("an actor", lambda: descendants(p.pid, "actord-actor"))
+        newest = max(os.listdir(runs), key=int)
+        seen.extend((newest, ctl("bill", "r" + newest)))
+        os.kill(descendants(p.pid, "actord")[0], signal.SIGKILL)
+
+    run("hopper", during=look_and_kill, ok=False)
+    newest, during = seen
+    assert during.status == 1 and f"the run in {runs}/{newest} is going on" in during.err, during.err
+    left = ctl("rounds", "r" + newest)
+    assert left.status == 1 and f"`actorctl recover {newest}`" in left.err and "Job 1 has ended" not in left.err, left.err
+    equal(ctl("recover", "r" + newest).status, 0, "recover")
+    equal(ctl("rounds", "r" + newest, "--json").status, 0, "rounds after it")
+    for word, sentence in (("r77777", f"There is no run 77777 in {runs}."), (EXAMPLES, f"There is no run in {EXAMPLES}"), ("rx", "nor a run: write r7")):
+        r = ctl("bill", word)
+        assert r.status in (1, 2) and sentence in r.err and not r.out, r.err
+    equal(left_over(), {}, "processes")
 
 
 @story("--json prints one object also where the daemon is killed before it has taken the job, and where Ctrl-C leaves at once")

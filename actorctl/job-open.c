@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A run of `actorctl run` has a ledger of its own and no daemon any more. To show its records this program
+ * starts one that begins no job, and ends with the verb. */
+#include "actorctl/job-open.h"
+
+#include <string.h>
+
+#include "actorctl/private.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+/* A run's ledger has one job. */
+#define RUN_JOB "1"
+
+char *job_called(const char *word) {
+        return g_strdup_printf("%s %s", word_names_run(word) ? "run" : "job", word);
+}
+
+/* The daemon knows the job only if it has ended. */
+static ExitStatus check_ended(const Connection *connection, const char *word) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        g_autofree char *called = NULL;
+        int r;
+
+        r = sd_bus_call_method(connection->bus, connection->destination, BUS_PATH, BUS_INTERFACE_MANAGER,
+                        "GetJob", &error, NULL, "t", g_ascii_strtoull(RUN_JOB, NULL, 10));
+        if (r >= 0)
+                return STATUS_OK;
+        relay_flush(connection->relay);
+        called = run_directory_word(connection->state_directory);
+        if (sd_bus_error_has_name(&error, BUS_ERROR(NoSuchJob)))
+                complain("run %s was left before its job had ended: `actorctl recover %s` ends it with what its ledger has",
+                                word, called);
+        else
+                complain("the records of run %s cannot be read: %s", word,
+                                error.message ? error.message : g_strerror(-r));
+        return STATUS_FAILED;
+}
+
+static ExitStatus open_run(const Options *options, const char *word, Connection **ret) {
+        g_autoptr(Connection) connection = NULL;
+        g_autofree char *directory = run_directory_of(word);
+        ExitStatus status;
+
+        if (options->system || options->user) {
+                complain("%s is a run of `actorctl run`, and no daemon has it: leave out --system and --user",
+                                word);
+                return STATUS_USAGE;
+        }
+        if (!run_directory_check(directory, word) || connection_open_run(directory, &connection) < 0)
+                return STATUS_FAILED;
+        status = check_ended(connection, word);
+        if (status == STATUS_OK)
+                *ret = g_steal_pointer(&connection);
+        return status;
+}
+
+/* After `actorctl run` a number is often meant as that of the run. */
+static void say_run(const char *number) {
+        g_autofree char *directory = run_directory_of(number);
+
+        if (g_file_test(directory, G_FILE_TEST_IS_DIR))
+                complain("%s is the number of a job of actord; the run in %s is r%s", number, directory,
+                                number);
+}
+
+static bool is_number(const char *word) {
+        return word[0] && strspn(word, "0123456789") == strlen(word);
+}
+
+ExitStatus job_open(const Options *options, const char *word, Connection **ret, char **ret_path) {
+        bool run = word_names_run(word);
+        g_autofree char *path = NULL;
+        ExitStatus status = STATUS_OK;
+
+        if (!run && !is_number(word)) {
+                complain("%s is neither the number of a job (`actorctl list` shows them) nor a run: write r7, or a run's directory",
+                                word);
+                return STATUS_USAGE;
+        }
+        if (job_path(run ? RUN_JOB : word, NULL, &path) < 0)
+                return STATUS_USAGE;
+        if (run)
+                status = open_run(options, word, ret);
+        else if (connection_open(options, ret) < 0) {
+                say_run(word);
+                status = STATUS_FAILED;
+        }
+        if (status == STATUS_OK)
+                *ret_path = g_steal_pointer(&path);
+        return status;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The job that the user names: one of the daemon, or that of a run of `actorctl run`. */
+#pragma once
+
+#include "actorctl/bus.h"
+
+/* "7": job 7 of the daemon that the options name. "r7", or a run's directory: the job of that run, whose
+ * records a private daemon shows. STATUS_OK; or another status, with a message. */
+ExitStatus job_open(const Options *options, const char *word, Connection **ret, char **ret_path);
+/* What messages call it: "job 7", "run r7"; g_free(). */
+char *job_called(const char *word);
