@@ -102,8 +102,8 @@ static int commit_records(const Job *job, sd_bus_error *error) {
         r = context->ledger_blocked ? -context->ledger_blocked : commit_now(context);
         return r < 0 ? sd_bus_error_set_errnof(error, r,
                                        "The newest records of job %" PRIu64
-                                       " cannot be written to the ledger in %s (%s), so that its bill would lack them: "
-                                       "try again when they are.",
+                                       " cannot be written to the ledger in %s (%s), so that its bill would "
+                                       "lack them: try again when they are.",
                                        job->row.id, context->state_directory, ledger_error_words(r))
                      : 0;
 }

@@ -280,7 +280,8 @@ static int complain(Outcome outcome, sd_bus_error *error) {
         case -EXDEV: return outcome.error;
         case -ENOLINK:
                 return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                "The %s is not to be reached: too many descriptors that you sent lie on file systems that do not answer.",
+                                "The %s is not to be reached: too many descriptors that you sent lie on "
+                                "file systems that do not answer.",
                                 key);
         case -EMEDIUMTYPE:
                 if (outcome.reason[0])
@@ -291,7 +292,8 @@ static int complain(Outcome outcome, sd_bus_error *error) {
                                         "The %s must be a directory on a file system that no user serves.",
                                         key);
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "The %s must be a regular file, open for reading, on a file system that no user serves.",
+                                "The %s must be a regular file, open for reading, on a file system that no "
+                                "user serves.",
                                 key);
         case -EFBIG:
                 return sd_bus_error_setf(
@@ -303,7 +305,8 @@ static int complain(Outcome outcome, sd_bus_error *error) {
                                 JOB_FILES_USER_BYTES_MAX >> 30);
         case -ETIMEDOUT:
                 return sd_bus_error_set(error, SD_BUS_ERROR_TIMEOUT,
-                                "The job's files could not be copied within a minute: their file system is too slow, or does not answer.");
+                                "The job's files could not be copied within a minute: their file system is "
+                                "too slow, or does not answer.");
         default:
                 return sd_bus_error_set_errnof(error, outcome.error,
                                 "The %s could not be copied into the state directory: %s.", key,

@@ -17,11 +17,11 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define MEASURED_NSEC \
         (200ull * 1000 * 1000) /* short rounds are measured for as long, up to ROUNDS_MOST of them */
 
-#define OWN_SHARE \
-        0.1 /* of an update that each of several learners does by itself: takes rollouts, values, Adam */
+/* Of an update: what each of several learners does by itself (takes rollouts, values, Adam). */
+#define OWN_SHARE   0.1
 #define REDUCE_NSEC 100e3 /* that sharing out a gradient takes each time the learners double */
-#define HAND_OVER \
-        20e3 /* that an invocation's orders and answers take where CPUs are free; more is a host that is busy */
+/* What an invocation's orders and answers take where CPUs are free; more than that is a busy host. */
+#define HAND_OVER    20e3
 #define WAITING_MOST 0.25  /* of an update, beyond which the host has no CPU for another learner */
 #define RESTART_NSEC 150e6 /* between two lives, beside their own end and start */
 #define SAVES_LEAST  0.05  /* of a round: less than that is not seen */
@@ -278,11 +278,11 @@ static void say_why(
                         input->distribution == DISTRIBUTION_FUSED ? input->settings->n_threads
                                                                   : mean->n_invocations);
         double hand_over = input->distribution == DISTRIBUTION_FUSED ? 0 : mean->hand_over;
-        const char *bound = mean->learner >= acting && mean->learner >= hand_over ? "learner-bound"
-                            : acting >= hand_over                                 ? "actor-bound"
-                                                                                  : "hand-over-bound";
+        const char *bound = acting >= hand_over ? "actor-bound" : "hand-over-bound";
         char times[4][24], end[96];
 
+        if (mean->learner >= acting && mean->learner >= hand_over)
+                bound = "learner-bound";
         say_time(mean->learner, times[0]);
         say_time(acting, times[1]);
         say_time(hand_over, times[2]);

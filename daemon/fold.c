@@ -40,8 +40,8 @@ static void say_pinned(Manager *manager, uint64_t bytes) {
         log_field(&entry, "ACTORD_REASON=%s", who);
         log_send(&entry, LOG_WARNING,
                         "The write-ahead file of the ledger in %s has %" PRIu64
-                        " MiB and cannot be cut: since %s at the latest %s has a transaction open in which it reads the "
-                        "ledger. End that transaction, or the process.",
+                        " MiB and cannot be cut: since %s at the latest %s has a transaction open in which "
+                        "it reads the ledger. End that transaction, or the process.",
                         manager->context.state_directory, bytes >> 20, date, who);
 }
 

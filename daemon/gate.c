@@ -221,7 +221,8 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
         return uid;
 }
 
-/* Of what comes next, without taking it, as many bytes as are there. 1: descriptors come with it; 0: none. */
+/* Of what comes next, without taking it, as many bytes as are there. 1: descriptors come with it; 0: none
+ * do. */
 static int look(Gate *gate, size_t size, size_t *ret_n) {
         struct iovec iov = { gate->look, size };
         struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };

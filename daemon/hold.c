@@ -66,7 +66,8 @@ char *hold_never(const Quota *quota, const JobSettings *settings, const char *cu
         if (quota->money.nano > 0 && strcmp(quota->money.currency, currency) != 0)
                 return g_strdup_printf(
                                 "its price sheet %s is in %s, and its user may spend %s a day "
-                                "(MaxMoneyPerDayPerUser=): name a price sheet in %s by PriceSheet= of [Billing]",
+                                "(MaxMoneyPerDayPerUser=): name a price sheet in %s by PriceSheet= of "
+                                "[Billing]",
                                 settings->price_sheet, currency,
                                 money_words(quota->money.nano, quota->money.currency, money),
                                 quota->money.currency);
@@ -93,8 +94,8 @@ static void money_sentence(const Hold *hold, char *ret, size_t size) {
         char spent[MONEY_WORDS_MAX], limit[MONEY_WORDS_MAX], until[DAY_WORDS_MAX];
 
         (void) snprintf(ret, size,
-                        "it waits until %s: the user's jobs have spent %s today, and MaxMoneyPerDayPerUser= is "
-                        "%s",
+                        "it waits until %s: the user's jobs have spent %s today, and MaxMoneyPerDayPerUser= "
+                        "is %s",
                         day_words(hold->until_usec, until), money_words(hold->beside, hold->currency, spent),
                         money_words(hold->limit, hold->currency, limit));
 }
@@ -112,12 +113,13 @@ void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t
         case HOLD_NOTHING: break;
         case HOLD_UNKNOWN:
                 (void) snprintf(ret, size,
-                                "it waits because its user's quota is not known: the host's user database has not "
-                                "said yet which groups the user is in");
+                                "it waits because its user's quota is not known: the host's user database "
+                                "has not said yet which groups the user is in");
                 break;
         case HOLD_TURN:
                 (void) snprintf(ret, size,
-                                "it waits for an earlier job of its user, and that job waits for room in the quota");
+                                "it waits for an earlier job of its user, and that job waits for room in "
+                                "the quota");
                 break;
         case HOLD_ACTORS:
                 (void) snprintf(ret, size,

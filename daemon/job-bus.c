@@ -212,7 +212,8 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->context->jobs_fd, job->row.id))
                 return sd_bus_error_setf(error, BUS_ERROR(NoCheckpoint),
                                 "The files of job %" PRIu64
-                                " have been removed, its checkpoints among them; what it was and what it cost is still known.",
+                                " have been removed, its checkpoints among them; what it was and what it "
+                                "cost is still known.",
                                 job->row.id);
         if (r < 0)
                 return sd_bus_error_set(

@@ -49,7 +49,8 @@ static void say_taken(Job *job, uint64_t round) {
 
         if (round > 0)
                 sentence = g_strdup_printf(
-                                "its newest checkpoint is missing or damaged; the job goes on from that of round %" PRIu64,
+                                "its newest checkpoint is missing or damaged; the job goes on from that of "
+                                "round %" PRIu64,
                                 round);
         else
                 sentence = g_strdup("all of its checkpoints are missing or damaged; the job begins anew");

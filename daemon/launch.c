@@ -145,7 +145,8 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *use
                 return 0;
         if (r == -EBADMSG)
                 answer = failed_answer(r,
-                                "the spawner answered something else: actord and actord-spawn are of different versions");
+                                "the spawner answered something else: actord and actord-spawn are of "
+                                "different versions");
         else if (r < 0)
                 answer = failed_answer(r, "the spawner ended without an answer; its own words say why");
         call->answered(&answer, pid_fd, call->userdata);

@@ -127,7 +127,8 @@ static int check_states(char **states, sd_bus_error *error) {
                         known = known || g_str_equal(*word, job_state_to_string(state));
                 if (!known)
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "`%s` is not a state of a job: queued, starting, running, ending, ended.",
+                                        "`%s` is not a state of a job: queued, starting, running, ending, "
+                                        "ended.",
                                         *word);
         }
         return 0;
@@ -171,7 +172,8 @@ static int read_wish(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
         if (g_str_equal(key, "until"))
                 return sd_bus_message_read(m, "v", "t", &filter->until_usec);
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                        "Jobs cannot be chosen by `%s`: it must be states, user, environment, tag, since or until.",
+                        "Jobs cannot be chosen by `%s`: it must be states, user, environment, tag, since "
+                        "or until.",
                         key);
 }
 

@@ -187,11 +187,13 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
 
         if (manager->context.mode != DAEMON_RUN)
                 return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
-                                "Only a run's daemon leaves; this one keeps what waits until it can be written.");
+                                "Only a run's daemon leaves; this one keeps what waits until it can be "
+                                "written.");
         r = rest_keep(manager, &path);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,
-                                "What the ledger in %s lacks could be kept nowhere: %s. TMPDIR= may name a place.",
+                                "What the ledger in %s lacks could be kept nowhere: %s. TMPDIR= may name a "
+                                "place.",
                                 manager->context.state_directory, g_strerror(-r));
         return sd_bus_reply_method_return(m, "s", path ? path : "");
 }
@@ -450,8 +452,8 @@ static int say_name_refused(const Manager *manager, int error) {
         if (error == -EACCES || error == -EPERM)
                 log_line(LOG_ERR,
                                 "The bus does not let user %u have the name " BUS_NAME
-                                ": it has not read the rules in dbus-1/system.d/org.actord1.conf, or read them before "
-                                "user _actord was there. As root: systemctl reload dbus",
+                                ": it has not read the rules in dbus-1/system.d/org.actord1.conf, or read "
+                                "them before user _actord was there. As root: systemctl reload dbus",
                                 (unsigned) geteuid());
         else
                 log_line(LOG_ERR, "The bus does not give the name " BUS_NAME ": %s.", g_strerror(-error));

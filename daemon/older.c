@@ -99,7 +99,8 @@ static int on_idle(sd_event_source *source, void *userdata) {
                 return 0;
         if (r < 0)
                 log_line(LOG_WARNING,
-                                "What jobs of an older actord came to could not be written down (%s); the next start goes on with it.",
+                                "What jobs of an older actord came to could not be written down (%s); the "
+                                "next start goes on with it.",
                                 ledger_error_words(r));
         older_done(manager);
         return 0;

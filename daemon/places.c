@@ -116,7 +116,8 @@ static const char *overspends(const Job *job, const UserState *user) {
                 return "its user's jobs have spent what they may today (MaxMoneyPerDayPerUser=)";
         if (user->known && money->nano > 0 &&
                         !g_str_equal(money->currency, price_sheet_currency(job->sheet)))
-                return "its user's money a day is in another currency than its price sheet (MaxMoneyPerDayPerUser=)";
+                return "its user's money a day is in another currency than its price sheet "
+                       "(MaxMoneyPerDayPerUser=)";
         return NULL;
 }
 

@@ -328,8 +328,8 @@ static const char *describe_exit(int status, char ret[256]) {
         int error = limit_exit_error(status);
 
         if (status == EXIT_LOADER)
-                return ": a library of it could not be loaded, which its own words name: install it, or raise the limit of memory "
-                       "(RLIMIT_AS: ulimit -v)";
+                return ": a library of it could not be loaded, which its own words name: install it, or "
+                       "raise the limit of memory (RLIMIT_AS: ulimit -v)";
         if (error == 0)
                 return "";
         (void) snprintf(ret, 256, ": %s%s", strerrordesc_np(error), limit_advice(error));

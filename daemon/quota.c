@@ -67,8 +67,9 @@ int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_erro
         most = size_words(limit);
         if (bytes > 0)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "The files that come with the job take %s, the files of your jobs %s, and %s is the "
-                                "limit (MaxDiskPerUser=): remove the files of ended jobs with actorctl remove.",
+                                "The files that come with the job take %s, the files of your jobs %s, and "
+                                "%s is the limit (MaxDiskPerUser=): remove the files of ended jobs with "
+                                "actorctl remove.",
                                 comes, has, most);
         return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
                         "The files of your jobs take %s, and %s is the limit (MaxDiskPerUser=): "

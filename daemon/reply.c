@@ -49,6 +49,7 @@ int reply_trimmed(const LedgerJob *row, sd_bus_error *error) {
         date = when ? g_date_time_format(when, "%Y-%m-%d") : NULL;
         return sd_bus_error_setf(error, BUS_ERROR(RecordsRemoved),
                         "The records of job %" PRIu64
-                        " were removed on %s (KeepRecordsSec= or LedgerMax= of actord.conf); its bill and totals remain.",
+                        " were removed on %s (KeepRecordsSec= or LedgerMax= of actord.conf); its bill and "
+                        "totals remain.",
                         row->id, date ? date : "an unknown date");
 }

@@ -37,7 +37,8 @@ static int read_text_fd(int fd, char **ret, sd_bus_error *error) {
                 r = fd_size(fd, &bytes);
         if (r < 0)
                 return invalid(error,
-                                "The job's text must be in a memfd that is sealed against writing, growing and shrinking.");
+                                "The job's text must be in a memfd that is sealed against writing, growing "
+                                "and shrinking.");
         if (bytes > JOB_TEXT_MAX)
                 return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
 
@@ -90,7 +91,8 @@ static int read_overrides(sd_bus_message *m, Submission *s, sd_bus_error *error)
         while ((r = sd_bus_message_read(m, "(ss)", &key, &value)) > 0) {
                 if (s->overrides->len >= OVERRIDES_MAX || strlen(key) + strlen(value) > OVERRIDE_BYTES_MAX)
                         return invalid(error,
-                                        "At most 256 settings of 4096 bytes can be given beside the job file.");
+                                        "At most 256 settings of 4096 bytes can be given beside the job "
+                                        "file.");
                 if (strchr(key, '=') || strpbrk(key, "\r\n") || strpbrk(value, "\r\n"))
                         return invalid(error, "A setting given beside the job file has one line.");
                 g_array_append_val(s->overrides, ((SettingOverride){ key, value }));

@@ -148,7 +148,8 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
 
         if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->context.mode == DAEMON_SYSTEM && uid != 0)
                 return sd_bus_error_setf(error, BUS_ERROR(SandboxRefused),
-                                "%s: [Actor] Sandbox=none is for root alone: your actors would run with this service's rights.",
+                                "%s: [Actor] Sandbox=none is for root alone: your actors would run with "
+                                "this service's rights.",
                                 s->file_name);
         return 0;
 }
@@ -159,7 +160,8 @@ static int check_width(const Submission *s, sd_bus_error *error) {
         if (width_present(width_of_class(class)))
                 return 0;
         return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                        "%s:%u: [Learner] KernelClass=%s: this host's CPU lacks it, and has %s; auto takes the widest, with the same result.",
+                        "%s:%u: [Learner] KernelClass=%s: this host's CPU lacks it, and has %s; auto takes "
+                        "the widest, with the same result.",
                         s->file_name, settings_locate(s->text, "Learner", "KernelClass"),
                         choice_kernel_class_to_string(class), width_words_present());
 }
@@ -234,8 +236,8 @@ static int fetch(Manager *manager, sd_bus_message *message, const Submission *s,
         r = copies_fetch(manager, message, handler, uid, &request, ret_name, ret_directory_fd, error);
         if (r == -EXDEV)
                 return complain_of_directory(s,
-                                "the system's daemon sees no home directories and no /tmp: move it, to /opt for "
-                                "one, or submit the job to your own daemon (--user).",
+                                "the system's daemon sees no home directories and no /tmp: move it, to /opt "
+                                "for one, or submit the job to your own daemon (--user).",
                                 error);
         return r;
 }

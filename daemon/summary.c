@@ -12,8 +12,9 @@
 #include "lib/string-tables.h"
 
 /* clang-format off */
-#define ACCOUNT_NUMBERS(X) \
-        X(cpu_nsec) X(billed_nsec[SHARE_ACTOR]) X(billed_nsec[SHARE_LEARNER]) X(mib_usec) X(idle_nsec) X(idle_mib_usec) X(n_requests)
+#define ACCOUNT_NUMBERS(X)                                                                         \
+        X(cpu_nsec) X(billed_nsec[SHARE_ACTOR]) X(billed_nsec[SHARE_LEARNER])                      \
+        X(mib_usec) X(idle_nsec) X(idle_mib_usec) X(n_requests)
 #define USAGE_NUMBERS(X)                                                                           \
         X(n_invocations) X(n_cold) X(n_warm) X(n_retried) X(n_updates) X(n_evaluations)            \
         X(emulated_nsec) X(wall_nsec) X(first_nsec) X(last_nsec) X(wall_before_nsec) X(round_start_nano)
@@ -21,7 +22,8 @@
         X(life) X(round) X(learner_emulated_nsec) X(checkpoint_life) X(target_steps)               \
         X(target_wall_nsec) X(evaluation_life) X(evaluation_round) X(n_evaluations)                \
         X(scope_cpu_nsec)
-#define PROGRESS_SMALL_NUMBERS(X) X(n_actors) X(level) X(limits_missing) X(n_lives_unmetered) X(end) X(end_fault) X(end_actor)
+#define PROGRESS_SMALL_NUMBERS(X)                                                                  \
+        X(n_actors) X(level) X(limits_missing) X(n_lives_unmetered) X(end) X(end_fault) X(end_actor)
 #define PROGRESS_REALS(X) X(evaluation_mean) X(evaluation_squares) X(evaluation_sd)
 #define PROGRESS_FLAGS(X) X(started) X(ended) X(lost) X(scope_unknown) X(target_reached)
 #define STATISTICS_NUMBERS(X) X(n_env_steps) X(n_episodes) X(policy_version)

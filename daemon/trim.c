@@ -56,7 +56,8 @@ static void say_removed(uint64_t job) {
         log_field(&entry, "ACTORD_JOB=%" PRIu64, job);
         log_send(&entry, LOG_INFO,
                         "The records of job %" PRIu64
-                        " are removed from the ledger (KeepRecordsSec= or LedgerMax= of actord.conf); its bill stays.",
+                        " are removed from the ledger (KeepRecordsSec= or LedgerMax= of actord.conf); its "
+                        "bill stays.",
                         job);
 }
 
@@ -117,7 +118,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         r = step(manager);
         if (r < 0)
                 log_line(LOG_WARNING,
-                                "Records that are old enough could not be removed from the ledger (%s); it is tried again within the hour.",
+                                "Records that are old enough could not be removed from the ledger (%s); it "
+                                "is tried again within the hour.",
                                 ledger_error_words(r));
         if (r <= 0)
                 stop(manager);
@@ -151,8 +153,8 @@ void trim_start(Manager *manager) {
                 return;
         if (timer_start(manager->context.event, &manager->trim_timer, "old-records-timer", 0, on_timer,
                             manager) < 0)
-                log_line(LOG_ERR,
-                                "There was no memory to look for old records by KeepRecordsSec= and LedgerMax=.");
+                log_line(LOG_ERR, "There was no memory to look for old records by KeepRecordsSec= and "
+                                  "LedgerMax=.");
 }
 
 void trim_done(Manager *manager) {

@@ -180,8 +180,8 @@ static void remember_failure(Users *users, uint32_t uid, int error) {
 
         log_line(LOG_WARNING,
                         "The host's user database does not say which groups user %" PRIu32
-                        " is in (%s), on which the user's quota depends: the user's queued jobs wait, and it is "
-                        "asked again in %llu s.",
+                        " is in (%s), on which the user's quota depends: the user's queued jobs wait, and "
+                        "it is asked again in %llu s.",
                         uid, g_strerror(-error), LOOKUP_RETRY_USEC / 1000000);
         user->error = error;
         user->retry_usec = clock_boottime() / 1000 + LOOKUP_RETRY_USEC;

@@ -56,7 +56,8 @@ const char *estimate_unknown(uint32_t row, const JobSettings *settings) {
         if (settings->clock == CLOCK_MODEL)
                 return NULL;
         if (serves(settings->distribution))
-                return "its learner acted and learned, and records do not say how its time divides into the two";
+                return "its learner acted and learned, and records do not say how its time divides into "
+                       "the two";
         if (serves(rows[row].distribution))
                 return "records do not say how an actor's time divides into stepping and acting";
         return NULL;

@@ -17,6 +17,9 @@ void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret)
         if (books->metered && books->over_nsec > books->began_nsec)
                 used = books->over_nsec - books->began_nsec;
         lost = used > books->claimed_nsec ? used - books->claimed_nsec : 0;
+        /* 0 would say that it is not known. */
+        if (used == 0 && books->metered && books->over_nsec == books->began_nsec)
+                used = 1;
 
         *ret = (Record){
                 .kind = RECORD_LOST,
@@ -24,8 +27,7 @@ void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret)
                 .seq = books->seq + 1,
                 .round = books->round,
                 .actor = UINT32_MAX,
-                /* 0 says that it is not known. */
-                .scope_cpu_nsec = used == 0 && books->metered && books->over_nsec == books->began_nsec ? 1 : used,
+                .scope_cpu_nsec = used,
                 .metered = {
                         .cpu_nsec = lost,
                         .memory_reserved_bytes = settings->memory_max_bytes,

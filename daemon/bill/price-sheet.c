@@ -228,10 +228,12 @@ static int check_rates(const Source *source, const PriceSheet *s) {
 
         if (rates + energy + servers == 0)
                 return refuse(source, NULL, NULL,
-                                "no price at all: give [Execution] rates, [Energy], or the servers [Learner] and [Actors].");
+                                "no price at all: give [Execution] rates, [Energy], or the servers "
+                                "[Learner] and [Actors].");
         if (rates + energy + servers > 1)
                 return refuse(source, NULL, NULL,
-                                "[Execution] rates, [Energy] and the servers [Learner] and [Actors] exclude each other.");
+                                "[Execution] rates, [Energy] and the servers [Learner] and [Actors] "
+                                "exclude each other.");
         if (energy && !(s->kwh > 0 && s->watts_per_core > 0))
                 return refuse(source, "Energy", s->kwh > 0 ? "KWh" : "WattsPerCore",
                                 "KWh= and WattsPerCore= are needed both.");
@@ -240,7 +242,8 @@ static int check_rates(const Source *source, const PriceSheet *s) {
                                 "[Learner] and [Actors] are needed both.");
         if (servers && !(s->learner_functions >= 1 && s->actors_functions >= 1 && s->learner_count >= 1))
                 return refuse(source, "Learner", "PerHour",
-                                "servers need [Learner] Count= and Functions= and [Actors] Functions= of at least 1.");
+                                "servers need [Learner] Count= and Functions= and [Actors] Functions= of "
+                                "at least 1.");
         if (s->from_rates != 0 && s->from_rates != 1)
                 return refuse(source, "Fleet", "FromRates", "is 0 or 1.");
         if (s->from_rates == 1 && !rates)
@@ -373,8 +376,9 @@ static int check_learners(const PriceSheet *sheet, const JobSettings *settings, 
         if (n_learners <= n_places)
                 return 0;
         *ret_message = g_strdup_printf(
-                        "[Distribution] Policy=%s with Learners=%u: the price sheet %s has a price for %u learners ([Learner] "
-                        "Count= times Functions=); take a sheet with more, fewer learners, or Convention=serverless.",
+                        "[Distribution] Policy=%s with Learners=%u: the price sheet %s has a price for %u "
+                        "learners ([Learner] Count= times Functions=); take a sheet with more, fewer "
+                        "learners, or Convention=serverless.",
                         choice_distribution_to_string(settings->distribution), n_learners, sheet->name,
                         n_places);
         return -EINVAL;
@@ -390,8 +394,8 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
         if (settings_present(settings, SETTING_Job_Budget) && settings->budget.currency[0] &&
                         strcmp(settings->budget.currency, sheet->currency) != 0) {
                 *ret_message = g_strdup_printf(
-                                "[Job] Budget= is in %s, and the price sheet %s is in %s; write the budget in that, "
-                                "or take another sheet.",
+                                "[Job] Budget= is in %s, and the price sheet %s is in %s; write the budget "
+                                "in that, or take another sheet.",
                                 settings->budget.currency, sheet->name, sheet->currency);
                 return -EINVAL;
         }
@@ -404,8 +408,8 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
         if (sheet->from_rates == 1)
                 return 0;
         *ret_message = g_strdup_printf(
-                        "[Billing] Convention=server: the price sheet %s names no servers; take one that does "
-                        "(ec2-nitro, say), or Convention=serverless.",
+                        "[Billing] Convention=server: the price sheet %s names no servers; take one that "
+                        "does (ec2-nitro, say), or Convention=serverless.",
                         sheet->name);
         return -EINVAL;
 }

@@ -69,19 +69,26 @@ int ledger_insert_decisions(Ledger *ledger) {
  * that round. A decision lasts into the next life when that begins right before its round, so it is of
  * the life that closed the round or of one before. */
 static const char decisions_sql[] =
-                "WITH RECURSIVE lives(life) AS (SELECT life FROM jobs WHERE id = ?1 UNION ALL SELECT life - 1 FROM lives WHERE life > 1), "
-                "closed AS (SELECT r.round, max(r.life) AS life, r.actor, r.decision_id, r.decision_n_actors FROM records r JOIN jobs j ON j.id = r.job "
-                "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT (r.life < j.life AND r.seq > coalesce("
-                "    (SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)) GROUP BY r.round) "
+                "WITH RECURSIVE lives(life) AS (SELECT life FROM jobs WHERE id = ?1 UNION ALL "
+                "SELECT life - 1 FROM lives WHERE life > 1), "
+                "closed AS (SELECT r.round, max(r.life) AS life, r.actor, r.decision_id, "
+                "r.decision_n_actors FROM records r JOIN jobs j ON j.id = r.job "
+                "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT (r.life < j.life "
+                "AND r.seq > coalesce("
+                "    (SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)) "
+                "GROUP BY r.round) "
                 "SELECT coalesce(d.life, closed.life), closed.round, coalesce(d.id, closed.decision_id), "
-                "  coalesce(d.record, 0), coalesce(d.decided, closed.decision_n_actors), coalesce(closed.actor + 1, 0), d.round IS NULL";
+                "  coalesce(d.record, 0), coalesce(d.decided, closed.decision_n_actors), "
+                "coalesce(closed.actor + 1, 0), d.round IS NULL";
 #define S_NAME(name, unit)    ", s." #name
 #define D_NAME(name, comment) ", d." #name
 static const char decisions_columns[] = ", s.n_env_steps, s.n_episodes, s.policy_version" ROUND_FACTS(D_NAME)
                 DECISION_WHY(D_NAME) STATISTICS(S_NAME);
 static const char decisions_from[] =
-                " FROM closed LEFT JOIN decisions d ON d.job = ?1 AND d.round = closed.round AND d.life = (SELECT max(l.life) "
-                "  FROM lives l CROSS JOIN decisions e ON e.job = ?1 AND e.life = l.life AND e.round = closed.round "
+                " FROM closed LEFT JOIN decisions d ON d.job = ?1 AND d.round = closed.round AND d.life = "
+                "(SELECT max(l.life) "
+                "  FROM lives l CROSS JOIN decisions e ON e.job = ?1 AND e.life = l.life "
+                "AND e.round = closed.round "
                 "  WHERE l.life <= closed.life) "
                 "LEFT JOIN statistics s ON s.job = ?1 AND s.life = d.life AND s.seq = d.record "
                 "WHERE d.round IS NOT NULL OR closed.actor IS NOT NULL ORDER BY closed.round LIMIT ?3";

@@ -105,7 +105,8 @@ static int checkpoint_insert(Ledger *ledger, const LedgerCheckpoint *checkpoint)
         int r;
 
         r = ledger_prepare(ledger,
-                        "INSERT OR REPLACE INTO checkpoints (job, life, seq, round, name, sha256, scheduler) "
+                        "INSERT OR REPLACE INTO checkpoints "
+                        "(job, life, seq, round, name, sha256, scheduler) "
                         "VALUES (?, ?, ?, ?, ?, ?, ?)",
                         &statement);
         if (r < 0)
@@ -155,8 +156,9 @@ static int total_add(Ledger *ledger, const LedgerEnd *end) {
         int r;
 
         r = ledger_prepare(ledger,
-                        "INSERT INTO totals (uid, month, tag, currency, sheet, n_jobs, full_nano, paper_nano, n_env_steps, "
-                        "cpu_nsec) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET " LEDGER_TOTALS,
+                        "INSERT INTO totals (uid, month, tag, currency, sheet, n_jobs, full_nano, "
+                        "paper_nano, n_env_steps, cpu_nsec) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?) "
+                        "ON CONFLICT DO UPDATE SET " LEDGER_TOTALS,
                         &statement);
         if (r < 0)
                 return r;
@@ -179,7 +181,8 @@ static int summary_write(Ledger *ledger, const LedgerEnd *end) {
         int r;
 
         r = ledger_prepare(ledger,
-                        "UPDATE jobs SET summary = ?, tag = ?, rounds = ?, env_steps = ?, return_mean = ?, cost_full = ? "
+                        "UPDATE jobs SET summary = ?, tag = ?, rounds = ?, env_steps = ?, return_mean = ?, "
+                        "cost_full = ? "
                         "WHERE id = ?",
                         &statement);
         if (r < 0)
@@ -272,8 +275,10 @@ int ledger_totals_foreach(Ledger *ledger, uint32_t uid,
         assert(each);
 
         r = ledger_prepare(ledger,
-                        "SELECT uid, month, tag, currency, sheet, n_jobs, full_nano, paper_nano, n_env_steps, cpu_nsec "
-                        "FROM totals WHERE ?1 = 4294967295 OR uid = ?1 ORDER BY month, uid, tag, currency, sheet",
+                        "SELECT uid, month, tag, currency, sheet, n_jobs, full_nano, paper_nano, "
+                        "n_env_steps, cpu_nsec "
+                        "FROM totals WHERE ?1 = 4294967295 OR uid = ?1 "
+                        "ORDER BY month, uid, tag, currency, sheet",
                         &statement);
         if (r < 0)
                 return r;

@@ -7,10 +7,11 @@
 #include <string.h>
 #include "lib/cleanup.h"
 
-#define JOB_COLUMNS                                                                                                  \
-        "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, state, result, fault, text, " \
-        "file_name, overrides, sheet, files, policy_sha256, scheduler_data, distribution, distribution_reason, "     \
-        "distribution_life, learners, tag, summary, trimmed_usec, preempted, back_usec, paused_usec"
+#define JOB_COLUMNS                                                                             \
+        "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, "        \
+        "state, result, fault, text, file_name, overrides, sheet, files, policy_sha256, "       \
+        "scheduler_data, distribution, distribution_reason, distribution_life, learners, tag, " \
+        "summary, trimmed_usec, preempted, back_usec, paused_usec"
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
@@ -127,7 +128,8 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
                 return r;
         r = ledger_prepare(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
-                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, 0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
+                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, "
+                        "0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
                         &statement);
         if (r < 0)
                 return r;
@@ -171,8 +173,10 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         if (r < 0)
                 return r;
         r = ledger_prepare(ledger,
-                        "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, result = ?, fault = ?, "
-                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, distribution_life = ?, learners = ?, "
+                        "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, "
+                        "result = ?, fault = ?, "
+                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, "
+                        "distribution_life = ?, learners = ?, "
                         "preempted = ?, back_usec = ?, paused_usec = ? "
                         "WHERE id = ?",
                         &statement);
@@ -237,7 +241,8 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
 
         /* One that no start of the daemon could read has no time of its end. */
         r = job_query(ledger,
-                        "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs WHERE id = ?",
+                        "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs "
+                        "WHERE id = ?",
                         id, &statement);
         if (r < 0)
                 return r;

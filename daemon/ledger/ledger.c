@@ -131,9 +131,11 @@ bool ledger_is_full(const Ledger *ledger) {
 const char *ledger_error_words(int error) {
         switch (error) {
         case -ESTALE:
-                return "its file was removed or replaced while it was in use: put it back, or restart actord with another one";
+                return "its file was removed or replaced while it was in use: put it back, or "
+                       "restart actord with another one";
         case -EUCLEAN:
-                return "its file is damaged, was cut short, or is not a regular file: restore a copy of it, or move it away and restart actord";
+                return "its file is damaged, was cut short, or is not a regular file: restore a "
+                       "copy of it, or move it away and restart actord";
         default: return strerror(-error);
         }
 }
@@ -213,8 +215,9 @@ static int statements_prepare(Ledger *ledger) {
         if (r < 0)
                 return r;
         return ledger_prepare(ledger,
-                        "INSERT OR IGNORE INTO statistics (job, life, seq, n_env_steps, n_episodes, policy_version" STATISTICS(
-                                        S_NAME) ") VALUES (?, ?, ?, ?, ?, ?" STATISTICS(S_MARK) ")",
+                        "INSERT OR IGNORE INTO statistics (job, life, seq, n_env_steps, n_episodes, "
+                        "policy_version" STATISTICS(S_NAME) ") VALUES (?, ?, ?, ?, ?, ?" STATISTICS(
+                                        S_MARK) ")",
                         &ledger->insert_statistics);
 }
 

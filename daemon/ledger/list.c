@@ -77,7 +77,8 @@ int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n) {
         assert(ret_n);
 
         r = ledger_prepare(ledger,
-                        "SELECT id FROM jobs INDEXED BY jobs_older WHERE environment IS NULL ORDER BY id DESC",
+                        "SELECT id FROM jobs INDEXED BY jobs_older WHERE environment IS NULL "
+                        "ORDER BY id DESC",
                         &statement);
         if (r < 0)
                 return r;
@@ -97,7 +98,8 @@ int ledger_unsummed(Ledger *ledger, uint64_t *ret) {
         assert(ret);
 
         r = ledger_integer(ledger,
-                        "SELECT id FROM jobs INDEXED BY jobs_unsummed WHERE state = 'ended' AND summary IS NULL AND trimmable "
+                        "SELECT id FROM jobs INDEXED BY jobs_unsummed WHERE state = 'ended' "
+                        "AND summary IS NULL AND trimmable "
                         "ORDER BY id DESC LIMIT 1",
                         &id);
         if (r < 0)

@@ -247,10 +247,14 @@ int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *afte
 #define X(column, field, comment) ", r." #column
 #define S(name, unit)             ", s." #name
         r = ledger_prepare(ledger,
-                        "SELECT r.life, r.seq, r.actor, r.sha256, r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) "
-                        "FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)" RECORD_COLUMNS(X) ", s.n_env_steps, s.n_episodes, s.policy_version" STATISTICS(
-                                        S) " FROM records r JOIN jobs j ON j.id = r.job LEFT JOIN statistics s USING (job, life, seq) "
-                                           "WHERE r.job = ? AND (r.life, r.seq) > (?, ?) ORDER BY r.life, r.seq LIMIT ?",
+                        /* clang-format off */
+                        "SELECT r.life, r.seq, r.actor, r.sha256, r.life < j.life AND r.seq > coalesce("
+                        "(SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)"
+                        RECORD_COLUMNS(X) ", s.n_env_steps, s.n_episodes, s.policy_version" STATISTICS(S)
+                        " FROM records r JOIN jobs j ON j.id = r.job "
+                        "LEFT JOIN statistics s USING (job, life, seq) "
+                        "WHERE r.job = ? AND (r.life, r.seq) > (?, ?) ORDER BY r.life, r.seq LIMIT ?",
+                        /* clang-format on */
                         &statement);
 #undef S
 #undef X
@@ -284,13 +288,17 @@ static LedgerRound round_read(sqlite3_stmt *statement) {
 /* A round that a later life repeated stands in the ledger twice; the newest life's counts. */
 #define S(name, unit) ", s." #name
 static const char rounds_sql[] =
-                "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, emulated_round_nsec "
+                "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, "
+                "emulated_round_nsec "
                 "  FROM records WHERE job = ?1 AND kind = 6 AND round > ?2 GROUP BY round), "
-                "numbered AS (SELECT *, row_number() OVER (ORDER BY round) AS i, count(*) OVER () AS n FROM newest) "
+                "numbered AS (SELECT *, row_number() OVER (ORDER BY round) AS i, count(*) OVER () AS n "
+                "FROM newest) "
                 "SELECT r.round, r.decision_n_actors, r.emulated_round_nsec, "
                 "  s.n_env_steps, s.n_episodes, s.policy_version" STATISTICS(
-                                S) " FROM numbered r LEFT JOIN statistics s ON s.job = ?1 AND s.life = r.life AND s.seq = r.seq "
-                                   "WHERE r.n <= ?3 OR r.i * ?3 / r.n <> (r.i - 1) * ?3 / r.n ORDER BY r.round";
+                                S) " FROM numbered r LEFT JOIN statistics s ON s.job = ?1 "
+                                   "AND s.life = r.life AND s.seq = r.seq "
+                                   "WHERE r.n <= ?3 OR r.i * ?3 / r.n <> (r.i - 1) * ?3 / r.n "
+                                   "ORDER BY r.round";
 #undef S
 
 typedef struct Rounds {

@@ -78,14 +78,21 @@ static int take_table(Ledger *ledger, const char *table) {
 
 static const char *const take_rows[] = {
         /* A round whose evaluation was over after it had closed. */
-        "UPDATE main.statistics SET evaluation_mean = e.mean, evaluation_sd = e.sd FROM (SELECT r.job, r.life, r.ordinal, "
-        "s.evaluation_mean AS mean, s.evaluation_sd AS sd FROM rest.records r JOIN rest.statistics s USING (job, life, seq) "
-        "WHERE r.kind = 10) e WHERE statistics.job = e.job AND statistics.life = e.life AND statistics.seq = e.ordinal",
-        "INSERT INTO main.totals SELECT * FROM rest.totals WHERE EXISTS (SELECT 1 FROM main.jobs j JOIN rest.jobs r USING (id) "
+        "UPDATE main.statistics SET evaluation_mean = e.mean, evaluation_sd = e.sd FROM "
+        "(SELECT r.job, r.life, r.ordinal, "
+        "s.evaluation_mean AS mean, s.evaluation_sd AS sd FROM rest.records r "
+        "JOIN rest.statistics s USING (job, life, seq) "
+        "WHERE r.kind = 10) e WHERE statistics.job = e.job AND statistics.life = e.life "
+        "AND statistics.seq = e.ordinal",
+        "INSERT INTO main.totals SELECT * FROM rest.totals WHERE EXISTS (SELECT 1 FROM main.jobs j "
+        "JOIN rest.jobs r USING (id) "
         "WHERE j.summary IS NULL AND r.summary IS NOT NULL) ON CONFLICT DO UPDATE SET " LEDGER_TOTALS,
-        "UPDATE main.jobs SET life = r.life, started_usec = r.started_usec, ended_usec = r.ended_usec, state = r.state, "
-        "result = r.result, fault = r.fault, policy_sha256 = r.policy_sha256, summary = r.summary, tag = r.tag, "
-        "rounds = r.rounds, env_steps = r.env_steps, return_mean = r.return_mean, cost_full = r.cost_full FROM rest.jobs r "
+        "UPDATE main.jobs SET life = r.life, started_usec = r.started_usec, ended_usec = r.ended_usec, "
+        "state = r.state, "
+        "result = r.result, fault = r.fault, policy_sha256 = r.policy_sha256, summary = r.summary, "
+        "tag = r.tag, "
+        "rounds = r.rounds, env_steps = r.env_steps, return_mean = r.return_mean, cost_full = r.cost_full "
+        "FROM rest.jobs r "
         "WHERE r.id = jobs.id AND r.state = 'ended' AND jobs.summary IS NULL",
 };
 static_assert(RECORD_EVALUATED == 10, "the numbers of kinds are part of the schema");

@@ -31,26 +31,30 @@ static const char schema_jobs[] =
                 "  text TEXT NOT NULL, -- the job file as submitted\n"
                 "  file_name TEXT NOT NULL,\n"
                 "  overrides TEXT NOT NULL, -- one Section.Key=VALUE a line\n"
-                "  sheet TEXT NOT NULL, -- the price sheet as of the submission: a bill never changes afterwards\n"
+                "  sheet TEXT NOT NULL, "
+                "-- the price sheet as of the submission: a bill never changes afterwards\n"
                 "  files TEXT NOT NULL, -- one key=path a line, below the job's directory\n"
                 "  policy_sha256 BLOB -- of the last policy\n"
                 ") STRICT";
 
 #define X(column, field, comment) "  " #column " INTEGER NOT NULL, -- " comment "\n"
 static const char schema_records[] =
-                "CREATE TABLE records ( -- what the invokers metered, in base units: one row per invocation, update, round, fault\n"
+                "CREATE TABLE records ( "
+                "-- what the invokers metered, in base units: one row per invocation, update, round, fault\n"
                 "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
                 "  life INTEGER NOT NULL,\n"
                 "  seq INTEGER NOT NULL, -- from 1 within the life, without gaps\n"
                 "  actor INTEGER, -- NULL: the learner, or nobody\n" RECORD_COLUMNS_1(
-                                X) "  sha256 BLOB, -- kind checkpoint: of the file; kind ended: of the policy\n"
+                                X) "  sha256 BLOB, -- kind checkpoint: of the file; kind ended: of the "
+                                   "policy\n"
                                    "  PRIMARY KEY (job, life, seq)\n"
                                    ") STRICT, WITHOUT ROWID";
 #undef X
 
 #define X(name, unit) "  " #name " REAL, -- in " unit "\n"
 static const char schema_statistics[] =
-                "CREATE TABLE statistics ( -- of rounds (the learner's) and evaluation episodes; NULL: not measured\n"
+                "CREATE TABLE statistics ( "
+                "-- of rounds (the learner's) and evaluation episodes; NULL: not measured\n"
                 "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
                 "  life INTEGER NOT NULL,\n"
                 "  seq INTEGER NOT NULL, -- of the record that brought them\n" STATISTICS(
@@ -65,7 +69,8 @@ static const char schema_checkpoints[] =
                 "CREATE TABLE checkpoints ( -- a checkpoint counts once its row is here\n"
                 "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
                 "  life INTEGER NOT NULL,\n"
-                "  seq INTEGER NOT NULL, -- the ledger's position: later records of this life are repeated by the next one\n"
+                "  seq INTEGER NOT NULL, "
+                "-- the ledger's position: later records of this life are repeated by the next one\n"
                 "  round INTEGER NOT NULL,\n"
                 "  name TEXT NOT NULL, -- of the file, below the job's state directory\n"
                 "  sha256 BLOB NOT NULL, -- of the file\n"
@@ -85,14 +90,15 @@ static const char schema_rounds[] =
                 "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
                 "SELECT r.job, r.life, r.seq, r.round, r.decision_n_actors AS n_actors,\n"
                 "  r.emulated_round_nsec / 1e9 AS emulated_s, r.end_nsec, s.n_env_steps, s.n_episodes,\n"
-                "  s.policy_version" STATISTICS(
-                                X) "\n"
-                                   "FROM records r JOIN jobs j ON j.id = r.job LEFT JOIN statistics s USING (job, life, seq)\n"
-                                   "WHERE r.kind = 6 AND NOT " REPEATED;
+                "  s.policy_version" STATISTICS(X) "\n"
+                                                   "FROM records r JOIN jobs j ON j.id = r.job LEFT "
+                                                   "JOIN statistics s USING (job, life, seq)\n"
+                                                   "WHERE r.kind = 6 AND NOT " REPEATED;
 #undef X
 
 static const char *const schema_rest[] = {
-        "CREATE INDEX records_rounds ON records (job, round) WHERE kind = 6 -- curves without a look at each invocation\n",
+        "CREATE INDEX records_rounds ON records (job, round) "
+        "WHERE kind = 6 -- curves without a look at each invocation\n",
         "CREATE TABLE kinds ( -- words for records.kind\n"
         "  kind INTEGER PRIMARY KEY,\n"
         "  word TEXT NOT NULL\n"
@@ -116,15 +122,16 @@ static const char *const schema_rest[] = {
 #define X(name, comment) "  " #name " INTEGER NOT NULL, -- " comment "\n"
 static const char *const schema_2[] = {
         "ALTER TABLE jobs ADD COLUMN scheduler_data BLOB",
-        "CREATE TABLE decisions ( -- how many actors rounds were given, and what the scheduler saw: of the round before, if there was one\n"
+        "CREATE TABLE decisions ( -- how many actors rounds were given, "
+        "and what the scheduler saw: of the round before, if there was one\n"
         "  job INTEGER NOT NULL REFERENCES jobs (id),\n"
         "  life INTEGER NOT NULL, -- that decided\n"
         "  round INTEGER NOT NULL, -- the first one that it was for\n"
         "  id INTEGER NOT NULL, -- records.decision_id of the rounds that ran under it\n"
         "  decided INTEGER NOT NULL, -- the number of actors\n"
-        "  record INTEGER NOT NULL, -- seq of the record that closed the round before, whose statistics it saw; 0: none did\n" ROUND_FACTS(
-                        X) "  PRIMARY KEY (job, life, round)\n"
-                           ") STRICT, WITHOUT ROWID",
+        "  record INTEGER NOT NULL, -- seq of the record that closed the round before, "
+        "whose statistics it saw; 0: none did\n" ROUND_FACTS(X) "  PRIMARY KEY (job, life, round)\n"
+                                                                ") STRICT, WITHOUT ROWID",
 };
 #undef X
 
@@ -132,7 +139,8 @@ static const char *const schema_2[] = {
 static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN distribution TEXT /* what Policy=auto came to; NULL: nothing yet */",
         "ALTER TABLE jobs ADD COLUMN distribution_reason TEXT",
-        "ALTER TABLE jobs ADD COLUMN distribution_life INTEGER NOT NULL DEFAULT 0 /* the first that runs so */",
+        "ALTER TABLE jobs ADD COLUMN distribution_life INTEGER NOT NULL DEFAULT 0 /* the first that runs "
+        "so */",
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
@@ -148,21 +156,30 @@ static const char *const schema_3[] = {
 
 static const char *const schema_4[] = {
         RECORD_COLUMNS_4(X) "ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '' /* [Job] Tag= */",
-        "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, as of its end; NULL: none yet */",
-        "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when its records, statistics and decisions began to be removed; 0: all are here */",
-        "ALTER TABLE jobs ADD COLUMN trimmable INTEGER NOT NULL DEFAULT 1 /* 0: all of them are removed, or they stay */",
-        "ALTER TABLE jobs ADD COLUMN environment TEXT /* as lists show it, with what follows; NULL: an older actord wrote the row */",
+        "ALTER TABLE jobs ADD COLUMN summary TEXT /* name=value a line, of all its records, "
+        "as of its end; NULL: none yet */",
+        "ALTER TABLE jobs ADD COLUMN trimmed_usec INTEGER NOT NULL DEFAULT 0 /* when its records, "
+        "statistics and decisions began to be removed; 0: all are here */",
+        "ALTER TABLE jobs ADD COLUMN trimmable INTEGER NOT NULL DEFAULT 1 /* 0: all of them are removed, "
+        "or they stay */",
+        "ALTER TABLE jobs ADD COLUMN environment TEXT /* as lists show it, "
+        "with what follows; NULL: an older actord wrote the row */",
         "ALTER TABLE jobs ADD COLUMN description TEXT",
         "ALTER TABLE jobs ADD COLUMN currency TEXT",
-        "ALTER TABLE jobs ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0 /* as of its end, as the three that follow */",
+        "ALTER TABLE jobs ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0 /* as of its end, "
+        "as the three that follow */",
         "ALTER TABLE jobs ADD COLUMN env_steps INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE jobs ADD COLUMN return_mean REAL /* NULL: not measured */",
         "ALTER TABLE jobs ADD COLUMN cost_full REAL NOT NULL DEFAULT 0",
-        "ALTER TABLE jobs ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0 /* times that it went back to the queue */",
-        "ALTER TABLE jobs ADD COLUMN back_usec INTEGER NOT NULL DEFAULT 0 /* since when it is there; 0: it is not */",
-        "ALTER TABLE jobs ADD COLUMN paused_usec INTEGER NOT NULL DEFAULT 0 /* how long it was there before that */",
+        "ALTER TABLE jobs ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0 /* times that it went back to "
+        "the queue */",
+        "ALTER TABLE jobs ADD COLUMN back_usec INTEGER NOT NULL DEFAULT 0 /* since when it is there; 0: it "
+        "is not */",
+        "ALTER TABLE jobs ADD COLUMN paused_usec INTEGER NOT NULL DEFAULT 0 /* how long it was there "
+        "before that */",
         LIST_INDEX,
-        DECISION_WHY(WHY) "CREATE INDEX jobs_trimmable ON jobs (trimmed_usec DESC, ended_usec, id) WHERE state = 'ended' AND summary IS NOT NULL AND trimmable",
+        DECISION_WHY(WHY) "CREATE INDEX jobs_trimmable ON jobs (trimmed_usec DESC, ended_usec, id) "
+                          "WHERE state = 'ended' AND summary IS NOT NULL AND trimmable",
         "CREATE INDEX jobs_unsummed ON jobs (id) WHERE state = 'ended' AND summary IS NULL AND trimmable",
         "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended'",
         "CREATE INDEX jobs_older ON jobs (id) WHERE environment IS NULL",
@@ -187,7 +204,8 @@ static const char *const schema_4[] = {
         "  PRIMARY KEY (uid, day, currency)\n"
         ") STRICT, WITHOUT ROWID",
         "CREATE TRIGGER spending_keep AFTER INSERT ON spending BEGIN\n"
-        "  DELETE FROM spending WHERE uid = new.uid AND day <> new.day AND day < (SELECT DISTINCT day FROM spending\n"
+        "  DELETE FROM spending WHERE uid = new.uid AND day <> new.day AND day < (SELECT DISTINCT day "
+        "FROM spending\n"
         "    WHERE uid = new.uid ORDER BY day DESC LIMIT 1 OFFSET " STRINGIFY(SPENDING_DAYS_LAST) ");\n"
                                                                                                   "END",
         "CREATE TABLE counted ( -- of jobs that have not ended: how much of what they cost is in spending\n"

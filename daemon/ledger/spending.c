@@ -32,9 +32,9 @@ static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano)
         int r;
 
         r = ledger_prepare(ledger,
-                        "INSERT INTO spending (uid, day, currency, nano) SELECT ?2, ?3, ?4, ?5 - nano FROM counted "
-                        "WHERE job = ?1 AND nano < ?5 ON CONFLICT (uid, day, currency) DO UPDATE SET " LEDGER_SUM(
-                                        nano),
+                        "INSERT INTO spending (uid, day, currency, nano) "
+                        "SELECT ?2, ?3, ?4, ?5 - nano FROM counted WHERE job = ?1 AND nano < ?5 "
+                        "ON CONFLICT (uid, day, currency) DO UPDATE SET " LEDGER_SUM(nano),
                         &statement);
         if (r < 0)
                 return r;
@@ -53,7 +53,8 @@ static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
         int r;
 
         r = ledger_exec_job(ledger,
-                        "INSERT OR IGNORE INTO counted SELECT id, 0 FROM jobs WHERE id = ?1 AND state <> 'ended'",
+                        "INSERT OR IGNORE INTO counted SELECT id, 0 FROM jobs WHERE id = ?1 "
+                        "AND state <> 'ended'",
                         spent->job, 0);
         if (r < 0)
                 return r;
@@ -118,7 +119,8 @@ int ledger_spending(
         assert(ret_nano);
 
         r = ledger_prepare(ledger,
-                        "SELECT coalesce(max(nano), 0) FROM spending WHERE uid = ? AND day = ? AND currency = ?",
+                        "SELECT coalesce(max(nano), 0) FROM spending WHERE uid = ? AND day = ? "
+                        "AND currency = ?",
                         &statement);
         if (r < 0)
                 return r;

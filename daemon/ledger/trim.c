@@ -15,7 +15,8 @@ int ledger_used_bytes(Ledger *ledger, uint64_t *ret) {
         assert(ret);
 
         r = ledger_integer(ledger,
-                        "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, "
+                        "SELECT (page_count - freelist_count) * page_size "
+                        "FROM pragma_page_count, pragma_freelist_count, "
                         "pragma_page_size",
                         &bytes);
         if (r < 0)
@@ -32,8 +33,10 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
         assert(ret_job);
 
         r = ledger_prepare(ledger,
-                        "SELECT id, trimmed_usec > 0 OR ended_usec < ?1 FROM jobs INDEXED BY jobs_trimmable WHERE state = 'ended' "
-                        "AND summary IS NOT NULL AND trimmable ORDER BY trimmed_usec DESC, ended_usec, id LIMIT 1",
+                        "SELECT id, trimmed_usec > 0 OR ended_usec < ?1 "
+                        "FROM jobs INDEXED BY jobs_trimmable WHERE state = 'ended' "
+                        "AND summary IS NOT NULL AND trimmable ORDER BY trimmed_usec DESC, ended_usec, "
+                        "id LIMIT 1",
                         &statement);
         if (r < 0)
                 return r;

@@ -70,8 +70,8 @@ static int minions_check_data(
 
         if (n_data == 0) {
                 *ret_message = g_strdup(
-                                "Policy=minions needs a trained scheduler: write minions:NAME with a name that "
-                                "`actorctl scheduler list` shows");
+                                "Policy=minions needs a trained scheduler: write minions:NAME with a name "
+                                "that `actorctl scheduler list` shows");
                 return -EINVAL;
         }
         if (minions_check(data, n_data, &reason) < 0) {

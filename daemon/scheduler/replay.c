@@ -80,8 +80,8 @@ static int counts_check(const JobSettings *settings, const void *data, size_t n_
                 uint32_t n = word_at(data, i) & DECISION_ACTORS_MASK;
 
                 if (n < scheduler_lowest(settings) || n > scheduler_highest(settings)) {
-                        *ret_message = g_strdup_printf(
-                                        "Policy=%s:%s: round %zu had %u actors, and this job allows %u to %u",
+                        *ret_message = g_strdup_printf("Policy=%s:%s: round %zu had %u actors, and this job "
+                                                       "allows %u to %u",
                                         word, settings->scheduler.argument, i + 1, n,
                                         scheduler_lowest(settings), scheduler_highest(settings));
                         return -EINVAL;
