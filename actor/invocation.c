@@ -26,6 +26,7 @@
 #include "lib/exchange.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
+#include "lib/spent.h"
 
 typedef struct Invocation {
         Host *host;
@@ -35,6 +36,7 @@ typedef struct Invocation {
         const PolicyHead *policy;
         void *segment;
         uint64_t n_finals;
+        Spent *spent; /* NULL: not asked for */
 } Invocation;
 
 static uint32_t invocation_slot(const Invocation *v, uint32_t e) {
@@ -281,35 +283,75 @@ static int slot_step(Invocation *v, uint32_t t, uint32_t e) {
         return episode_begin(v, instance, row + l->envs, e);
 }
 
+static int slots_resume(Invocation *v) {
+        uint64_t begun_nsec = spent_begin(v->spent);
+
+        for (uint32_t e = 0; e < v->page->segment.envs; e++) {
+                int r = slot_resume(v, e);
+
+                if (r < 0)
+                        return r;
+        }
+        spent_end(v->spent, PROFILE_environment, begun_nsec);
+        return 0;
+}
+
+static int slots_step(Invocation *v, uint32_t t) {
+        uint64_t begun_nsec = spent_begin(v->spent);
+
+        slots_act(v, t);
+        spent_end(v->spent, v->order->remote ? PROFILE_wait : PROFILE_forward, begun_nsec);
+
+        begun_nsec = spent_begin(v->spent);
+        for (uint32_t e = 0; e < v->page->segment.envs; e++) {
+                int r = slot_step(v, t, e);
+
+                if (r < 0)
+                        return r;
+        }
+        spent_end(v->spent, PROFILE_environment, begun_nsec);
+        return 0;
+}
+
+static int slots_park(Invocation *v) {
+        uint64_t begun_nsec = spent_begin(v->spent);
+
+        for (uint32_t e = 0; e < v->page->segment.envs; e++) {
+                int r = slot_park(v, e);
+
+                if (r < 0)
+                        return r;
+        }
+        spent_end(v->spent, PROFILE_environment, begun_nsec);
+        return 0;
+}
+
 static int invocation_steps(Invocation *v) {
-        const SegmentLayout *l = &v->page->segment;
         int r;
 
-        for (uint32_t e = 0; e < l->envs; e++) {
-                r = slot_resume(v, e);
-                if (r < 0)
-                        return r;
-        }
+        r = slots_resume(v);
+        for (uint32_t t = 0; r >= 0 && t < v->page->segment.steps; t++)
+                r = slots_step(v, t);
+        return r < 0 ? r : slots_park(v);
+}
 
-        for (uint32_t t = 0; t < l->steps; t++) {
-                slots_act(v, t);
-                for (uint32_t e = 0; e < l->envs; e++) {
-                        r = slot_step(v, t, e);
-                        if (r < 0)
-                                return r;
-                }
-        }
+/* Under a learner that acts the network's outputs are its own. */
+static void invocation_sum_up(const Invocation *v, uint64_t begun_nsec) {
+        const SegmentLayout *l = &v->page->segment;
 
-        for (uint32_t e = 0; e < l->envs; e++) {
-                r = slot_park(v, e);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        if (!v->spent)
+                return;
+        v->spent->busy_nsec = clock_boottime() - begun_nsec;
+        if (v->order->remote)
+                return;
+        v->spent->rates[PRODUCT_forward].core_nsec = v->spent->nsec[PROFILE_forward];
+        spent_count(v->spent, PRODUCT_forward, (uint64_t) l->steps * l->envs,
+                        network_acting_operations(&v->page->network));
 }
 
 void invocation_run(Host *host, const Order *order, Answer *ret) {
         const ActorContext *context;
+        uint64_t begun_nsec;
         Invocation v;
         int r;
 
@@ -323,7 +365,9 @@ void invocation_run(Host *host, const Order *order, Answer *ret) {
                 .order = order,
                 .settings = context->settings,
                 .page = context->page,
+                .spent = context->settings->profile ? &ret->spent : NULL,
         };
+        begun_nsec = spent_begin(v.spent);
 
         r = order->actor < settings_actors_max(v.settings) && context->segments[order->actor] ? 0 : -ENXIO;
         if (r >= 0)
@@ -340,4 +384,5 @@ void invocation_run(Host *host, const Order *order, Answer *ret) {
                 ret->fault = FAULT_ENVIRONMENT;
                 ret->detail = -r;
         }
+        invocation_sum_up(&v, begun_nsec);
 }

@@ -27,7 +27,7 @@ typedef struct Options {
         bool no_pager, no_legend, quiet;
         bool system, user; /* neither: the first daemon that can be reached */
         bool wait, follow, csv;
-        bool dot, svg, check;
+        bool dot, svg, check, profile;
         GPtrArray *sets; /* of "Section.Key=VALUE" */
         bool dry_run;
         uint64_t n_jobs;     /* 0: as many as there are CPUs */

@@ -110,6 +110,7 @@ static const OptionRow rows[] = {
                         "change a setting of the job file; empty: unset", OWN(take_set) },
         { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV,
                         "as --set Job.Seed=N", SETTING("Job.Seed=") },
+        { "profile", 0, NULL, VERB_RUN, "show where the time of the rounds went", FLAG(profile) },
         { "policy", 0, "POLICY", VERB_GRAPH,
                         "as --set Distribution.Policy=POLICY", SETTING("Distribution.Policy=") },
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", FLAG(dot) },

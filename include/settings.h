@@ -148,6 +148,7 @@ enum KernelClass_ {
 #define SETTINGS(X)                                                                                                          \
         X(Job, Description, string, description, "", 0, 0, "one line for people")                                            \
         X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                                  \
+        X(Job, Profile, bool, profile, "no", 0, 0, "measure where the time of rounds goes")                                  \
         X(Job, Environment, string, environment, "", 0, 0, "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")    \
         X(Job, Algorithm, choice_algorithm, algorithm, "ppo", 0, 0, "how the learner learns")                                \
         X(Job, Seed, u64, seed, "1", 0, 1.8e19, "equal seeds give equal policies, bit for bit")                              \

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "include/profile.h"
 #include "include/record.h"
 #include "include/settings.h"
 #include "include/slot.h"
@@ -68,6 +69,7 @@ typedef struct Answer {         /* written by the worker before done; hostile wh
         /* LEARN: sum over phases of the slowest thread's CPU; clamped to what was metered */
         uint64_t slowest_thread_nsec;
         Statistics statistics;                  /* LEARN, RESTORE */
+        Spent spent;                            /* ROLLOUT, TAKE, LEARN, with Profile=yes */
         /* LEARN: of the policy (parameters and normalisation); CHECKPOINT: of the file; RESTORE: of the
          * policy */
         uint8_t sha256[32];

@@ -148,6 +148,7 @@ static void begin_round(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         uint32_t n_actors = invoker->link.plan.decision.n_actors;
 
+        profile_begin(&invoker->profile);
         progress->decision = invoker->link.plan.decision;
         progress->round_nsec = clock_boottime();
         progress->update_nsec = 0;
@@ -215,6 +216,7 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
 
         invoker->progress.round->seats[actor].metered.end_nsec = clock_boottime();
         invoker->progress.round->seats[actor].slept_nsec = c->worker.slept.nsec;
+        profile_answered(&invoker->profile, SLEEP_ROLLOUT, c->worker.ordered_nsec, &answer->spent);
         if (answer->fault == FAULT_NONE) {
                 c->doing = ORDER_NONE;
                 round_answer(invoker->progress.round, actor);
@@ -436,9 +438,19 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
                 invoker->progress.phase = PHASE_IDLE;
 }
 
+static void profile_learner(Invoker *invoker, const Answer *answer) {
+        const Worker *learner = &invoker->learners.workers[0];
+        ProfileSleep sleep = profile_sleep_of(learner->order.kind);
+
+        /* Who serves is asked by actors, whose own words say how long that took. */
+        if (sleep != SLEEP_OTHER && learner->order.kind != ORDER_SERVE)
+                profile_answered(&invoker->profile, sleep, learner->ordered_nsec, &answer->spent);
+}
+
 void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
         uint32_t kind = invoker->learners.workers[0].order.kind;
 
+        profile_learner(invoker, answer);
         if (kind == ORDER_CHECKPOINT)
                 checkpointed(invoker, answer);
         else if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "include/launch.h"
+#include "invoker/complain.h"
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 
@@ -38,6 +40,7 @@ void finish_round(Invoker *invoker) {
                 report_round(&invoker->books, end);
                 invoker->progress.number = invoker->progress.round->number;
                 invoker->progress.open = false;
+                profile_round(&invoker->profile);
         }
         if (invoker->progress.phase != PHASE_ENDING)
                 invoker->progress.phase = PHASE_IDLE;
@@ -111,6 +114,8 @@ static bool worth_a_checkpoint(const Invoker *invoker) {
 }
 
 void finish_advance(Invoker *invoker) {
+        int r;
+
         /* Whatever it was asked last it answers first: a checkpoint would otherwise be of a state between
          * two. */
         if (learners_busy(&invoker->learners))
@@ -125,6 +130,10 @@ void finish_advance(Invoker *invoker) {
         }
 
         learner_end(&invoker->learners);
+        r = profile_write(&invoker->profile, INVOKER_FD_STATE);
+        if (r < 0)
+                (void) invoker_complain(
+                                r, "where its time went cannot be written to the job's state directory");
         report_ended(&invoker->books, pool_spare_nsec(&invoker->pool));
         invoker->progress.phase = PHASE_ENDED;
         invoker->progress.ending.nsec = clock_boottime();

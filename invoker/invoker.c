@@ -367,6 +367,30 @@ static void dispatch(Invoker *invoker, const Event *event) {
         }
 }
 
+/* What the invoker is about to sleep for. */
+static ProfileSleep sleeps_for(const Invoker *invoker) {
+        if (learners_busy(&invoker->learners))
+                return profile_sleep_of(invoker->learners.workers[0].order.kind);
+        for (uint32_t k = 0; k < invoker->place.n_containers; k++)
+                if (invoker->pool.containers[k].doing == ORDER_ROLLOUT)
+                        return SLEEP_ROLLOUT;
+        return SLEEP_OTHER;
+}
+
+static int sleep_until_event(Invoker *invoker) {
+        ProfileSleep sleep;
+        int r;
+
+        if (!invoker->profile.on)
+                return loop_wait(&invoker->loop);
+
+        sleep = sleeps_for(invoker);
+        profile_fall_asleep(&invoker->profile);
+        r = loop_wait(&invoker->loop);
+        profile_wake(&invoker->profile, sleep);
+        return r;
+}
+
 /* The spool is full: nothing goes on but the daemon's word and signals. Events that were seen already are
  * served afterwards. */
 static void wait_for_room(Invoker *invoker) {
@@ -377,9 +401,13 @@ static void wait_for_room(Invoker *invoker) {
         };
         uint64_t begun_nsec = clock_boottime(), until = alone_until(invoker);
         uint64_t msec = until > begun_nsec ? (until - begun_nsec) / 1000000u + 1 : 0;
+        int r;
 
         link_tell(&invoker->link, &invoker->books.spool);
-        if (poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec) < 0)
+        profile_fall_asleep(&invoker->profile);
+        r = poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec);
+        profile_wake(&invoker->profile, SLEEP_OTHER);
+        if (r < 0)
                 return;
         if (fds[0].revents)
                 finish_kill(invoker);
@@ -396,6 +424,7 @@ int invoker_run(Invoker *invoker) {
         int r;
 
         prepare_begin(invoker);
+        invoker->profile.on = training(invoker) && invoker->place.settings->profile;
         if (invoker->place.invoked->launch.exit_with_daemon)
                 loop_want_timer(&invoker->loop, invoker->books.started_nsec + FIRST_CONNECTION_NSEC);
         while (!invoker->stop) {
@@ -414,7 +443,7 @@ int invoker_run(Invoker *invoker) {
                 link_tell(&invoker->link, &invoker->books.spool);
                 if (invoker->stop || spool_is_behind(&invoker->books.spool))
                         continue;
-                r = loop_wait(&invoker->loop);
+                r = sleep_until_event(invoker);
                 if (r < 0)
                         return invoker_complain(r, "its events cannot be waited for");
         }

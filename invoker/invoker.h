@@ -14,6 +14,7 @@
  *   pool.h fork.h      containers of actors, and what a child maps and gives up
  *   learner.h          the learner's processes; fused.c: one that also acts
  *   report.h           records; storm.c: bells that ring without an answer
+ *   profile.h          where the time of rounds goes, for a job that asks
  *   loop.h link.h spool.h   what is slept on, the daemon, and what it is told
  */
 #pragma once
@@ -27,6 +28,7 @@
 #include "invoker/loop.h"
 #include "invoker/placement.h"
 #include "invoker/pool.h"
+#include "invoker/profile.h"
 #include "invoker/progress.h"
 #include "invoker/report.h"
 
@@ -42,6 +44,7 @@ typedef struct Invoker {
         Books books;
         Pool pool;
         Learners learners;
+        Profile profile;
 
         bool stop; /* leave the loop */
         int signal_fd;

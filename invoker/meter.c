@@ -17,6 +17,21 @@
 
 enum { STATUS_BYTES = 4096, CPU_STAT_BYTES = 512 };
 
+static uint64_t *time_sum_nsec; /* NULL: readings are not timed */
+
+void meter_time_into(uint64_t *sum) {
+        time_sum_nsec = sum;
+}
+
+static uint64_t reading_begin(void) {
+        return time_sum_nsec ? clock_boottime() : 0;
+}
+
+static void reading_end(uint64_t begun_nsec) {
+        if (time_sum_nsec)
+                *time_sum_nsec += clock_boottime() - begun_nsec;
+}
+
 /* "KEY NUMBER" at a line's beginning, with blanks between. */
 static int find_number(const char *text, const char *key, uint64_t *ret) {
         size_t n = strlen(key);
@@ -133,11 +148,14 @@ static uint64_t meter_advance(Meter *meter, uint64_t now_nsec) {
 }
 
 uint64_t meter_take(Meter *meter) {
-        uint64_t now_nsec;
+        uint64_t now_nsec, begun_nsec = reading_begin();
+        int r;
 
         assert(meter);
 
-        return meter_read(meter, &now_nsec) < 0 ? 0 : meter_advance(meter, now_nsec);
+        r = meter_read(meter, &now_nsec);
+        reading_end(begun_nsec);
+        return r < 0 ? 0 : meter_advance(meter, now_nsec);
 }
 
 uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec) {
@@ -150,13 +168,16 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec) {
 uint64_t meter_peak(Meter *meter) {
         char buffer[STATUS_BYTES];
         uint64_t bytes, now = clock_boottime();
+        int r;
 
         assert(meter);
 
         if (meter->status_fd < 0 || now - meter->peak_nsec < PEAK_INTERVAL_NSEC)
                 return 0;
         meter->peak_nsec = now;
-        if (read_text(meter->status_fd, buffer, sizeof(buffer)) < 0 || status_parse_peak(buffer, &bytes) < 0)
+        r = read_text(meter->status_fd, buffer, sizeof(buffer));
+        reading_end(now);
+        if (r < 0 || status_parse_peak(buffer, &bytes) < 0)
                 return 0;
 
         /* 5: begin the high-water mark anew. Where that is forbidden the mark is the process's and not

@@ -38,6 +38,9 @@ uint64_t meter_take(Meter *meter);
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 
+/* From now on the wall time that readings take is added to *sum (Profile=yes); NULL: no longer. */
+void meter_time_into(uint64_t *sum);
+
 /* The parts, for the tests. -EBADMSG: the field is not there. */
 int cpu_stat_parse(const char *text, uint64_t *ret_nsec);
 int status_parse_peak(const char *text, uint64_t *ret_bytes);

@@ -14,6 +14,7 @@
 #include "learner/learner.h"
 #include "learner/threads.h"
 #include "lib/cleanup.h"
+#include "lib/spent.h"
 #include "lib/turn.h"
 
 enum { SPIN_NSEC = 50000 };
@@ -25,7 +26,8 @@ typedef struct Acting {
         ActorContext actor_context;
         Threads *threads; /* the learner's: it does not learn while it acts */
         uint32_t n_hosts;
-        Host **hosts; /* one a thread */
+        Host **hosts;  /* one a thread */
+        Spent *spents; /* of each */
         const Order *order;
 } Acting;
 
@@ -33,6 +35,7 @@ static void acting_done(Acting *x) {
         for (uint32_t k = 0; x->hosts && k < x->n_hosts; k++)
                 (void) host_free(x->hosts[k]);
         free(x->hosts);
+        free(x->spents);
         x->learner = learner_free(x->learner);
 }
 
@@ -70,7 +73,8 @@ static int acting_init(const FusedStart *start, Acting *x) {
                 .ask_fd = -EBADF,
         };
         x->hosts = calloc(x->n_hosts, sizeof(Host *));
-        if (!x->hosts)
+        x->spents = calloc(x->n_hosts, sizeof(Spent));
+        if (!x->hosts || !x->spents)
                 return -ENOMEM;
         for (uint32_t k = 0; k < x->n_hosts && r >= 0; k++)
                 r = host_new(&x->actor_context, start->env, &x->hosts[k]);
@@ -102,6 +106,7 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
                 if (!is_asked_for(x, a))
                         continue;
                 invocation_run(x->hosts[thread], &order, &answer);
+                spent_add(&x->spents[thread], &answer.spent);
                 x->worker->acted[a] = (Acted){
                         .cpu_nsec = thread_cpu_nsec() - start_nsec,
                         .fault = answer.fault,
@@ -110,7 +115,22 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
+/* Of threads that acted side by side: what one of them spent on the average. */
+static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
+        Spent sum = {};
+
+        for (uint32_t k = 0; k < x->n_hosts; k++)
+                spent_add(&sum, &x->spents[k]);
+        for (uint32_t i = 0; i < _PROFILE_PART_MAX; i++)
+                sum.nsec[i] /= x->n_hosts;
+        sum.nsec[PROFILE_intake] += taken_nsec;
+        *ret = sum;
+}
+
 static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
+        bool profile = x->learner_context.settings->profile;
+        uint64_t begun_nsec = profile ? clock_boottime() : 0, rolled_nsec;
+
         *ret = (Answer){};
         if (order->n_actors > settings_actors_max(x->learner_context.settings)) {
                 ret->fault = FAULT_INTERNAL;
@@ -119,7 +139,9 @@ static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
         }
 
         x->order = order;
+        memset(x->spents, 0, x->n_hosts * sizeof(Spent));
         threads_run(x->threads, act, x, x->n_hosts);
+        rolled_nsec = profile ? clock_boottime() : 0;
         for (uint32_t a = 0; a < order->n_actors; a++) {
                 const Order take = order_of(x, ORDER_TAKE, a);
                 Acted *acted = &x->worker->acted[a];
@@ -131,6 +153,10 @@ static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
                 acted->fault = answer.fault;
                 acted->detail = answer.detail;
         }
+        if (!profile)
+                return;
+        spents_sum_up(x, clock_boottime() - rolled_nsec, &ret->spent);
+        ret->spent.busy_nsec = clock_boottime() - begun_nsec;
 }
 
 static int acting_run(const FusedStart *start, Acting *x) {

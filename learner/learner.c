@@ -144,7 +144,8 @@ static bool version_is_there(const Learner *l, const Order *order) {
 }
 
 static void obey_take(Learner *l, const Order *order, Answer *ret) {
-        uint64_t start_nsec = thread_cpu_nsec();
+        Spent *spent = l->context.settings->profile ? &ret->spent : NULL;
+        uint64_t start_nsec = thread_cpu_nsec(), begun_nsec = spent_begin(spent);
 
         if (order->actor >= l->batch->n_actors_max || !version_is_there(l, order)) {
                 ret->fault = FAULT_INTERNAL;
@@ -156,6 +157,9 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
         ret->fault = validation_take(l->validation, order->actor, l->context.segments[order->actor],
                         order->snapshot_bank, &ret->detail);
         l->take_nsec += thread_cpu_nsec() - start_nsec;
+        spent_end(spent, PROFILE_intake, begun_nsec);
+        if (spent)
+                spent->busy_nsec = spent->nsec[PROFILE_intake];
 }
 
 /* Raw rewards -> rewards as learned from: divided by the deviation of discounted returns as it is known
@@ -215,10 +219,50 @@ static bool round_complete(const Learner *l, uint32_t n_actors) {
         return true;
 }
 
+/* All that an algorithm does between gradients and steps is called what precedes them. */
+static int algorithm_learn(Learner *l) {
+        Spent *spent = l->runtime->spent;
+        uint64_t begun_nsec = spent_begin(spent);
+        int r = l->algorithm->learn(l->runtime);
+
+        spent_end(spent, PROFILE_advantage, begun_nsec);
+        if (spent)
+                spent->nsec[PROFILE_advantage] -= spent->nsec[PROFILE_gradient] + spent->nsec[PROFILE_apply];
+        return r;
+}
+
+/* Threads share the products of a phase, and wait for each other in the same time. */
+static void learn_sum_up(const Learner *l, uint64_t begun_nsec) {
+        Spent *spent = l->runtime->spent;
+
+        if (!spent)
+                return;
+        spent->rates[PRODUCT_advantage].core_nsec =
+                        spent->nsec[PROFILE_advantage] * threads_count(l->runtime->threads);
+        spent->rates[PRODUCT_gradient].core_nsec =
+                        spent->nsec[PROFILE_gradient] * threads_count(l->runtime->threads);
+        spent->busy_nsec = clock_boottime() - begun_nsec;
+}
+
+static void learn_publish(Learner *l, const Order *order) {
+        uint64_t begun_nsec = spent_begin(l->runtime->spent);
+
+        learner_publish(l, l->policy_version + 1, order->policy_bank);
+        spent_end(l->runtime->spent, PROFILE_publish, begun_nsec);
+        if (!l->curvature)
+                return;
+
+        begun_nsec = spent_begin(l->runtime->spent);
+        curvature_measure(l->curvature, l->algorithm->second);
+        spent_end(l->runtime->spent, PROFILE_curvature, begun_nsec);
+}
+
 static void obey_learn(Learner *l, const Order *order, Answer *ret) {
-        uint64_t n_env_steps_before = l->episodes->n_env_steps;
+        uint64_t n_env_steps_before = l->episodes->n_env_steps, begun_nsec;
         int r;
 
+        l->runtime->spent = l->context.settings->profile ? &ret->spent : NULL;
+        begun_nsec = spent_begin(l->runtime->spent);
         threads_meter(l->runtime->threads);
         if (!round_complete(l, order->n_actors) || order->policy_bank >= l->context.page->policy.n_banks) {
                 ret->fault = FAULT_INTERNAL;
@@ -227,10 +271,11 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         }
 
         round_enter(l, order->n_actors);
+        spent_end(l->runtime->spent, PROFILE_intake, begun_nsec);
         /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint
          * left off. */
         runtime_begin(l->runtime, order->n_actors, l->policy_version, n_env_steps_before, &l->statistics);
-        r = l->algorithm->learn(l->runtime);
+        r = algorithm_learn(l);
         if (r == -ETIMEDOUT) {
                 (void) fprintf(stderr, "actord-learner: another learner has stopped in update %llu\n",
                                 (unsigned long long) order->ordinal);
@@ -250,15 +295,14 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 
         memset(l->batch->taken, 0, l->batch->n_blocks);
         l->round = order->round;
-        learner_publish(l, l->policy_version + 1, order->policy_bank);
-        if (l->curvature)
-                curvature_measure(l->curvature, l->algorithm->second);
+        learn_publish(l, order);
 
         ret->policy_version = l->policy_version;
         ret->statistics = l->statistics;
         memcpy(ret->sha256, l->policy_sha256, sizeof(ret->sha256));
         ret->slowest_thread_nsec = threads_metered_nsec(l->runtime->threads) + l->take_nsec;
         l->take_nsec = 0;
+        learn_sum_up(l, begun_nsec);
 }
 
 static void obey_checkpoint(Learner *l, const Order *order, Answer *ret) {
@@ -307,4 +351,5 @@ void learner_obey(Learner *l, const Order *order, Answer *ret) {
         case ORDER_CHECKPOINT: obey_checkpoint(l, order, ret); break;
         default: /* a number from another program */ ret->fault = FAULT_INTERNAL; ret->detail = ENOTSUP;
         }
+        l->runtime->spent = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* actord-learner: maps what the invoker left at fixed descriptors (include/turn.h), then obeys orders
- * until ORDER_END. */
+ * until ORDER_END. Or, for a profile, says what this host's limit is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +9,14 @@
 
 #include "include/sandbox.h"
 #include "learner/learner.h"
+#include "learner/limit.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
 #include "lib/limits.h"
 #include "lib/reduce.h"
 #include "lib/turn.h"
+#include "lib/width.h"
 
 /* An actor's next rollout is usually near; a fleet's is not. */
 enum { SPIN_NSEC = 50000 };
@@ -149,8 +151,21 @@ static int run(void) {
         }
 }
 
-int main(void) {
-        int r = run();
+/* For actorctl run --profile, beside a job and not in one: the limit goes to its descriptor 3. */
+static int tell_limit(const char *kernel_class) {
+        Width width = width_of_class((unsigned) strtoul(kernel_class, NULL, 10));
 
+        if (!width_present(width))
+                return EXIT_FAILURE;
+        width_choose(width);
+        return dprintf(LIMIT_FD, "%.0f\n", limit_measure()) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char *argv[]) {
+        int r;
+
+        if (argc == 3 && strcmp(argv[1], LIMIT_OPTION) == 0)
+                return tell_limit(argv[2]);
+        r = run();
         return r < 0 ? limit_exit_status(r) : EXIT_SUCCESS;
 }

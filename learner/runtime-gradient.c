@@ -266,17 +266,22 @@ static void recompute_gather(Runtime *rt) {
 
 void runtime_recompute(Runtime *rt, Net net) {
         uint32_t n_most = 0, n_tasks;
+        uint64_t n_rows = 0;
         bool gathers;
 
-        for (uint32_t a = 0; a < rt->n_actors; a++)
+        for (uint32_t a = 0; a < rt->n_actors; a++) {
+                n_rows += rt->batch->next_rows + rt->batch->n_finals[a];
                 if (rt->batch->n_finals[a] > n_most)
                         n_most = rt->batch->n_finals[a];
+        }
 
         rt->work.net = net;
         rt->work.tasks_per_actor = (rt->batch->next_rows + n_most + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX;
         gathers = recompute_begin(rt);
         n_tasks = rt->n_actors * rt->work.tasks_per_actor;
         threads_run(rt->threads, recompute_task, rt, gathers ? share(rt, n_tasks, rt->n_learners) : n_tasks);
+        spent_count(rt->spent, PRODUCT_advantage, n_rows / rt->work.n_sharers,
+                        network_forward_operations(rt->network));
         if (gathers)
                 recompute_gather(rt);
 }
@@ -303,6 +308,7 @@ void runtime_choose(Runtime *rt, Net net) {
 
         rt->work.net = net;
         threads_run(rt->threads, choose_task, rt, (rt->batch->envs + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX);
+        spent_count(rt->spent, PRODUCT_advantage, rt->batch->envs, network_forward_operations(rt->network));
 }
 
 /* Gradients */
@@ -410,9 +416,24 @@ static int lanes_and_blocks(Runtime *rt) {
         return runtime_meet(rt);
 }
 
+/* Rows of the minibatch in the lanes that this learner computes. */
+static uint64_t rows_of_lanes(const Runtime *rt) {
+        const Work *w = &rt->work;
+        uint64_t n = 0;
+
+        for (uint32_t lane = rt->learner; lane < w->n_lanes; lane += rt->n_learners) {
+                uint64_t first = (uint64_t) w->n_shards * lane / w->n_lanes * w->stride;
+                uint64_t end = (uint64_t) w->n_shards * (lane + 1) / w->n_lanes * w->stride;
+
+                n += (end < w->rows.n ? end : w->rows.n) - first;
+        }
+        return n;
+}
+
 int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums) {
         Work *w = &rt->work;
+        uint64_t begun_nsec = spent_begin(rt->spent);
         int r;
 
         assert(rows.n > 0);
@@ -431,6 +452,10 @@ int runtime_gradient(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg
                 return r;
 
         sums_reduce(rt, ret_sums, n_sums);
+        spent_end(rt->spent, PROFILE_gradient, begun_nsec);
+        if (rt->spent)
+                spent_count(rt->spent, PRODUCT_gradient, rows_of_lanes(rt),
+                                network_gradient_operations(rt->network));
         for (unsigned k = 0; k < n_sums; k++)
                 if (!isfinite(ret_sums[k]))
                         return -ERANGE;
@@ -447,6 +472,7 @@ static void block_apply_task(void *arg, uint32_t task, uint32_t thread) {
 
 int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *ret_norm) {
         const JobSettings *s = rt->settings;
+        uint64_t begun_nsec = spent_begin(rt->spent);
         double sum = 0.0, norm, scale = 1.0;
         int r;
 
@@ -466,6 +492,7 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
         if (r < 0)
                 return r;
         rt->gradient_is_read = false;
+        spent_end(rt->spent, PROFILE_apply, begun_nsec);
 
         *ret_norm = norm;
         return 0;

@@ -13,6 +13,7 @@
 #include "learner/runtime.h"
 #include "learner/threads.h"
 #include "lib/reduce.h"
+#include "lib/spent.h"
 
 enum {
         /* in which the shards of a minibatch are summed, whatever the number of threads */
@@ -79,6 +80,7 @@ struct Runtime {
         Statistics *statistics;
         double state[ALGORITHM_STATE_MAX];
         Work work;
+        Spent *spent; /* NULL: not asked for */
 };
 
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret);

@@ -10,6 +10,7 @@
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
 #include "actorctl/private.h"
+#include "actorctl/view/profile.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "include/launch.h"
@@ -48,16 +49,33 @@ static char *keep_decisions(Connection *connection, const char *path, const JobF
         return decisions_write(file, counts) < 0 ? NULL : g_steal_pointer(&file);
 }
 
+/* Of a job that was asked where its time goes, by --profile or Profile=yes. */
+static bool find_profile(const Connection *connection, const JobFile *job_file, const JobStatus *status,
+                ProfileView *ret) {
+        g_autofree char *state = g_strdup_printf(
+                        "%s/jobs/%" PRIu64 "/state", connection->state_directory, status->id);
+
+        if (!job_file->settings.profile || !profile_read(state, ret))
+                return false;
+        profile_measure_limit(ret, job_file->settings.kernel_class);
+        return true;
+}
+
 static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
-                const JobBill *bill, double actors_mean) {
+                const JobBill *bill, double actors_mean, const ProfileView *profile) {
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(
                                 status, bill, connection->temporary ? NULL : connection->state_directory);
 
+                if (profile)
+                        json_object_set_member(
+                                        json_node_get_object(node), "profile", profile_to_json(profile));
                 json_print(node, options->json);
                 return;
         }
         job_result_print(status, bill, actors_mean, options);
+        if (profile)
+                profile_print(profile, options);
         if (!options->quiet)
                 print_places(connection, status);
 }
@@ -97,12 +115,14 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         double actors_mean;
         g_autofree char *decisions = keep_decisions(connection, path, job_file, status, &actors_mean);
         g_autoptr(JobBill) bill = NULL;
+        ProfileView profile;
+        bool profiled = find_profile(connection, job_file, status, &profile);
 
         if (job_bill_fetch(connection, path, NULL, &bill) < 0)
                 return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (began_nothing(connection, status))
                 connection->temporary = true;
-        print_result(connection, options, status, bill, actors_mean);
+        print_result(connection, options, status, bill, actors_mean, profiled ? &profile : NULL);
         if (decisions && options->json == JSON_OFF && !options->quiet)
                 printf("decisions %s\n", decisions);
         if (job_environment_failed(status)) {
@@ -110,6 +130,10 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 return STATUS_USAGE;
         }
         job_result_complain(status);
+        if (job_file->settings.profile && !profiled)
+                complain("there is no profile of job %" PRIu64
+                         ": none of its rounds was closed by an end that was in order",
+                                status->id);
         return job_exit_status(status);
 }
 
@@ -163,6 +187,8 @@ ExitStatus verb_run(const Options *options, char **arguments, size_t n) {
         JobFile job_file;
         ExitStatus status;
 
+        if (options->profile)
+                g_ptr_array_add(options->sets, g_strdup("Job.Profile=yes"));
         status = job_file_load(&job_file, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);

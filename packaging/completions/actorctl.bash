@@ -69,7 +69,7 @@ _actorctl() {
             return ;;
         -*)
             case $verb in
-                run) words='--set --seed --from --json' ;;
+                run) words='--set --seed --from --profile --json' ;;
                 submit) words='--set --seed --from --wait --json' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a worker adds up, and what it counts from the shapes of its network. */
+#include "lib/spent.h"
+
+#include <assert.h>
+
+void spent_add(Spent *sum, const Spent *spent) {
+        assert(sum);
+        assert(spent);
+
+        sum->busy_nsec += spent->busy_nsec;
+        for (uint32_t i = 0; i < _PROFILE_PART_MAX; i++)
+                sum->nsec[i] += spent->nsec[i];
+        for (uint32_t i = 0; i < _PRODUCT_MAX; i++) {
+                sum->rates[i].operations += spent->rates[i].operations;
+                sum->rates[i].core_nsec += spent->rates[i].core_nsec;
+        }
+}
+
+static uint64_t layer_operations(const Layer *l) {
+        uint64_t n = 2 * (uint64_t) l->n_units * l->n_reads;
+
+        switch ((LayerKind) l->kind) {
+        case LAYER_PARAMETER: return 0;
+        case LAYER_DENSE: return n;
+        case LAYER_CONVOLUTION: return n * l->convolution.out_height * l->convolution.out_width;
+        }
+        return 0;
+}
+
+uint64_t network_acting_operations(const Network *network) {
+        uint64_t sum = 0, needed = 0; /* bit i: layer i */
+
+        assert(network);
+        static_assert(LAYERS_MAX <= 64, "a bit for each layer");
+
+        for (uint32_t i = network->n_layers; i-- > 0;) {
+                const Layer *l = &network->layers[i];
+
+                if (l->output != OUTPUT_ACTION && !(needed >> i & 1))
+                        continue;
+                needed |= UINT64_C(1) << l->input;
+                sum += layer_operations(l);
+        }
+        return sum;
+}
+
+uint64_t network_forward_operations(const Network *network) {
+        uint64_t sum = 0;
+
+        assert(network);
+
+        for (uint32_t i = 0; i < network->n_layers; i++)
+                sum += layer_operations(&network->layers[i]);
+        return sum;
+}
+
+uint64_t network_gradient_operations(const Network *network) {
+        uint64_t sum = 0;
+
+        assert(network);
+
+        for (uint32_t i = 0; i < network->n_layers; i++)
+                sum += (network->layers[i].input == i ? 2 : 3) * layer_operations(&network->layers[i]);
+        return sum;
+}
