@@ -71,10 +71,10 @@ CFLAGS_control := $(shell $(PKG) --cflags glib-2.0 libsystemd sqlite3 json-glib-
 LIBS_lib      := -lm
 LIBS_spawner   = $(shell $(PKG) --libs libsystemd) -lm
 LIBS_invoker   = $(shell $(PKG) --libs libseccomp libcap) -ldl -lm
-LIBS_learner   = $(shell $(PKG) --libs openblas nettle libseccomp) -lpthread -lm
+LIBS_learner   = $(shell $(PKG) --libs nettle libseccomp) -lpthread -lm
 LIBS_daemon    = $(shell $(PKG) --libs glib-2.0 libsystemd sqlite3) -lm
 LIBS_actorctl  = $(shell $(PKG) --libs glib-2.0 libsystemd json-glib-1.0 smartcols nettle) -lm
-LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap openblas nettle) -ldl -lpthread -lm
+LIBS_test      = $(shell $(PKG) --libs glib-2.0 gio-2.0 libsystemd sqlite3 json-glib-1.0 smartcols libseccomp libcap nettle) -ldl -lpthread -lm
 
 MODULES  := $(B)/env-mujoco.so $(B)/env-box2d.so $(B)/env-swmm.so $(B)/env-job.so $(B)/fused.so
 # The bridge to Python is the one part that a build may lack.
@@ -111,7 +111,7 @@ $(B)/o/%.o: %.c
 $(call objects,$(SRC_control) $(SRC_daemon) $(SRC_actorctl)): CFLAGS_room = $(CFLAGS_control)
 $(B)/tests/%.o: CFLAGS_room = $(CFLAGS_control)
 # Kernels: constant trip counts and independent accumulators are worth unrolling; the results stay as written.
-KERNELS := lib/forward.c learner/curvature/hessian.c learner/kernel/convolution.c $(wildcard learner/kernel/kernels*.c)
+KERNELS := lib/kernel.c learner/curvature/hessian.c learner/kernel/convolution.c $(wildcard learner/kernel/kernels*.c)
 $(call objects,$(KERNELS)) $(call module_objects,$(KERNELS)): CFLAGS_room = -O3
 
 $(B)/actord: $(call objects,$(SRC_daemon) $(SRC_control) $(SRC_lib))

@@ -16,23 +16,22 @@ enum { EVALUATION_STEPS_MAX = 1000000 };
 /* The purposes are an evaluation's own; no slot of the job is meant. */
 enum { EVALUATION_SLOT = 0 };
 
-static void act(Host *host, const PolicyHead *policy, uint64_t episode, uint32_t t) {
+static void act(Host *host, uint64_t episode, uint32_t t) {
         const JobSettings *settings = host->context->settings;
         const JobPage *page = host->context->page;
         ActordRandom random;
 
-        forward_row(host->forward, policy, &page->policy, host->observation, host->parameters, NULL);
+        forward_row(host->forward, host->observation, host->parameters, NULL);
         random_begin(&random, settings->seed, RANDOM_EVALUATE_ACTION, EVALUATION_SLOT, episode, t);
         action_sample(&page->network, host->parameters, !settings->evaluation_stochastic, &random,
                         host->sample, NULL);
         action_clip(&page->spec, host->sample, host->action);
 }
 
-int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode, uint32_t t,
-                ActordStep *ret) {
+int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret) {
         ActordRandom random;
 
-        act(host, policy, episode, t);
+        act(host, episode, t);
         *ret = (ActordStep){};
         random_begin(&random, host->context->settings->seed, RANDOM_EVALUATE_STEP, EVALUATION_SLOT, episode,
                         t);
@@ -64,7 +63,7 @@ bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t) {
         return step->terminated || step->truncated || t >= (horizon > 0 ? horizon : EVALUATION_STEPS_MAX);
 }
 
-static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t episode, Answer *ret) {
+static int evaluation_episode(Host *host, uint64_t episode, Answer *ret) {
         double sum = 0;
         ActordStep step = {};
         Instance *instance;
@@ -76,7 +75,7 @@ static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t epi
                 return r;
 
         for (t = 0; !evaluation_ended(host, &step, t); t++) {
-                r = evaluation_step(host, policy, instance, episode, t, &step);
+                r = evaluation_step(host, instance, episode, t, &step);
                 if (r < 0)
                         return r;
                 sum += step.reward;
@@ -88,21 +87,20 @@ static int evaluation_episode(Host *host, const PolicyHead *policy, uint64_t epi
 }
 
 void evaluation_run(Host *host, const Order *order, Answer *ret) {
-        const PolicyHead *policy;
         int r;
 
         assert(host);
         assert(order);
         assert(ret);
 
-        r = host_policy(host, order, &policy);
+        r = host_policy(host, order);
         if (r < 0) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = -r;
                 return;
         }
 
-        r = evaluation_episode(host, policy, order->ordinal, ret);
+        r = evaluation_episode(host, order->ordinal, ret);
         if (r < 0) {
                 ret->fault = FAULT_ENVIRONMENT;
                 ret->detail = -r;

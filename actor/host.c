@@ -155,13 +155,13 @@ int host_evaluation_instance(Host *host, Instance **ret) {
         return instance_acquire(host, host->n_instances - 1, ret);
 }
 
-int host_policy(const Host *host, const Order *order, const PolicyHead **ret) {
-        const PolicyHead *bank =
-                        policy_bank(host->context->policy, &host->context->page->policy, order->policy_bank);
+int host_policy(Host *host, const Order *order) {
+        const PolicyLayout *layout = &host->context->page->policy;
+        const PolicyHead *bank = policy_bank(host->context->policy, layout, order->policy_bank);
 
         if (bank->policy_version != order->policy_version)
                 return -ESTALE;
 
-        *ret = bank;
+        forward_load(host->forward, bank, layout);
         return 0;
 }

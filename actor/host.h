@@ -56,15 +56,15 @@ Host *host_free(Host *host);
 int host_instance(Host *host, uint32_t actor, uint32_t e, Instance **ret);
 int host_evaluation_instance(Host *host, Instance **ret);
 
-/* The version that an order names, in its bank. -ESTALE: another one lies there. */
-int host_policy(const Host *host, const Order *order, const PolicyHead **ret);
+/* Takes the version that an order names, out of its bank, to act with it from now on. -ESTALE: another one
+ * lies there. */
+int host_policy(Host *host, const Order *order);
 
 /* An evaluation's episode, a step at a time, for who looks at each; 0, or what the environment returned.
- * step: the newest, t: how many there were. Every player of an episode of this number with this policy
- * plays the same one. */
+ * step: the newest, t: how many there were. Every player of an episode of this number with the policy
+ * that the host has taken plays the same one. */
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
-int evaluation_step(Host *host, const PolicyHead *policy, Instance *instance, uint64_t episode, uint32_t t,
-                ActordStep *ret);
+int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret);
 bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t);
 
 /* The orders. Each answers; a negative errno in between becomes answer->fault with the errno as its

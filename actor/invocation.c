@@ -33,7 +33,6 @@ typedef struct Invocation {
         const Order *order;
         const JobSettings *settings;
         const JobPage *page;
-        const PolicyHead *policy;
         void *segment;
         uint64_t n_finals;
         Spent *spent; /* NULL: not asked for */
@@ -192,8 +191,8 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
 
-        forward_rows(v->host->forward, v->policy, &v->page->policy, slot_sight(v, row, e),
-                        l->observation_bytes, n, v->host->parameters, NULL);
+        forward_rows(v->host->forward, slot_sight(v, row, e), l->observation_bytes, n, v->host->parameters,
+                        NULL);
 
         for (uint32_t k = 0; k < n; k++) {
                 ActordRandom random;
@@ -371,7 +370,7 @@ void invocation_run(Host *host, const Order *order, Answer *ret) {
 
         r = order->actor < settings_actors_max(v.settings) && context->segments[order->actor] ? 0 : -ENXIO;
         if (r >= 0)
-                r = host_policy(host, order, &v.policy);
+                r = host_policy(host, order);
         if (r < 0) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = -r;

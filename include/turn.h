@@ -154,7 +154,7 @@ typedef enum LearnerFd {
 } LearnerFd;
 
 /* Where one process acts and learns, it is forked like an actor, with the environment loaded, and its
- * program is a module: fused.so, which brings OpenBLAS and is there for such jobs alone. Everything is
+ * program is a module: fused.so, which is there for such jobs alone. Everything is
  * mapped already. */
 typedef struct FusedStart {
         const JobSettings *settings;

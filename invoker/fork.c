@@ -19,7 +19,6 @@
 #include "invoker/fork.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
-#include "lib/width.h"
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* for the learner's actions, where each process has a CPU to itself */
@@ -46,16 +45,6 @@ static bool module_keeps_settings(const Placement *place) {
         return place->inner || environment_loads_packages(name) || environment_is_mjcf(name);
 }
 
-/* OpenBLAS would pick kernels by the CPU; the same ones everywhere give a scheduler the same figures on all
- * CPUs that can run them. Read by its constructor, hence set before exec. */
-const char *fork_blas_kernels(void) {
-#ifdef __x86_64__
-        return width_present(WIDTH_AVX2) ? "OPENBLAS_CORETYPE=Haswell" : "OPENBLAS_CORETYPE=Prescott";
-#else
-        return "OPENBLAS_VERBOSE=0";
-#endif
-}
-
 bool fork_runs_foreign_code(const Placement *place) {
         return !place->env || environment_is_foreign(place->settings->environment);
 }
@@ -66,12 +55,8 @@ int fork_load_environment(Placement *place) {
 
         if (!settings)
                 return -ENOMEM;
-        if (place->inner) {
-                /* It learns, too. */
-                if (putenv((char *) fork_blas_kernels()) != 0)
-                        return -errno;
+        if (place->inner)
                 return environment_load_job(settings + 1, directory, &place->env);
-        }
         if (environment_loads_packages(settings->environment))
                 return environment_load_packages(settings, directory,
                                 settings->python[0] ? INVOKER_FD_MOUNTS : -1, &place->env);

@@ -24,5 +24,3 @@ pid_t fork_learner(const Placement *place, Worker *learner);
 void fork_confine_learner(const Placement *place, const Worker *learner, uint32_t k, const int *keep_fds,
                 size_t n_keep_fds, uint64_t mapped_bytes);
 uint64_t fork_learner_memory_bytes(const Placement *place); /* that its process may use */
-/* "OPENBLAS_CORETYPE=...", for a process that loads the library: a literal. */
-const char *fork_blas_kernels(void);

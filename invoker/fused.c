@@ -32,9 +32,6 @@ int fused_load(Placement *place) {
         n = snprintf(path, sizeof(path), "%s/" FUSED_MODULE, place->invoked->directory);
         if (n < 0 || (size_t) n >= sizeof(path))
                 return -ENAMETOOLONG;
-        /* Read when the library loads; it must not make threads here, which would not survive the fork. */
-        if (putenv((char *) fork_blas_kernels()) != 0 || putenv((char *) "OPENBLAS_NUM_THREADS=1") != 0)
-                return -errno;
 
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         place->run_acting = handle ? (FusedRun) dlsym(handle, FUSED_ENTRANCE) : NULL;

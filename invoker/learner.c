@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process: another program, since it alone links OpenBLAS, which neither survives a fork
- * nor belongs into the memory of actors. Everything it works on is a descriptor at a fixed number. */
+/* The learner's process: another program, so that its memory is not in that of actors, nor theirs in its own.
+ * Everything it works on is a descriptor at a fixed number. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static int child_descriptors(const Placement *place, const Worker *learner, uint
 static _Noreturn void child_run(const Placement *place, const Worker *learner, uint32_t k) {
         static int sources[ACTORS_MAX + 16], targets[ACTORS_MAX + 16];
         char *argv[] = { (char *) "actord-learner", NULL };
-        char *environment[] = { (char *) fork_blas_kernels(), (char *) "OPENBLAS_NUM_THREADS=1", NULL };
+        char *environment[] = { NULL };
         ReduceLayout reduce;
         uint64_t mapped_bytes;
         size_t n;

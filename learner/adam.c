@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/doubles.h"
 
 DEFINE_CLEANUP(Adam *, adam_free)
 
@@ -68,17 +69,15 @@ int adam_new(size_t n, Adam **ret) {
 
 AdamScalars adam_begin(
                 Adam *adam, double rate, double beta1, double beta2, double epsilon, double gradient_scale) {
-        double step;
-
         assert(adam);
 
-        step = (double) ++adam->step;
+        adam->step++;
         return (AdamScalars){
-                .step_size = rate / (1.0 - pow(beta1, step)),
+                .step_size = rate / (1.0 - double_power(beta1, adam->step)),
                 .beta1 = beta1,
                 .beta2 = beta2,
                 .epsilon = epsilon,
-                .root_correction = sqrt(1.0 - pow(beta2, step)),
+                .root_correction = sqrt(1.0 - double_power(beta2, adam->step)),
                 .gradient_scale = gradient_scale,
         };
 }

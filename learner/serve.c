@@ -53,7 +53,6 @@ struct Serve {
         int asks_fd;
         bool in_step; /* the barrier is over all */
 
-        const PolicyHead *bank;
         uint32_t n_clients, n_ready;
         uint32_t n_false_rings; /* on end, with which no new actor had asked */
         uint32_t *ready;        /* [actors] */
@@ -149,8 +148,8 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
                 segment_stack_read(s->segments[actor], l, segment_ends(s->segments[actor], l), row,
                                 station->observations + k * l->observation_bytes);
         }
-        forward_rows(station->forward, s->bank, &s->page->policy, station->observations,
-                        l->observation_bytes, n, station->parameters, NULL);
+        forward_rows(station->forward, station->observations, l->observation_bytes, n, station->parameters,
+                        NULL);
 
         for (uint32_t k = 0; k < n; k++) {
                 uint32_t actor = s->ready[(first + k) / l->envs], e = (uint32_t) ((first + k) % l->envs);
@@ -286,12 +285,15 @@ static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
 }
 
 static int begin(Serve *s, const Order *order) {
-        s->bank = policy_bank(s->policy, &s->page->policy, order->policy_bank);
-        if (s->bank->policy_version != order->policy_version)
+        const PolicyHead *bank = policy_bank(s->policy, &s->page->policy, order->policy_bank);
+
+        if (bank->policy_version != order->policy_version)
                 return -ESTALE;
         if (order->n_actors > settings_actors_max(s->settings))
                 return -EINVAL;
 
+        for (uint32_t i = 0; i < s->settings->n_threads; i++)
+                forward_load(s->stations[i].forward, bank, &s->page->policy);
         s->n_clients = order->n_actors;
         s->n_false_rings = 0;
         for (uint32_t a = 0; a < s->n_clients; a++) {

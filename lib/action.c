@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/doubles.h"
 #include "lib/forward.h"
 #include "lib/rng.h"
 #include "lib/slot.h"
@@ -72,8 +73,8 @@ static double logits_log_sum(const float *logits, uint32_t n, float greatest) {
         assert(n > 0);
 
         for (uint32_t i = 0; i < n; i++)
-                sum += exp((double) logits[i] - greatest);
-        return log(sum);
+                sum += double_exp((double) logits[i] - greatest);
+        return double_log(sum);
 }
 
 /* Maps one uniform number through the inverse of the cumulated weights. */
@@ -82,11 +83,11 @@ static int32_t logits_sample(const float *logits, uint32_t n, ActordRandom *rand
         double sum = 0, left;
 
         for (uint32_t i = 0; i < n; i++)
-                sum += exp((double) logits[i] - greatest);
+                sum += double_exp((double) logits[i] - greatest);
 
         left = actord_random_uniform(random, 0, 1) * sum;
         for (uint32_t i = 0; i + 1 < n; i++) {
-                left -= exp((double) logits[i] - greatest);
+                left -= double_exp((double) logits[i] - greatest);
                 if (left < 0)
                         return (int32_t) i;
         }
@@ -126,7 +127,7 @@ void action_sample(const Network *network, const float *parameters, bool determi
                 for (uint32_t i = 0; i < n; i++) {
                         double noise = deterministic ? 0 : actord_random_normal(random);
 
-                        action[i] = (float) (parameters[i] + exp(parameters[n + i]) * noise);
+                        action[i] = (float) (parameters[i] + double_exp(parameters[n + i]) * noise);
                 }
                 break;
         }
@@ -161,7 +162,8 @@ float action_log_probability(const Network *network, const float *parameters, co
         case ACT_GAUSSIAN:
                 for (uint32_t i = 0; i < n; i++) {
                         double log_std = parameters[n + i];
-                        double z = ((double) ((const float *) action)[i] - parameters[i]) / exp(log_std);
+                        double z = ((double) ((const float *) action)[i] - parameters[i]) /
+                                   double_exp(log_std);
 
                         sum -= 0.5 * z * z + log_std + LOG_SQRT_2PI;
                 }
@@ -172,7 +174,7 @@ float action_log_probability(const Network *network, const float *parameters, co
                 memcpy(&choice, action, sizeof(choice));
                 if (choice < 0 || (uint32_t) choice >= n)
                         return -INFINITY;
-                return (float) log(greedy_probability(parameters, n, choice));
+                return (float) double_log(greedy_probability(parameters, n, choice));
         }
         }
         return (float) sum;

@@ -1,77 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The forward pass: from observations to the parameters of actions, for one row or a few side by side. It
- * does not use BLAS, whose sums depend on the size of the batch and on the host's kernels. Here the bits
- * of a row are the same on each machine, whatever its vectors: a multiplication is fused with an addition
- * only where the source says so (tanh). So a policy acts alike wherever an invocation runs. */
+/* The forward pass: from observations to the parameters of actions, for one row or a few side by side. Each
+ * number is the sum that the learner's product makes of it (lib/kernel.h), so that the bits of a row are the
+ * same on each machine, and the same for those who act and those who learn.
+ *
+ * A vector holds outputs side by side, for which weights have to lie the other way around than a policy
+ * has them. They are turned around once for each policy, in panels of PANEL outputs; the largest layers,
+ * of which a copy would cost every actor more memory than time, panel by panel whenever they are used. */
 #include "lib/forward.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "lib/cleanup.h"
-#include "lib/elementary.h"
+#include "lib/kernel.h"
 #include "lib/network.h"
 #include "lib/slot.h"
-#include "lib/width.h"
 
-enum { LANES = 16 };
-
-typedef float Oct __attribute__((vector_size(32)));
-
-/* A mask for n numbers: LANES entries from index LANES - n on are n times all ones, then zeros. */
-static const int32_t tail_mask[2 * LANES] = {
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
-        -1,
+enum {
+        LANES = KERNEL_LANES,
+        PANEL = 64,        /* outputs */
+        KEPT_MAX = 262144, /* numbers that are turned around once */
 };
-
-typedef struct Kernels {
-        void (*dense)(const float *w, const float *bias, const float *x, size_t n_rows, size_t n_in,
-                        size_t n_out, float *y);
-        void (*tanh_row)(float *x, size_t n);
-} Kernels;
-
-#define KERNEL_TEMPLATE "lib/forward-kernel.h"
-#include "lib/each-width.h"
-
-/* The choice changes only the speed; a test compares all kernels that the host can run. */
-static const Kernels *kernels_chosen(void) {
-        static const Kernels tables[_WIDTH_MAX] = {
-                [WIDTH_SCALAR] = { dense_scalar, tanh_row_scalar },
-#if defined(__x86_64__)
-                [WIDTH_AVX2] = { dense_avx2, tanh_row_avx2 },
-                [WIDTH_AVX512] = { dense_avx512, tanh_row_avx512 },
-#endif
-        };
-
-        return &tables[width_chosen()];
-}
 
 struct Forward {
         Network network;
         ActordSpace space;
-        const Kernels *kernels;
-        uint64_t acts;              /* bit i: layer i is needed to act, not for the value alone */
+        uint64_t acts; /* bit i: layer i is needed to act, not for the value alone */
+
+        const PolicyHead *bank; /* what forward_load() was given */
+        const PolicyLayout *layout;
+        float *kept[LAYERS_MAX]; /* panels, each [padded n_reads][padded outputs]; or NULL */
+        float *panel;            /* of a layer whose panels are not kept */
+
         float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
         float *squares;             /* [FORWARD_ROWS_MAX]: what one unit of a convolution reads, padded */
         float *units;               /* [FORWARD_ROWS_MAX]: what all of them write for it, padded */
@@ -161,11 +124,46 @@ static uint64_t layers_that_act(const Network *network) {
 
 static_assert(LAYERS_MAX <= 64, "one bit a layer");
 
+/* What a layer's panels take. */
+static size_t layer_numbers(const Layer *layer) {
+        return padded(layer->n_reads) * padded(layer->n_units);
+}
+
+/* Of those that act, as many as the limit leaves room for, in the order of the network: bit i is layer i.
+ * *ret_n_panel: what a panel of any other one takes. */
+static uint64_t layers_that_are_kept(
+                const Network *network, uint64_t acts, size_t *ret_n_kept, size_t *ret_n_panel) {
+        uint64_t kept = 0;
+
+        *ret_n_kept = *ret_n_panel = 0;
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *layer = &network->layers[i];
+                size_t n = layer_numbers(layer);
+
+                if (layer->kind == LAYER_PARAMETER)
+                        continue;
+                if (acts >> i & 1 && *ret_n_kept + n <= KEPT_MAX) {
+                        kept |= UINT64_C(1) << i;
+                        *ret_n_kept += n;
+                } else
+                        *ret_n_panel = max_of(*ret_n_panel, padded(layer->n_reads) * PANEL);
+        }
+        return kept;
+}
+
+static float *take(float **next, size_t n) {
+        float *part = *next;
+
+        *next += n;
+        return part;
+}
+
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
         const size_t header = (sizeof(Forward) + 63) / 64 * 64;
         Forward *forward;
         float *next;
-        size_t n, squares_most = 0, units_most = 0;
+        size_t n, n_kept, n_panel, squares_most = 0, units_most = 0;
+        uint64_t acts, kept;
 
         assert(network);
         assert(spec);
@@ -187,6 +185,10 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
                 return -E2BIG;
         n *= FORWARD_ROWS_MAX;
 
+        acts = layers_that_act(network);
+        kept = layers_that_are_kept(network, acts, &n_kept, &n_panel);
+        n += n_kept + n_panel;
+
         forward = aligned_alloc(64, header + n * sizeof(float));
         if (!forward)
                 return -ENOMEM;
@@ -194,19 +196,17 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
 
         forward->network = *network;
         forward->space = spec->observation;
-        forward->kernels = kernels_chosen();
-        forward->acts = layers_that_act(network);
+        forward->acts = acts;
 
         next = (float *) ((uint8_t *) forward + header);
-        forward->observation = next;
-        next += FORWARD_ROWS_MAX * padded(network->n_observation);
-        forward->squares = next;
-        next += FORWARD_ROWS_MAX * padded(squares_most);
-        forward->units = next;
-        next += FORWARD_ROWS_MAX * padded(units_most);
+        forward->observation = take(&next, FORWARD_ROWS_MAX * padded(network->n_observation));
+        forward->squares = take(&next, FORWARD_ROWS_MAX * padded(squares_most));
+        forward->units = take(&next, FORWARD_ROWS_MAX * padded(units_most));
+        forward->panel = take(&next, n_panel);
         for (uint32_t i = 0; i < network->n_layers; i++) {
-                forward->outputs[i] = next;
-                next += FORWARD_ROWS_MAX * padded(network->layers[i].n_out);
+                forward->outputs[i] = take(&next, FORWARD_ROWS_MAX * padded(network->layers[i].n_out));
+                if (kept >> i & 1)
+                        forward->kept[i] = take(&next, layer_numbers(&network->layers[i]));
         }
 
         *ret = forward;
@@ -216,6 +216,57 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
 Forward *forward_free(Forward *forward) {
         free(forward);
         return NULL;
+}
+
+/* Outputs from `first` on. */
+static void panel_turn(const Layer *layer, const float *parameters, size_t first, float *ret) {
+        size_t n = layer->n_units - first < PANEL ? layer->n_units - first : PANEL;
+
+        kernel_transpose(parameters + layer->weight_at + first * layer->n_reads, (uint32_t) n,
+                        layer->n_reads, ret);
+}
+
+void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout) {
+        const float *parameters = policy_numbers(bank, layout->parameters_at);
+
+        forward->bank = bank;
+        forward->layout = layout;
+        for (uint32_t i = 0; i < forward->network.n_layers; i++) {
+                const Layer *layer = &forward->network.layers[i];
+
+                for (size_t o = 0; forward->kept[i] && o < layer->n_units; o += PANEL)
+                        panel_turn(layer, parameters, o, forward->kept[i] + o * padded(layer->n_reads));
+        }
+}
+
+/* Adds to y [n_rows] of layer i what its weights make of x, whose rows lie x_stride apart; y is padded to
+ * LANES, and what is beyond its last number becomes nothing of use. */
+static void rows_add(const Forward *forward, const float *parameters, uint32_t i, const float *x,
+                size_t n_rows, float *y) {
+        const Layer *layer = &forward->network.layers[i];
+
+        for (size_t o = 0; o < layer->n_units; o += PANEL) {
+                size_t n = layer->n_units - o < PANEL ? padded(layer->n_units - o) : PANEL;
+                float *panel = forward->panel;
+
+                if (forward->kept[i])
+                        panel = forward->kept[i] + o * padded(layer->n_reads);
+                else
+                        panel_turn(layer, parameters, o, panel);
+                kernel_product(&(Product){
+                                .m = (uint32_t) n_rows,
+                                .n = (uint32_t) n,
+                                .k = layer->n_reads,
+                                .a = x,
+                                .a_m = padded(layer->n_reads),
+                                .a_k = 1,
+                                .b = panel,
+                                .b_k = n,
+                                .goes_on = true,
+                                .c = y + o,
+                                .c_m = padded(layer->n_units),
+                });
+        }
 }
 
 /* A square inside of an image whose columns lie side by side. With a constant kernel a line is a move or
@@ -266,32 +317,33 @@ static void square_read(const Convolution *c, const float *x, uint32_t oy, uint3
         }
 }
 
-/* A dense layer for each square of each row, a few of them side by side. */
-static void squares_forward(Forward *forward, const float *parameters, const Layer *layer, const float *x,
+/* A dense layer for each square of each row, a few of them side by side. As the learner does it, biases
+ * come last. */
+static void squares_forward(Forward *forward, const float *parameters, uint32_t i, const float *x,
                 size_t n_rows, float *y) {
+        const Layer *layer = &forward->network.layers[i];
         const Convolution *c = &layer->convolution;
+        const float *bias = parameters + layer->bias_at;
         size_t n_squares = (size_t) c->out_height * c->out_width, n_all = n_rows * n_squares, n;
-        size_t stride = padded(layer->n_reads), y_stride = padded(layer->n_out);
+        size_t units_stride = padded(layer->n_units), y_stride = padded(layer->n_out);
 
         for (size_t first = 0; first < n_all; first += n) {
                 n = n_all - first < FORWARD_ROWS_MAX ? n_all - first : FORWARD_ROWS_MAX;
                 for (size_t k = 0; k < n; k++) {
                         size_t row = (first + k) / n_squares, square = (first + k) % n_squares;
-                        float *read = forward->squares + k * stride;
 
                         square_read(c, x + row * padded(layer->n_in), (uint32_t) (square / c->out_width),
-                                        (uint32_t) (square % c->out_width), read);
-                        /* A dense layer reads beyond its last input; these numbers are zeros. */
-                        memset(read + layer->n_reads, 0, (stride - layer->n_reads) * sizeof(float));
+                                        (uint32_t) (square % c->out_width),
+                                        forward->squares + k * padded(layer->n_reads));
                 }
-                forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at,
-                                forward->squares, n, layer->n_reads, layer->n_units, forward->units);
+                memset(forward->units, 0, n * units_stride * sizeof(float));
+                rows_add(forward, parameters, i, forward->squares, n, forward->units);
                 for (size_t k = 0; k < n; k++) {
-                        const float *units = forward->units + k * padded(layer->n_units);
+                        const float *units = forward->units + k * units_stride;
                         float *to = y + (first + k) / n_squares * y_stride + (first + k) % n_squares;
 
                         for (size_t u = 0; u < layer->n_units; u++)
-                                to[u * n_squares] = units[u];
+                                to[u * n_squares] = units[u] + bias[u];
                 }
         }
 }
@@ -299,24 +351,17 @@ static void squares_forward(Forward *forward, const float *parameters, const Lay
 static void layer_forward(Forward *forward, const float *parameters, uint32_t i, size_t n_rows) {
         const Layer *layer = &forward->network.layers[i];
         const float *x = layer->input == i ? forward->observation : forward->outputs[layer->input];
-        size_t n = n_rows * padded(layer->n_out);
+        size_t stride = padded(layer->n_out);
         float *y = forward->outputs[i];
 
         if (layer->kind == LAYER_CONVOLUTION)
-                squares_forward(forward, parameters, layer, x, n_rows, y);
-        else
-                forward->kernels->dense(parameters + layer->weight_at, parameters + layer->bias_at, x,
-                                n_rows, layer->n_in, layer->n_out, y);
-
-        switch ((LayerActivation) layer->activation) {
-        case LAYER_NONE: break;
-        case LAYER_TANH: forward->kernels->tanh_row(y, n); break;
-        case LAYER_RELU:
-                /* A NaN stays a NaN, so that it is noticed. */
-                for (size_t k = 0; k < n; k++)
-                        y[k] = y[k] < 0 ? 0 : y[k];
-                break;
+                squares_forward(forward, parameters, i, x, n_rows, y);
+        else {
+                for (size_t r = 0; r < n_rows; r++)
+                        memcpy(y + r * stride, parameters + layer->bias_at, layer->n_out * sizeof(float));
+                rows_add(forward, parameters, i, x, n_rows, y);
         }
+        kernel_activate(y, n_rows * stride, layer->activation);
 }
 
 static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
@@ -362,33 +407,26 @@ static void row_tell(const Forward *forward, const PolicyHead *bank, const float
         }
 }
 
-void forward_rows(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
-                const void *observations, size_t stride, size_t n_rows, float *ret_parameters,
-                float *ret_values) {
+void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
+                float *ret_parameters, float *ret_values) {
         const Network *network = &forward->network;
-        const float *parameters = policy_numbers(bank, layout->parameters_at);
+        const float *parameters;
 
+        assert(forward->bank);
         assert(n_rows > 0 && n_rows <= FORWARD_ROWS_MAX);
 
-        rows_read(forward, bank, layout, observations, stride, n_rows);
+        parameters = policy_numbers(forward->bank, forward->layout->parameters_at);
+        rows_read(forward, forward->bank, forward->layout, observations, stride, n_rows);
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 if (network->layers[i].kind != LAYER_PARAMETER && (ret_values || forward->acts >> i & 1))
                         layer_forward(forward, parameters, i, n_rows);
                 for (size_t r = 0; r < n_rows; r++)
-                        row_tell(forward, bank, parameters, i, r, ret_parameters + r * 2 * network->n_action,
+                        row_tell(forward, forward->bank, parameters, i, r,
+                                        ret_parameters + r * 2 * network->n_action,
                                         ret_values ? &ret_values[r] : NULL);
         }
 }
 
-void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
-                const void *observation, float *ret_parameters, float *ret_value) {
-        forward_rows(forward, bank, layout, observation, 0, 1, ret_parameters, ret_value);
-}
-
-float forward_tanh(float x) {
-        return elementary_tanh(x);
-}
-
-void forward_tanh_row(float *x, size_t n) {
-        kernels_chosen()->tanh_row(x, n);
+void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value) {
+        forward_rows(forward, observation, 0, 1, ret_parameters, ret_value);
 }

@@ -21,34 +21,28 @@ typedef struct Forward Forward; /* scratch memory of one caller; made once, no a
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
+/* Takes the policy that lies in `bank`, a bank of the policy segment, all of it readable, until it is given
+ * another one: the bank stays as it is for so long. */
+void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout);
+
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
- * the values of the choices, then the chance of a random one. `bank`: a bank of the policy segment, all
- * of it readable. value may be NULL: then layers that only the value needs are left out; it is untouched
- * if the network has none. */
-void forward_row(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
-                const void *observation, float *ret_parameters, float *ret_value);
+ * the values of the choices, then the chance of a random one. value may be NULL: then layers that only the
+ * value needs are left out; it is untouched if the network has none. */
+void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are
  * the same as for each row alone; it is faster, since the weights come out of memory once for all rows.
  * ret_parameters: [n_rows][2 * n_action]; ret_values, unless NULL: [n_rows]. */
-void forward_rows(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout,
-                const void *observations, size_t stride, size_t n_rows, float *ret_parameters,
-                float *ret_values);
+void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
+                float *ret_parameters, float *ret_values);
 
 /* Turns a raw observation into the network's input, in two steps that learners share: [n_observation]
  * floats (a DISCRETE one is a 1 among zeros), then clip((x - mean) * inverse_sd) unless clip is 0. */
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
 
-/* tanh() from the four basic operations alone: the same bits with each compiler, libm and vector width.
- * At most FORWARD_TANH_ULP units in the last place off, odd, never beyond 1; NaN stays NaN. The row form
- * is faster for many numbers. */
-#define FORWARD_TANH_ULP 7
-float forward_tanh(float x);
-void forward_tanh_row(float *x, size_t n);
-
 /* Samples an action (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped.
- * exp() and log() are libm's, in double: equal for equal C libraries. */
+ * exp() and log() are those of lib/doubles.h. */
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/doubles.h"
 #include "lib/environments.h"
 #include "lib/forward.h"
 #include "lib/network.h"
@@ -36,7 +37,7 @@ static float share_of(double x, double half) {
 }
 
 static float time_of(uint64_t nsec) {
-        return within(log10(1.0 + (double) nsec / TIME_UNIT) / TIME_SCALE, 0.0);
+        return within(double_log(1.0 + (double) nsec / TIME_UNIT) * M_LOG10E / TIME_SCALE, 0.0);
 }
 
 void minions_features(const MinionsFacts *facts, double target, float ret[MINIONS_N_FEATURES]) {
@@ -249,7 +250,8 @@ int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FE
         parameters_place(&network, (const uint8_t *) data + sizeof(m),
                         (float *) (bank + layout.parameters_at));
 
-        forward_row(forward, (const PolicyHead *) bank, &layout, features, logits, NULL);
+        forward_load(forward, (const PolicyHead *) bank, &layout);
+        forward_row(forward, features, logits, NULL);
         action_sample(&network, logits, true, NULL, &choice, NULL);
         *ret = (uint32_t) choice + 1;
         return 0;

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "lib/doubles.h"
+
 /* Plugins find the three functions of the environment ABI in the program that loads them. */
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -95,10 +97,10 @@ PUBLIC double actord_random_uniform(ActordRandom *random, double low, double hig
 PUBLIC double actord_random_normal(ActordRandom *random) {
         /* Box and Muller's cosine half only: keeping the sine for the next call would make a draw depend
          * on how many came before it. 1 - fraction is in (0, 1], so that the logarithm is finite. */
-        double radius = sqrt(-2.0 * log(1.0 - random_fraction(random)));
+        double radius = sqrt(-2.0 * double_log(1.0 - random_fraction(random)));
         double turn = random_fraction(random);
 
-        return radius * cos(2.0 * M_PI * turn);
+        return radius * double_cos_turn(turn);
 }
 
 uint32_t random_below(ActordRandom *random, uint32_t n) {

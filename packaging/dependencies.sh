@@ -16,7 +16,6 @@ pkg-config            finds the libraries below
 libsystemd-dev        event loop, D-Bus, journal, readiness
 libseccomp-dev        the actors' and the learner's system call lists
 libcap-dev            dropping capabilities
-libopenblas-serial-dev  dense algebra of the learner, which brings its own threads
 libglib2.0-dev        containers, key files, options and the test framework, on the control side
 libsqlite3-dev        the ledger
 g++                   the thin layer above Box2D, which is C++

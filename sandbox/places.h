@@ -3,7 +3,7 @@
  * One list for the mounts and for the Landlock rules. */
 #pragma once
 
-/* Linker tables; /etc/alternatives is where Debian's BLAS points through. Symbolic links among them (/lib
+/* Linker tables; /etc/alternatives is what some libraries of Debian point through. Symbolic links among them (/lib
  * on a merged system) are made again as links. */
 #define SANDBOX_LIBRARIES \
         "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives"

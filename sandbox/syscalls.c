@@ -109,7 +109,6 @@ static const Allowed calls[] = {
         { "lseek", LIBRARIES | LEARNER, HOLD_NOTHING, "positions in files" },
         { "lstat", LIBRARIES, HOLD_NOTHING, "as stat" },
         { "madvise", ALL, HOLD_NOTHING, "allocators give memory back" },
-        { "mbind", LEARNER, HOLD_ABSENT, "OpenBLAS places its buffers, and does without" },
         { "mmap", BUILTIN, HOLD_DATA, "large allocations" },
         { "mmap", LIBRARIES, HOLD_OWN_CODE, "allocations, libraries" },
         { "mmap", LEARNER, HOLD_FILE_CODE, "allocations, libraries, shared segments" },

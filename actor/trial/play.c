@@ -94,13 +94,12 @@ static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
 
 static int play_episode(const Trial *trial, Host *host, uint64_t episode, void *room) {
         TrialEpisode said = { .episode = episode };
-        const PolicyHead *policy;
         ActordStep step = {};
         Instance *instance;
         uint32_t t;
         int r;
 
-        r = host_policy(host, &(Order){ .kind = ORDER_EVALUATE }, &policy);
+        r = host_policy(host, &(Order){ .kind = ORDER_EVALUATE });
         if (r < 0)
                 return r;
         r = evaluation_begin(host, episode, &instance);
@@ -112,7 +111,7 @@ static int play_episode(const Trial *trial, Host *host, uint64_t episode, void *
 
         for (t = 0; !evaluation_ended(host, &step, t); t++) {
                 atomic_fetch_add_explicit(&trial->page->progress, 1, memory_order_relaxed);
-                r = evaluation_step(host, policy, instance, episode, t, &step);
+                r = evaluation_step(host, instance, episode, t, &step);
                 if (r < 0)
                         return r;
                 r = picture_say(trial, host->env, instance->memory, room);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "daemon/scheduler/window.h"
+#include "lib/doubles.h"
 #include "lib/rng.h"
 
 /* Policy=fixed: Actors= in every round, one decision for the whole job. */
@@ -50,7 +51,7 @@ static uint32_t hydrozoa_count(const SchedulerView *view, SchedulerState *state)
 /* Policy=decay-only: clip(Imax d^k, Imin, Imax), the ceiling of Nitro's formula without what it measures.
  * A control: 1,317 actor-rounds in 50 rounds of 8 to 64 actors at d = 0.96. */
 static uint32_t decay_only_count(const SchedulerView *view, SchedulerState *state) {
-        double decayed = pow(view->settings->decay, (double) (view->round + 1));
+        double decayed = double_power(view->settings->decay, view->round + 1);
 
         return scheduler_clip(view->settings, scheduler_highest(view->settings) * decayed);
 }

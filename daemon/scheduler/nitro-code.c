@@ -12,13 +12,15 @@
 #include <string.h>
 
 #include "daemon/scheduler/window.h"
+#include "lib/doubles.h"
 
 #define FIRST_ACTORS 16u
 
 static uint32_t nitro_code_count(const SchedulerView *view, SchedulerState *state) {
         const JobSettings *settings = view->settings;
-        double k = (double) view->round, highest = scheduler_highest(settings), score = 0, r, decayed;
-        uint32_t lowest = scheduler_clip(settings, highest * pow(settings->decay, k * k));
+        uint64_t k = view->round;
+        double highest = scheduler_highest(settings), score = 0, r, decayed;
+        uint32_t lowest = scheduler_clip(settings, highest * double_power(settings->decay, k * k));
         Window window;
 
         if (!view->statistics)
@@ -26,7 +28,7 @@ static uint32_t nitro_code_count(const SchedulerView *view, SchedulerState *stat
 
         memcpy(&window, state->own, sizeof(window));
         r = view->statistics->curvature_loss;
-        decayed = r * pow(settings->decay, k);
+        decayed = r * double_power(settings->decay, k);
         if (isfinite(r)) {
                 window_add(&window, settings->window, decayed);
                 score = window.n == 1 ? 1 : window_highness(&window, settings->window, decayed);

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/doubles.h"
+
 void window_add(Window *window, uint32_t size, double value) {
         assert(window);
         assert(size > 0 && size <= WINDOW_MAX);
@@ -59,6 +61,6 @@ uint32_t window_count(const SchedulerView *view, SchedulerState *state, double r
 
         if (isfinite(r))
                 score = window_lowness(&window, settings->window, r) *
-                        pow(settings->decay, (double) (view->round + 1));
+                        double_power(settings->decay, view->round + 1);
         return scheduler_clip(settings, scheduler_highest(settings) * score);
 }

@@ -9,6 +9,7 @@
 
 #include "learner/algorithm/algorithm.h"
 #include "learner/kernel/kernels.h"
+#include "lib/doubles.h"
 
 enum { STATE_STEPS }; /* gradient steps since the target network was updated */
 enum { SUM_POLICY, SUM_VALUE, SUM_ENTROPY, SUM_KL, SUM_CLIPPED, _SUM_MAX };
@@ -54,7 +55,7 @@ static void impact_loss(const Shard *s, const void *arg) {
                 sums[SUM_POLICY] -= (double) (weight * a * (clipped ? held : ratio));
                 sums[SUM_VALUE] += (double) (weight * 0.5f * error * error);
                 sums[SUM_ENTROPY] += (double) (weight * s->entropy[i]);
-                sums[SUM_KL] += (double) weight * (expm1((double) moved) - (double) moved);
+                sums[SUM_KL] += (double) weight * (double_expm1((double) moved) - (double) moved);
                 sums[SUM_CLIPPED] += held != ratio ? (double) weight : 0.0;
         }
 
@@ -67,8 +68,8 @@ static void impact_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
         const JobSettings *s = runtime_settings(runtime);
         double clip = runtime_scheduled(runtime, s->clip, s->clip_schedule), a = row->advantage;
         double behaviour = row->behaviour_log_probability;
-        double ratio = exp(fmin(behaviour - row->old_log_probability, (double) LOG_TRUNCATION) +
-                           (row->term[TERM_LOG_PROBABILITY] - behaviour));
+        double ratio = double_exp(fmin(behaviour - row->old_log_probability, (double) LOG_TRUNCATION) +
+                                  (row->term[TERM_LOG_PROBABILITY] - behaviour));
         double held = fmin(fmax(ratio, 1.0 - clip), 1.0 + clip);
 
         ret->d[TERM_LOG_PROBABILITY] = a * held < a * ratio ? 0.0 : -a * ratio;

@@ -10,6 +10,7 @@
 
 #include "learner/algorithm/algorithm.h"
 #include "learner/kernel/kernels.h"
+#include "lib/doubles.h"
 
 enum { STATE_KL_WEIGHT };
 enum { SUM_POLICY, SUM_VALUE, SUM_ENTROPY, SUM_KL, SUM_CLIPPED, _SUM_MAX };
@@ -85,7 +86,8 @@ static PpoLoss ppo_weights(Runtime *runtime) {
 /* ppo_loss() of one row, to second order; where something is held, it is flat. */
 static void ppo_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
         PpoLoss p = ppo_weights(runtime);
-        double ratio = exp(row->term[TERM_LOG_PROBABILITY] - row->old_log_probability), a = row->advantage;
+        double ratio = double_exp(row->term[TERM_LOG_PROBABILITY] - row->old_log_probability),
+               a = row->advantage;
         double held = fmin(fmax(ratio, 1.0 - (double) p.clip), 1.0 + (double) p.clip);
         double surrogate = a * held < a * ratio ? 0.0 : -a * ratio, kl_weight = (double) p.kl_weight;
         double value = row->term[TERM_VALUE], moved = value - row->old_value;

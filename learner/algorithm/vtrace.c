@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "include/slot.h"
+#include "lib/doubles.h"
 
 void vtrace_estimate(const VtraceIn *in, float *ret_advantage, float *ret_target) {
         uint32_t final, n_rows;
@@ -20,8 +21,8 @@ void vtrace_estimate(const VtraceIn *in, float *ret_advantage, float *ret_target
         final = in->n_finals;
         for (uint32_t row = n_rows; row-- > 0;) {
                 uint32_t next = row + in->envs;
-                double ratio = exp((double) in->log_probability[row] -
-                                   (double) in->behaviour_log_probability[row]);
+                double ratio = double_exp((double) in->log_probability[row] -
+                                          (double) in->behaviour_log_probability[row]);
                 double rho = fmin(in->rho_bar, ratio), c = fmin(in->c_bar, ratio);
                 double value = (double) in->values[row], next_value = 0.0, next_added = 0.0, delta;
 

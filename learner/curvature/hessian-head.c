@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "learner/curvature/hessian.h"
+#include "lib/doubles.h"
 
 static void categorical_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]) {
         uint32_t n = h->network->n_action;
@@ -17,13 +18,13 @@ static void categorical_terms(const Hessian *h, uint32_t shard, double ret[_TERM
                 for (uint32_t a = 1; a < n; a++)
                         top = fmax(top, y[a * HESSIAN_ROWS + r]);
                 for (uint32_t a = 0; a < n; a++)
-                        sum += exp(y[a * HESSIAN_ROWS + r] - top);
-                top += log(sum);
+                        sum += double_exp(y[a * HESSIAN_ROWS + r] - top);
+                top += double_log(sum);
                 for (uint32_t a = 0; a < n; a++) {
                         double *l = &y[a * HESSIAN_ROWS + r];
 
                         *l -= top;
-                        entropy -= exp(*l) * *l;
+                        entropy -= double_exp(*l) * *l;
                 }
                 ret[TERM_LOG_PROBABILITY][r] = y[(uint32_t) choices[r] * HESSIAN_ROWS + r];
                 ret[TERM_ENTROPY][r] = entropy;
@@ -41,7 +42,7 @@ static void gaussian_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MA
                 double log_probability = 0.0, entropy = 0.0;
 
                 for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
-                        double z = (actions[i] - mean[i]) * exp(-log_sd[i]);
+                        double z = (actions[i] - mean[i]) * double_exp(-log_sd[i]);
 
                         log_probability -= 0.5 * z * z + log_sd[i] + half_log_2pi;
                         entropy += log_sd[i] + 0.5 + half_log_2pi;
@@ -76,9 +77,9 @@ static void categorical_gradient(const Hessian *h, uint32_t shard) {
                 double entropy = 0.0;
 
                 for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS)
-                        entropy -= exp(y[i]) * y[i];
+                        entropy -= double_exp(y[i]) * y[i];
                 for (uint32_t a = 0, i = r; a < n; a++, i += HESSIAN_ROWS) {
-                        double p = exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
+                        double p = double_exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
 
                         d[i] = jet[TERM_LOG_PROBABILITY] * (chosen - p) -
                                jet[TERM_ENTROPY] * p * (y[i] + entropy);
@@ -97,7 +98,7 @@ static void gaussian_gradient(const Hessian *h, uint32_t shard) {
 
         for (uint32_t i = 0; i < n * HESSIAN_ROWS; i++) {
                 const double *jet = jets[i % HESSIAN_ROWS].d;
-                double inverse = exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
+                double inverse = double_exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
 
                 d_mean[i] = jet[TERM_LOG_PROBABILITY] * z * inverse;
                 d_log_sd[i] = jet[TERM_LOG_PROBABILITY] * (z * z - 1.0) + jet[TERM_ENTROPY];
@@ -140,17 +141,17 @@ static void categorical_along(const Hessian *h, uint32_t shard, const double *y,
                 double entropy = 0.0, mean = 0.0, terms[_TERM_MAX] = {}, jets_along[_TERM_MAX];
 
                 for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
-                        entropy -= exp(y[i]) * y[i];
-                        mean += exp(y[i]) * along[i];
+                        entropy -= double_exp(y[i]) * y[i];
+                        mean += double_exp(y[i]) * along[i];
                 }
                 for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS)
-                        terms[TERM_ENTROPY] -= exp(y[i]) * (along[i] - mean) * (y[i] + entropy);
+                        terms[TERM_ENTROPY] -= double_exp(y[i]) * (along[i] - mean) * (y[i] + entropy);
                 terms[TERM_LOG_PROBABILITY] = along[(uint32_t) choices[r] * HESSIAN_ROWS + r] - mean;
                 terms[TERM_VALUE] = value[r];
                 jet_along(&jets[r], terms, jets_along);
 
                 for (uint32_t a = 0, i = r; a < n; a++, i += HESSIAN_ROWS) {
-                        double p = exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
+                        double p = double_exp(y[i]), chosen = choices[r] == (int32_t) a ? 1.0 : 0.0;
                         double log_along = along[i] - mean, p_along = p * log_along;
 
                         d[i] = jets_along[TERM_LOG_PROBABILITY] * (chosen - p) -
@@ -178,7 +179,7 @@ static void gaussian_along(const Hessian *h, uint32_t shard, const double *mean,
                 double along[_TERM_MAX], d = jets[r].d[TERM_LOG_PROBABILITY];
 
                 for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
-                        double inverse = exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
+                        double inverse = double_exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
 
                         terms[TERM_LOG_PROBABILITY] +=
                                         z * along_mean[i] * inverse + (z * z - 1.0) * along_sd[i];
@@ -187,7 +188,7 @@ static void gaussian_along(const Hessian *h, uint32_t shard, const double *mean,
                 jet_along(&jets[r], terms, along);
 
                 for (uint32_t i = r; i < n * HESSIAN_ROWS; i += HESSIAN_ROWS) {
-                        double inverse = exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
+                        double inverse = double_exp(-log_sd[i]), z = (actions[i] - mean[i]) * inverse;
                         double z_along = -along_mean[i] * inverse - z * along_sd[i];
 
                         d_mean[i] = along[TERM_LOG_PROBABILITY] * z * inverse +

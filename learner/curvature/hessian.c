@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/kernel/blas.h"
 #include "learner/gradient.h"
 #include "lib/cleanup.h"
+#include "lib/doubles.h"
 
 enum {
         ROWS = HESSIAN_ROWS,
@@ -110,6 +110,24 @@ static const double *layer_input(const Hessian *h, uint32_t i, uint32_t shard) {
         return shard_columns(l->input == i ? h->input : h->layers[l->input].y, l->n_in, shard);
 }
 
+/* c [m][n] (+)= a b; each of a and b may be stored transposed. */
+static void product(const double *a, bool transpose_a, const double *b, bool transpose_b, bool accumulate,
+                uint32_t m, uint32_t n, uint32_t k, double *c) {
+        kernel_double_product(&(DoubleProduct){
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .a = a,
+                        .a_m = transpose_a ? 1 : k,
+                        .a_k = transpose_a ? m : 1,
+                        .b = b,
+                        .b_k = transpose_b ? 1 : n,
+                        .b_n = transpose_b ? k : 1,
+                        .accumulate = accumulate,
+                        .c = c,
+        });
+}
+
 /* Loading */
 
 static void shard_gather(Hessian *h, uint32_t shard) {
@@ -149,7 +167,7 @@ static void layer_activate(const Hessian *h, uint32_t i, uint32_t shard) {
                                 slope[k] = 1.0;
                                 break;
                         case LAYER_TANH:
-                                y[k] = tanh(x);
+                                y[k] = double_tanh(x);
                                 slope[k] = 1.0 - y[k] * y[k];
                                 break;
                         case LAYER_RELU:
@@ -168,8 +186,8 @@ static void shard_forward(const Hessian *h, uint32_t shard) {
                 if (!h->wanted[i])
                         continue;
                 if (l->kind == LAYER_DENSE)
-                        blas_product(h->parameters + l->weight_at, false, layer_input(h, i, shard), false,
-                                        false, l->n_out, ROWS, l->n_in, y);
+                        product(h->parameters + l->weight_at, false, layer_input(h, i, shard), false, false,
+                                        l->n_out, ROWS, l->n_in, y);
                 else
                         memset(y, 0, (size_t) l->n_out * ROWS * sizeof(double));
                 layer_activate(h, i, shard);
@@ -225,7 +243,7 @@ static void shard_backward(const Hessian *h, uint32_t shard) {
                         at->d[k] *= at->slope[k];
                 }
                 if (l->kind == LAYER_DENSE && l->input != i) {
-                        blas_product(h->parameters + l->weight_at, true, at->d + first, false,
+                        product(h->parameters + l->weight_at, true, at->d + first, false,
                                         collected[l->input], l->n_in, ROWS, l->n_out,
                                         shard_columns(h->layers[l->input].d, l->n_in, shard));
                         collected[l->input] = true;
@@ -298,10 +316,10 @@ static void shard_along_forward(const Hessian *h, uint32_t shard, double *const 
                         for (uint32_t r = 0; r < ROWS; r++)
                                 y[u * ROWS + r] = h->vector[l->bias_at + u];
                 if (l->kind == LAYER_DENSE)
-                        blas_product(h->vector + l->weight_at, false, layer_input(h, i, shard), false, true,
+                        product(h->vector + l->weight_at, false, layer_input(h, i, shard), false, true,
                                         l->n_out, ROWS, l->n_in, y);
                 if (l->kind == LAYER_DENSE && l->input != i)
-                        blas_product(h->parameters + l->weight_at, false, along_y[l->input], false, true,
+                        product(h->parameters + l->weight_at, false, along_y[l->input], false, true,
                                         l->n_out, ROWS, l->n_in, y);
                 for (size_t k = 0; k < (size_t) l->n_out * ROWS; k++)
                         y[k] *= slope[k];
@@ -327,15 +345,14 @@ static void layer_along_backward(const Hessian *h, uint32_t i, uint32_t shard, d
         if (l->kind == LAYER_PARAMETER)
                 return;
 
-        blas_product(along_d[i], false, layer_input(h, i, shard), true, accumulate, l->n_out, l->n_in, ROWS,
+        product(along_d[i], false, layer_input(h, i, shard), true, accumulate, l->n_out, l->n_in, ROWS,
                         ret + l->weight_at);
         if (l->input == i)
                 return;
-        blas_product(d, false, along_y[l->input], true, true, l->n_out, l->n_in, ROWS, ret + l->weight_at);
-        blas_product(h->parameters + l->weight_at, true, along_d[i], false, collected, l->n_in, ROWS,
-                        l->n_out, along_d[l->input]);
-        blas_product(h->vector + l->weight_at, true, d, false, true, l->n_in, ROWS, l->n_out,
+        product(d, false, along_y[l->input], true, true, l->n_out, l->n_in, ROWS, ret + l->weight_at);
+        product(h->parameters + l->weight_at, true, along_d[i], false, collected, l->n_in, ROWS, l->n_out,
                         along_d[l->input]);
+        product(h->vector + l->weight_at, true, d, false, true, l->n_in, ROWS, l->n_out, along_d[l->input]);
 }
 
 static void shard_along_backward(const Hessian *h, uint32_t shard, double *const *along_y,

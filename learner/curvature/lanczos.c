@@ -6,10 +6,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "learner/kernel/blas.h"
+#include "learner/kernel/kernels.h"
 #include "lib/cleanup.h"
 
 /* A new direction this much shorter than the products is their rounding. */
@@ -55,7 +56,7 @@ int lanczos_new(size_t n_max, uint32_t steps_max, Lanczos **ret) {
 static double vector_length(const double *x, size_t n) {
         double square;
 
-        blas_dots(x, 1, n, x, &square);
+        kernel_double_dots(x, 1, n, x, &square);
         return sqrt(square);
 }
 
@@ -71,17 +72,48 @@ static double step_clear(Lanczos *l, uint32_t k) {
 
         l->diagonal[k] = 0.0;
         for (unsigned pass = 0; pass < 2; pass++) {
-                blas_dots(l->basis, k + 1, l->n, product, l->along);
-                blas_clear(l->basis, k + 1, l->n, l->along, product);
+                kernel_double_dots(l->basis, k + 1, l->n, product, l->along);
+                kernel_double_take(l->basis, k + 1, l->n, l->along, product);
                 l->diagonal[k] += l->along[k];
         }
         return vector_length(product, l->n);
 }
 
+/* How many eigenvalues of the tridiagonal matrix are less than x: as many as its pivots, less x, have
+ * minus signs (Sylvester's law of inertia). A pivot of 0 is taken for a little more. */
+static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, double x) {
+        double pivot = 1.0;
+        uint32_t below = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                pivot = l->diagonal[i] - x - (i > 0 ? l->beside[i - 1] * l->beside[i - 1] / pivot : 0.0);
+                if (pivot == 0.0)
+                        pivot = little;
+                if (pivot < 0.0)
+                        below++;
+        }
+        return below;
+}
+
+/* The least number, but for rounding, that at least `wanted` eigenvalues are less than. */
+static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
+        /* No row of the matrix adds up to more (Gershgorin's circles). */
+        double low = -3.0 * scale, high = 3.0 * scale, precision = 4.0 * DBL_EPSILON * scale;
+
+        while (high - low > precision) {
+                double middle = 0.5 * (low + high);
+
+                if (eigenvalues_below(l, n, precision, middle) >= wanted)
+                        high = middle;
+                else
+                        low = middle;
+        }
+        return 0.5 * (low + high);
+}
+
 int lanczos_extremes(Lanczos *l, LanczosProduct product, void *arg, double *ret_min, double *ret_max) {
         double length = vector_length(l->basis, l->n), scale = 0.0;
         uint32_t n = 0;
-        int r;
 
         assert(product);
         assert(ret_min);
@@ -106,10 +138,7 @@ int lanczos_extremes(Lanczos *l, LanczosProduct product, void *arg, double *ret_
                 vector_scale(next, 1.0 / length, l->n);
         }
 
-        r = blas_tridiagonal(l->diagonal, l->beside, n);
-        if (r < 0)
-                return -ERANGE;
-        *ret_min = l->diagonal[0];
-        *ret_max = l->diagonal[n - 1];
+        *ret_min = eigenvalue_find(l, n, scale, 1);
+        *ret_max = eigenvalue_find(l, n, scale, n);
         return (int) n;
 }

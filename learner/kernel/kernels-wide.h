@@ -1,147 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernels of kernels.h, as a template for lib/each-width.h.
- *
- * The matrix product keeps a block of sums in registers: some rows of what is written, some vectors wide.
- * Each sum runs over k in sequence, one fused multiply-add after the other; the lanes of a vector are sums
- * of their own. So a width decides how many sums there are at once, never what is added to one, nor in
- * which order. Nothing is copied into another order first: one factor is read number by number, where it
- * lies, and spread over a vector, the other in rows of vectors.
- *
- * Everything else is loops without branches that a compiler makes vectors of, or 16 sums side by side,
- * added as a tree. No include guard, on purpose. */
+/* The kernels of kernels.h, as a template for lib/each-width.h: loops without branches that a compiler
+ * makes vectors of, or 16 sums side by side, added as a tree. No include guard, on purpose. */
 
-enum {
-        KERNEL(SIDE) = KERNEL_WIDTH == 16 ? 4 : 2, /* vectors side by side: of 32 registers, or 16 */
-        KERNEL(PARTS) = KERNEL_LANES / KERNEL_WIDTH,
-};
-
-/* m rows of n vectors, which are constants where this is inlined, over n_k numbers. The sums begin with
- * what c has, with the rows' bias, or with 0. */
-KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(const Product *p, uint32_t m,
-                uint32_t n, const float *a, const float *b, uint32_t n_k, const float *bias, bool goes_on,
-                float *c, size_t c_m) {
-        KERNEL(Vector) sums[TILE_ROWS][KERNEL(SIDE)], none = {};
-        const size_t a_m = p->a_m, a_k = p->a_k, b_k = p->b_k;
-
-#pragma GCC unroll 6
-        for (uint32_t i = 0; i < m; i++)
-#pragma GCC unroll 4
-                for (uint32_t v = 0; v < n; v++)
-                        if (goes_on)
-                                sums[i][v] = *(const KERNEL(Loose) *) (c + i * c_m + v * KERNEL_WIDTH);
-                        else
-                                sums[i][v] = bias ? bias[i] - none : none;
-
-        for (uint32_t k = 0; k < n_k; k++, a += a_k, b += b_k) {
-                KERNEL(Vector) row[KERNEL(SIDE)];
-
-#pragma GCC unroll 4
-                for (uint32_t v = 0; v < n; v++)
-                        row[v] = *(const KERNEL(Loose) *) (b + v * KERNEL_WIDTH);
-#pragma GCC unroll 6
-                for (uint32_t i = 0; i < m; i++)
-#pragma GCC unroll 4
-                        for (uint32_t v = 0; v < n; v++)
-                                sums[i][v] = KERNEL_FUSED(a[i * a_m] - none, row[v], sums[i][v]);
-        }
-
-#pragma GCC unroll 6
-        for (uint32_t i = 0; i < m; i++)
-#pragma GCC unroll 4
-                for (uint32_t v = 0; v < n; v++)
-                        *(KERNEL(Loose) *) (c + i * c_m + v * KERNEL_WIDTH) = sums[i][v];
-}
-
-/* The columns that fill no vector. What b has beyond them is read, and dropped. */
-KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile_rest)(const Product *p,
-                uint32_t m, uint32_t n_rest, const float *a, const float *b, uint32_t n_k, const float *bias,
-                bool goes_on, float *c) {
-        float part[TILE_ROWS][KERNEL_WIDTH] = {};
-
-        for (uint32_t i = 0; goes_on && i < m; i++)
-                memcpy(part[i], c + i * p->c_m, n_rest * sizeof(float));
-        KERNEL(tile)(p, m, 1, a, b, n_k, bias, goes_on, part[0], KERNEL_WIDTH);
-        for (uint32_t i = 0; i < m; i++)
-                memcpy(c + i * p->c_m, part[i], n_rest * sizeof(float));
-}
-
-/* m rows from row i on, whole: over n_k numbers from k on. */
-KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(strip)(
-                const Product *p, uint32_t m, uint32_t i, uint32_t k, uint32_t n_k) {
-        const float *a = p->a + i * p->a_m + k * p->a_k, *b = p->b + k * p->b_k;
-        const float *bias = p->bias ? p->bias + i : NULL;
-        const uint32_t wide = KERNEL(SIDE) * KERNEL_WIDTH;
-        bool goes_on = p->goes_on || k > 0;
-        float *c = p->c + i * p->c_m;
-        uint32_t j = 0;
-
-        for (; j + wide <= p->n; j += wide)
-                KERNEL(tile)(p, m, KERNEL(SIDE), a, b + j, n_k, bias, goes_on, c + j, p->c_m);
-        for (; j + 2 * KERNEL_WIDTH <= p->n; j += 2 * KERNEL_WIDTH)
-                KERNEL(tile)(p, m, 2, a, b + j, n_k, bias, goes_on, c + j, p->c_m);
-        for (; j + KERNEL_WIDTH <= p->n; j += KERNEL_WIDTH)
-                KERNEL(tile)(p, m, 1, a, b + j, n_k, bias, goes_on, c + j, p->c_m);
-        if (j < p->n)
-                KERNEL(tile_rest)(p, m, p->n - j, a, b + j, n_k, bias, goes_on, c + j);
-}
-
-/* Some numbers of k at a time, so that the rows of b that go with them stay near. */
-KERNEL_TARGET static void KERNEL(product)(const Product *p) {
-        for (uint32_t k = 0, n_k; k < p->k; k += n_k) {
-                uint32_t i = 0;
-
-                n_k = p->k - k < TILE_DEPTH ? p->k - k : TILE_DEPTH;
-                for (; i + TILE_ROWS <= p->m; i += TILE_ROWS)
-                        KERNEL(strip)(p, TILE_ROWS, i, k, n_k);
-                switch (p->m - i) {
-                case 1: KERNEL(strip)(p, 1, i, k, n_k); break;
-                case 2: KERNEL(strip)(p, 2, i, k, n_k); break;
-                case 3: KERNEL(strip)(p, 3, i, k, n_k); break;
-                case 4: KERNEL(strip)(p, 4, i, k, n_k); break;
-                case 5: KERNEL(strip)(p, 5, i, k, n_k); break;
-                }
-        }
-}
-
-/* A square of as many rows as a vector has numbers: interleaving row i with the row half of them further
- * down, once for each doubling, turns it around. */
-KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(turn)(
-                KERNEL(Vector) a[KERNEL_WIDTH]) {
-        KERNEL(Vector) b[KERNEL_WIDTH];
-
-#pragma GCC unroll 4
-        for (unsigned stage = 1; stage < KERNEL_WIDTH; stage *= 2) {
-#pragma GCC unroll 8
-                for (unsigned i = 0; i < KERNEL_WIDTH / 2; i++) {
-                        b[2 * i] = KERNEL_LOW(a[i], a[i + KERNEL_WIDTH / 2]);
-                        b[2 * i + 1] = KERNEL_HIGH(a[i], a[i + KERNEL_WIDTH / 2]);
-                }
-#pragma GCC unroll 16
-                for (unsigned i = 0; i < KERNEL_WIDTH; i++)
-                        a[i] = b[i];
-        }
-}
-
-KERNEL_TARGET static void KERNEL(transpose)(
-                const float *restrict x, uint32_t n, uint32_t stride, float *restrict ret) {
-        const uint32_t ret_stride = (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
-
-        for (uint32_t u = 0; u < ret_stride; u += KERNEL_WIDTH)
-                for (uint32_t r = 0; r < stride; r += KERNEL_WIDTH) {
-                        KERNEL(Vector) a[KERNEL_WIDTH], none = {};
-
-#pragma GCC unroll 16
-                        for (unsigned i = 0; i < KERNEL_WIDTH; i++)
-                                if (u + i < n)
-                                        a[i] = *(const KERNEL(Loose) *) (x + (size_t) (u + i) * stride + r);
-                                else
-                                        a[i] = none;
-                        KERNEL(turn)(a);
-#pragma GCC unroll 16
-                        for (unsigned i = 0; i < KERNEL_WIDTH; i++)
-                                *(KERNEL(Loose) *) (ret + (size_t) (r + i) * ret_stride + u) = a[i];
-                }
-}
+enum { KERNEL(PARTS) = KERNEL_LANES / KERNEL_WIDTH };
 
 KERNEL_TARGET static void KERNEL(pixels)(const uint8_t *const rows[static KERNEL_LANES], uint32_t n,
                 float scale, uint32_t stride, float *restrict ret) {
@@ -176,23 +37,12 @@ KERNEL_TARGET static void KERNEL(pixels)(const uint8_t *const rows[static KERNEL
 
 /* Layers */
 
-KERNEL_TARGET static void KERNEL(activate)(float *y, size_t n, uint32_t activation) {
-        switch ((LayerActivation) activation) {
-        case LAYER_NONE: break;
-        case LAYER_TANH: KERNEL(tanh)(y, n); break;
-        case LAYER_RELU:
-                for (size_t i = 0; i < n; i++)
-                        y[i] = y[i] < 0.0f ? 0.0f : y[i];
-                break;
-        }
-}
-
 KERNEL_TARGET static void KERNEL(bias_activate)(float *restrict y, const float *restrict bias, uint32_t n,
                 uint32_t stride, uint32_t activation) {
         for (uint32_t u = 0; u < n; u++)
                 for (uint32_t r = 0; r < stride; r++)
                         y[(size_t) u * stride + r] += bias[u];
-        KERNEL(activate)(y, (size_t) n * stride, activation);
+        kernel_activate(y, (size_t) n * stride, activation);
 }
 
 /* One unit's; activation is a constant where this is inlined. */
@@ -360,6 +210,76 @@ KERNEL_TARGET static void KERNEL(exp)(float *x, size_t n) {
 KERNEL_TARGET static void KERNEL(log)(float *x, size_t n) {
         for (size_t i = 0; i < n; i++)
                 x[i] = elementary_log(x[i]);
+}
+
+/* m rows, a constant where this is inlined, of `width` columns of c, from what lies together in block. */
+KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,
+                uint32_t m, const double *a, const BlockRow *block, uint32_t n_k, bool goes_on,
+                uint32_t width, double *c) {
+        BlockRow sums[BLOCK_ROWS] = {};
+
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < m; i++)
+                if (goes_on)
+                        memcpy(&sums[i], c + (size_t) i * p->n, width * sizeof(double));
+        for (uint32_t k = 0; k < n_k; k++)
+#pragma GCC unroll 4
+                for (uint32_t i = 0; i < m; i++)
+                        sums[i] += a[i * p->a_m + k * p->a_k] * block[k];
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < m; i++)
+                memcpy(c + (size_t) i * p->n, &sums[i], width * sizeof(double));
+}
+
+KERNEL_TARGET static void KERNEL(double_product)(const DoubleProduct *p) {
+        double block[BLOCK_DEPTH][BLOCK_WIDTH];
+
+        for (uint32_t j = 0; j < p->n; j += BLOCK_WIDTH)
+                for (uint32_t k = 0, n_k; k < p->k; k += n_k) {
+                        uint32_t i = 0, width = p->n - j < BLOCK_WIDTH ? p->n - j : BLOCK_WIDTH;
+                        const double *a = p->a + k * p->a_k, *b = p->b + k * p->b_k + j * p->b_n;
+                        bool goes_on = p->accumulate || k > 0;
+
+                        n_k = p->k - k < BLOCK_DEPTH ? p->k - k : BLOCK_DEPTH;
+                        for (uint32_t l = 0; l < n_k; l++)
+                                for (uint32_t w = 0; w < BLOCK_WIDTH; w++)
+                                        block[l][w] = w < width ? b[l * p->b_k + w * p->b_n] : 0.0;
+
+                        for (; i + BLOCK_ROWS <= p->m; i += BLOCK_ROWS)
+                                KERNEL(double_tile)
+                                (p, BLOCK_ROWS, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on,
+                                                width, p->c + (size_t) i * p->n + j);
+                        for (; i < p->m; i++)
+                                KERNEL(double_tile)
+                                (p, 1, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on, width,
+                                                p->c + (size_t) i * p->n + j);
+                }
+}
+
+KERNEL_TARGET static void KERNEL(double_dots)(
+                const double *a, uint32_t n_rows, size_t n, const double *x, double *ret) {
+        for (uint32_t row = 0; row < n_rows; row++, a += n) {
+                size_t i = 0;
+                Group lanes = {};
+
+                for (; i + KERNEL_GROUP <= n; i += KERNEL_GROUP)
+                        lanes += *(const Group *) (a + i) * *(const Group *) (x + i);
+                for (size_t l = 0; i < n; i++, l++)
+                        lanes[l] += a[i] * x[i];
+                ret[row] = 0.0;
+                for (size_t l = 0; l < KERNEL_GROUP; l++)
+                        ret[row] += lanes[l];
+        }
+}
+
+KERNEL_TARGET static void KERNEL(double_take)(const double *restrict a, uint32_t n_rows, size_t n,
+                const double *restrict x, double *restrict y) {
+        for (size_t first = 0, end; first < n; first = end) {
+                end = n - first < TAKE_BLOCK ? n : first + TAKE_BLOCK;
+                for (uint32_t row = 0; row < n_rows; row++)
+                        for (size_t i = first; i < end; i++)
+                                y[i] -= x[row] * a[row * n + i];
+        }
 }
 
 KERNEL_TARGET static void KERNEL(clear_group)(double *g, const double *x, size_t rows, size_t n) {

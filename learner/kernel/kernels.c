@@ -14,24 +14,21 @@
 #include "lib/elementary.h"
 #include "lib/width.h"
 
-enum {
-        TILE_ROWS = 6,    /* of sums at a time */
-        TILE_DEPTH = 256, /* numbers that they run over at a time */
-};
-
 typedef uint8_t LaneBytes __attribute__((vector_size(KERNEL_LANES), aligned(1), may_alias));
 typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), may_alias));
+
+/* Of products in double precision: 4 rows of sums at a time, of one vector each, over BLOCK_DEPTH numbers
+ * of the factor that lies in vectors, copied together. TAKE_BLOCK: so many numbers stay near. */
+enum { BLOCK_WIDTH = 8, BLOCK_ROWS = 4, BLOCK_DEPTH = 128, TAKE_BLOCK = 1024 };
+typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8), may_alias));
 
 /* X(type, name, parameters, arguments): all that there is once for each width. kernel_NAME() takes the
  * one of the process's width. */
 #define KERNELS(X)                                                                                          \
-        X(void, product, (const Product *p), (p))                                                           \
-        X(void, transpose, (const float *x, uint32_t n, uint32_t stride, float *ret), (x, n, stride, ret))  \
         X(void, pixels,                                                                                     \
                         (const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale,           \
                                         uint32_t stride, float *ret),                                       \
                         (rows, n, scale, stride, ret))                                                      \
-        X(void, activate, (float *y, size_t n, uint32_t activation), (y, n, activation))                    \
         X(void, bias_activate,                                                                              \
                         (float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation),    \
                         (y, bias, n, stride, activation))                                                   \
@@ -67,6 +64,11 @@ typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), m
                         (parameters, m, v, gradient, n, scalars))                                           \
         X(void, exp, (float *x, size_t n), (x, n))                                                          \
         X(void, log, (float *x, size_t n), (x, n))                                                          \
+        X(void, double_product, (const DoubleProduct *p), (p))                                              \
+        X(void, double_dots, (const double *a, uint32_t n_rows, size_t n, const double *x, double *ret),    \
+                        (a, n_rows, n, x, ret))                                                             \
+        X(void, double_take, (const double *a, uint32_t n_rows, size_t n, const double *x, double *y),      \
+                        (a, n_rows, n, x, y))                                                               \
         X(void, clear_row, (double *a, const double *x, size_t rows, size_t n), (a, x, rows, n))            \
         X(void, clear_group, (double *g, const double *x, size_t rows, size_t n), (g, x, rows, n))
 

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/kernel.h"
+
 enum {
-        KERNEL_LANES = 16,
         KERNEL_GROUP = 16, /* rows side by side */
         SHARD_ROWS_MAX = 64,
 };
@@ -22,21 +23,6 @@ typedef struct AdamScalars {
         double root_correction;                  /* sqrt(1 - beta2^t) */
         double gradient_scale;                   /* that cuts the gradient to its greatest norm */
 } AdamScalars;
-
-/* c [m][n] = the sums over k of a [m][k] b [k][n], each of which begins with bias[m], or 0 (NULL), or where
- * it goes on, with what c has, and takes one product after the other by fused multiply-add. a and c may
- * lie in any order of rows, as their steps have it; rows of b lie b_k numbers apart, and have as many
- * readable numbers beyond n as complete a group of 16. */
-typedef struct Product {
-        uint32_t m, n, k;
-        const float *a, *b, *bias;
-        size_t a_m, a_k, b_k;
-        bool goes_on;
-        float *c;
-        size_t c_m;
-} Product;
-
-void kernel_product(const Product *p);
 
 /* Layers: weight [n_out][n_in] */
 
@@ -49,11 +35,7 @@ void kernel_backward_input(const float *weight, const float *dy, uint32_t n_out,
 /* dweight (+)= dy x', from xt = kernel_transpose(x) */
 void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in, uint32_t rows,
                 bool accumulate, float *dweight);
-/* x [n][stride] -> ret [stride][n], each row followed by zeros up to a multiple of 16 */
-void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret);
 
-/* y = activation(y); n: a multiple of 16; activation: LayerActivation */
-void kernel_activate(float *y, size_t n, uint32_t activation);
 /* y = activation(y + bias), y [n][stride] */
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
 /* dy *= activation'(y); dbias = (accumulate ? dbias : 0) + row sums of dy */
@@ -87,6 +69,24 @@ void kernel_adam(float *parameters, float *m, float *v, const float *gradient, s
 /* x[i] = exp(x[i]), log(x[i]) */
 void kernel_exp(float *x, size_t n);
 void kernel_log(float *x, size_t n);
+
+/* In double precision, of what is measured for schedulers. Products are not fused with additions: a CPU that
+ * cannot is not slower then. */
+
+/* c [m][n] (+)= a [m][k] b [k][n]; both may lie in any order of rows, as their steps have it. */
+typedef struct DoubleProduct {
+        uint32_t m, n, k;
+        const double *a, *b;
+        size_t a_m, a_k, b_k, b_n;
+        bool accumulate;
+        double *c;
+} DoubleProduct;
+
+void kernel_double_product(const DoubleProduct *p);
+/* ret [n_rows] = a [n_rows][n] x */
+void kernel_double_dots(const double *a, uint32_t n_rows, size_t n, const double *x, double *ret);
+/* y [n] -= a' x, with a [n_rows][n] */
+void kernel_double_take(const double *a, uint32_t n_rows, size_t n, const double *x, double *y);
 
 /* Takes from row a, or from each column of g [n][KERNEL_GROUP], what it has of the rows of x [rows][n],
  * unit vectors, one after the other. A sum is a chain of additions that wait for each other; side by side

@@ -33,7 +33,7 @@ static double now_seconds(void) {
 }
 
 static void row_act(Bench *bench, const float *observation, uint32_t i) {
-        forward_row(bench->forward, bench->bank, &bench->page.policy, observation, bench->parameters, NULL);
+        forward_row(bench->forward, observation, bench->parameters, NULL);
 }
 
 /* One of as many as go at once. */
@@ -41,15 +41,13 @@ static void row_together(Bench *bench, const float *observation, uint32_t i) {
         size_t stride = bench->page.network.n_observation * sizeof(float);
 
         if (i % FORWARD_ROWS_MAX == 0)
-                forward_rows(bench->forward, bench->bank, &bench->page.policy, observation, stride,
-                                FORWARD_ROWS_MAX, bench->parameters, NULL);
+                forward_rows(bench->forward, observation, stride, FORWARD_ROWS_MAX, bench->parameters, NULL);
 }
 
 static void row_value(Bench *bench, const float *observation, uint32_t i) {
         float value;
 
-        forward_row(bench->forward, bench->bank, &bench->page.policy, observation, bench->parameters,
-                        &value);
+        forward_row(bench->forward, observation, bench->parameters, &value);
 }
 
 static void row_sample(Bench *bench, const float *observation, uint32_t i) {
@@ -119,6 +117,7 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
         parameters = (float *) policy_numbers(b.bank, b.page.policy.parameters_at);
         for (uint64_t i = 0; i < b.page.network.n_parameters; i++)
                 parameters[i] = (float) (0.1 * actord_random_normal(&random));
+        forward_load(b.forward, b.bank, &b.page.policy);
         for (uint32_t i = 0; i < ROWS * n_observation; i++)
                 b.observations[i] = (float) actord_random_normal(&random);
 

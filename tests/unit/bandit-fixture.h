@@ -18,12 +18,12 @@ static inline void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
         for (uint64_t row = 0; row < (uint64_t) (l->steps + 1) * l->envs; row++)
                 *(float *) segment_observation(segment, l, row) =
                                 (float) actord_random_uniform(&random, -1, 1);
+        forward_load(forward, policy_bank(bed->policy, &bed->page.policy, update), &bed->page.policy);
         for (uint64_t row = 0; row < (uint64_t) l->steps * l->envs; row++) {
                 float x = *(float *) segment_observation(segment, l, row);
                 double *reward = &segment_rewards(segment, l)[row];
 
-                forward_row(forward, policy_bank(bed->policy, &bed->page.policy, update), &bed->page.policy,
-                                &x, parameters, NULL);
+                forward_row(forward, &x, parameters, NULL);
                 action_sample(&bed->page.network, parameters, false, &random,
                                 segment_action(segment, l, row),
                                 &segment_log_probabilities(segment, l)[row]);

@@ -275,12 +275,12 @@ static void test_log_probabilities(void) {
         job_rollout(&job, 0);
         bank = policy_bank(job.policy, &job.page.policy, 0);
         g_assert_cmpint(forward_new(&job.page.network, &job.page.spec, &forward), ==, 0);
+        forward_load(forward, bank, &job.page.policy);
         for (uint64_t row = 0; row < 60; row++) {
                 const SegmentLayout *l = &job.page.segment;
                 float parameters[2], expected;
 
-                forward_row(forward, bank, &job.page.policy, segment_observation(job.segments[0], l, row),
-                                parameters, NULL);
+                forward_row(forward, segment_observation(job.segments[0], l, row), parameters, NULL);
                 expected = action_log_probability(
                                 &job.page.network, parameters, segment_action(job.segments[0], l, row));
                 g_assert_true(segment_log_probabilities(job.segments[0], l)[row] == expected);

@@ -4,6 +4,7 @@
 #include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <glib.h>
+#include <math.h>
 
 #include "lib/rng.h"
 #include "lib/settings/settings.h"
@@ -53,16 +54,13 @@ static void fixture_make(
                 numbers[i] = 0.3f * draw(&random);
 }
 
-/* The documented order, one addition after the other. */
+/* The documented order, one fused multiply-add after the other. */
 static float dot_in_order(const float *w, const float *x, size_t n) {
-        float lanes[LANES] = {};
+        float sum = 0;
 
-        for (size_t i = 0; i < n; i++)
-                lanes[i % LANES] += w[i] * x[i];
-        for (size_t half = LANES / 2; half > 0; half /= 2)
-                for (size_t k = 0; k < half; k++)
-                        lanes[k] = lanes[k] + lanes[k + half];
-        return lanes[0];
+        for (size_t k = 0; k < n; k++)
+                sum = fmaf(w[k], x[k], sum);
+        return sum;
 }
 
 /* A square of an image [channels][height][width], or with the channels last, as the weights have it. */
@@ -108,7 +106,8 @@ static void check_convolutions(
         }
 
         g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
-        forward_row(forward, f.bank, &f.page.policy, observation, parameters, &value);
+        forward_load(forward, f.bank, &f.page.policy);
+        forward_row(forward, observation, parameters, &value);
         for (uint32_t i = 0; i < layers->n; i++) {
                 const Layer *l = &f.page.network.layers[i];
                 const Convolution *c = &l->convolution;
@@ -168,11 +167,12 @@ static void test_rows(void) {
                         observations[r][i] = (uint8_t) random_below(&random, 256);
 
         g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
-        forward_rows(forward, f.bank, &f.page.policy, observations, BYTES, ROWS, together[0], values);
+        forward_load(forward, f.bank, &f.page.policy);
+        forward_rows(forward, observations, BYTES, ROWS, together[0], values);
         for (uint32_t r = 0; r < ROWS; r++) {
                 float alone[2 * 3], value;
 
-                forward_row(forward, f.bank, &f.page.policy, observations[r], alone, &value);
+                forward_row(forward, observations[r], alone, &value);
                 g_assert_cmpmem(together[r], 3 * sizeof(float), alone, 3 * sizeof(float));
                 g_assert_cmpmem(&values[r], sizeof(float), &value, sizeof(float));
         }

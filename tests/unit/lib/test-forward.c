@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The forward pass: against the sums written out in double, against the documented order of additions bit
  * for bit in every vector width that this host has, and rows against their neighbours. The source is
- * included, as the kernels have no other door. */
+ * included, as what a layer leaves behind is seen nowhere else. */
 #include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <float.h>
 #include <glib.h>
+#include <math.h>
 
+#include "lib/elementary.h"
 #include "lib/rng.h"
 #include "lib/settings/settings.h"
+#include "lib/width.h"
 
 typedef struct Fixture {
         JobSettings settings;
@@ -131,6 +134,7 @@ static void check_reference(const Fixture *f) {
         ActordRandom random;
 
         g_assert_cmpint(forward_new(&f->page.network, &f->spec, &forward), ==, 0);
+        forward_load(forward, f->bank, &f->page.policy);
         random_begin(&random, 2, RANDOM_INIT, 0, 0, 0);
 
         for (int row = 0; row < 20; row++) {
@@ -140,9 +144,9 @@ static void check_reference(const Fixture *f) {
                 for (uint32_t i = 0; i < n_observation; i++)
                         observation[i] = draw(&random);
                 reference_row(f, observation, expected, &expected_value);
-                forward_row(forward, f->bank, &f->page.policy, observation, got, &value);
+                forward_row(forward, observation, got, &value);
                 /* Leaving the value out changes nothing else. */
-                forward_row(forward, f->bank, &f->page.policy, observation, alone, NULL);
+                forward_row(forward, observation, alone, NULL);
 
                 g_assert_cmpmem(got, n_parameters * sizeof(float), alone, n_parameters * sizeof(float));
                 g_assert_cmpfloat(fabs(value - expected_value), <, 2e-5 * (1 + fabs(expected_value)));
@@ -168,60 +172,77 @@ static void test_reference(void) {
                 }
 }
 
-/* The documented order, one addition after the other. */
-static float dot_in_order(const float *w, const float *x, size_t n) {
-        float lanes[LANES] = {};
-
-        for (size_t i = 0; i < n; i++)
-                lanes[i % LANES] += w[i] * x[i];
-        for (size_t half = LANES / 2; half > 0; half /= 2)
-                for (size_t k = 0; k < half; k++)
-                        lanes[k] = lanes[k] + lanes[k + half];
-        return lanes[0];
+/* The documented order, one fused multiply-add after the other: the learner's (test-kernels.c). */
+static float sum_in_order(float sum, const float *w, const float *x, size_t n) {
+        for (size_t k = 0; k < n; k++)
+                sum = fmaf(w[k], x[k], sum);
+        return sum;
 }
 
-typedef void (*Dense)(const float *w, const float *bias, const float *x, size_t n_rows, size_t n_in,
-                size_t n_out, float *y);
+/* All that n_rows rows leave behind, layer by layer. */
+static void check_layers(const Fixture *f, const Forward *forward, size_t n_rows) {
+        const float *w = policy_numbers(f->bank, f->page.policy.parameters_at);
 
-static void check_dense(Dense dense) {
-        ActordRandom random;
+        for (uint32_t i = 0; i < f->page.network.n_layers; i++) {
+                const Layer *l = &f->page.network.layers[i];
+                const float *x = l->input == i ? forward->observation : forward->outputs[l->input];
 
-        random_begin(&random, 3, RANDOM_INIT, 0, 0, 0);
-        for (size_t n_in = 1; n_in <= 70; n_in++)
-                for (size_t n_out = 1; n_out <= 19; n_out += n_out < 8 ? 1 : 11) {
-                        size_t n_rows = 1 + n_in % 5;
-                        g_autofree float *w = g_new(float, n_in *n_out + LANES),
-                                         *x = g_new0(float, n_rows *padded(n_in));
-                        g_autofree float *bias = g_new(float, n_out),
-                                         *y = g_new(float, n_rows *padded(n_out));
+                for (size_t r = 0; l->kind == LAYER_DENSE && r < n_rows; r++)
+                        for (uint32_t o = 0; o < l->n_out; o++) {
+                                float y = sum_in_order(w[l->bias_at + o],
+                                                w + l->weight_at + (size_t) o * l->n_in,
+                                                x + r * padded(l->n_in), l->n_in);
 
-                        for (size_t i = 0; i < n_in * n_out + LANES; i++)
-                                w[i] = i < n_in * n_out ? draw(&random) : NAN;
-                        for (size_t i = 0; i < n_rows * n_in; i++)
-                                x[i / n_in * padded(n_in) + i % n_in] = draw(&random);
-                        for (size_t i = 0; i < n_out; i++)
-                                bias[i] = draw(&random);
-
-                        dense(w, bias, x, n_rows, n_in, n_out, y);
-
-                        for (size_t i = 0; i < n_rows * padded(n_out); i++) {
-                                size_t r = i / padded(n_out), o = i % padded(n_out);
-                                float expected = o < n_out ? dot_in_order(w + o * n_in, x + r * padded(n_in),
-                                                                             n_in) +
-                                                                                 bias[o]
-                                                           : 0;
-
-                                g_assert_cmpmem(&y[i], sizeof(float), &expected, sizeof(float));
+                                if (l->activation == LAYER_TANH)
+                                        y = elementary_tanh(y);
+                                else if (l->activation == LAYER_RELU)
+                                        y = y < 0 ? 0 : y;
+                                g_assert_cmpmem(&forward->outputs[i][r * padded(l->n_out) + o],
+                                                sizeof(float), &y, sizeof(float));
                         }
+        }
+}
+
+static void check_order(uint32_t n_observation, uint32_t n_action, uint32_t first, uint32_t second) {
+        g_autofree float *observations = g_new(float, FORWARD_ROWS_MAX *n_observation);
+        g_autofree float *parameters = g_new(float, FORWARD_ROWS_MAX * 2 * n_action);
+        setting_u32list hidden = { 2, { first, second } };
+        float values[FORWARD_ROWS_MAX];
+        ActordRandom random;
+        Forward *forward;
+        Fixture f;
+
+        fixture_make(&f, n_observation, n_action, false, false,
+                        first % 2 ? ACTIVATION_RELU : ACTIVATION_TANH, &hidden);
+        random_begin(&random, 3, RANDOM_INIT, 0, 0, 0);
+        for (size_t i = 0; i < FORWARD_ROWS_MAX * n_observation; i++)
+                observations[i] = draw(&random);
+
+        for (Width width = 0; width < _WIDTH_MAX; width++) {
+                if (!width_present(width))
+                        continue;
+                width_choose(width);
+                g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
+                forward_load(forward, f.bank, &f.page.policy);
+                for (size_t n_rows = 1; n_rows <= FORWARD_ROWS_MAX; n_rows++) {
+                        forward_rows(forward, observations, n_observation * sizeof(float), n_rows,
+                                        parameters, values);
+                        check_layers(&f, forward, n_rows);
                 }
+                forward = forward_free(forward);
+        }
+        fixture_done(&f);
 }
 
 static void test_order(void) {
-        for (Width width = 0; width < _WIDTH_MAX; width++)
-                if (width_present(width)) {
-                        width_choose(width);
-                        check_dense(kernels_chosen()->dense);
-                }
+        static const uint32_t sizes[] = { 1, 3, 16, 17, 33, 64, 65, 130 };
+        enum { N = G_N_ELEMENTS(sizes) };
+
+        for (size_t i = 0; i < N; i++)
+                check_order(sizes[i], sizes[(i + 3) % N], sizes[(i + 1) % N], sizes[(i + 5) % N]);
+        /* Its second layer is too large to be turned around once. */
+        g_assert_cmpuint(700 * 401, >, KEPT_MAX);
+        check_order(5, 2, 700, 401);
 }
 
 /* A row that shares its Forward with others, in any order, is the row alone. */
@@ -235,6 +256,7 @@ static void test_neighbours(void) {
 
         fixture_make(&f, N, 3, true, false, ACTIVATION_TANH, &hidden);
         g_assert_cmpint(forward_new(&f.page.network, &f.spec, &together), ==, 0);
+        forward_load(together, f.bank, &f.page.policy);
         random_begin(&random, 4, RANDOM_INIT, 0, 0, 0);
 
         for (int i = 0; i < ROWS; i++) {
@@ -243,7 +265,8 @@ static void test_neighbours(void) {
                 for (int k = 0; k < N; k++)
                         rows[i][k] = draw(&random);
                 g_assert_cmpint(forward_new(&f.page.network, &f.spec, &own), ==, 0);
-                forward_row(own, f.bank, &f.page.policy, rows[i], alone[i], &value[i]);
+                forward_load(own, f.bank, &f.page.policy);
+                forward_row(own, rows[i], alone[i], &value[i]);
                 (void) forward_free(own);
         }
 
@@ -251,7 +274,7 @@ static void test_neighbours(void) {
                 int i = (int) random_below(&random, ROWS);
                 float got[6], got_value;
 
-                forward_row(together, f.bank, &f.page.policy, rows[i], got, &got_value);
+                forward_row(together, rows[i], got, &got_value);
                 g_assert_cmpmem(got, sizeof(got), alone[i], sizeof(alone[i]));
                 g_assert_cmpmem(&got_value, sizeof(float), &value[i], sizeof(float));
         }
@@ -261,8 +284,7 @@ static void test_neighbours(void) {
                 for (size_t i = 0; i + n <= ROWS; i += n) {
                         float got[FORWARD_ROWS_MAX][6], got_value[FORWARD_ROWS_MAX];
 
-                        forward_rows(together, f.bank, &f.page.policy, rows[i], sizeof(rows[i]), n, got[0],
-                                        got_value);
+                        forward_rows(together, rows[i], sizeof(rows[i]), n, got[0], got_value);
                         g_assert_cmpmem(got, n * sizeof(got[0]), alone[i], n * sizeof(alone[i]));
                         g_assert_cmpmem(got_value, n * sizeof(float), &value[i], n * sizeof(float));
                 }
@@ -276,7 +298,7 @@ static double tanh_ulps(float x) {
         float nearest = (float) exact;
         double ulp = nearest >= 1 ? 0x1p-24 : nextafterf(nearest, INFINITY) - nearest;
 
-        return fabs(forward_tanh(x) - exact) / ulp;
+        return fabs(elementary_tanh(x) - exact) / ulp;
 }
 
 static void test_tanh(void) {
@@ -287,39 +309,17 @@ static void test_tanh(void) {
                 float x, y;
 
                 memcpy(&x, &bits, sizeof(x));
-                y = forward_tanh(x);
+                y = elementary_tanh(x);
                 worst = MAX(worst, tanh_ulps(x));
                 g_assert_true(y <= 1 && y >= 0);
-                g_assert_true(forward_tanh(-x) == -y);
+                g_assert_true(elementary_tanh(-x) == -y);
         }
-        g_assert_cmpfloat(worst, <, FORWARD_TANH_ULP);
+        g_assert_cmpfloat(worst, <, ELEMENTARY_TANH_ULP);
 
-        g_assert_true(forward_tanh(INFINITY) == forward_tanh(9.02f));
-        g_assert_true(forward_tanh(-INFINITY) == -forward_tanh(FLT_MAX));
-        g_assert_true(forward_tanh(INFINITY) >= 1 - FORWARD_TANH_ULP * 0x1p-24f);
-        g_assert_true(isnan(forward_tanh(NAN)));
-}
-
-static void test_tanh_row_is_tanh(void) {
-        float x[1000], y[1000];
-        ActordRandom random;
-
-        random_begin(&random, 5, RANDOM_INIT, 0, 0, 0);
-        for (int i = 0; i < 1000; i++)
-                x[i] = y[i] = 4 * draw(&random);
-
-        for (size_t n = 0; n < 1000; n += 37) {
-                Width width = (Width) (n % _WIDTH_MAX);
-
-                width_choose(width_present(width) ? width : WIDTH_SCALAR);
-                memcpy(y, x, sizeof(x));
-                forward_tanh_row(y, n);
-                for (size_t i = 0; i < 1000; i++) {
-                        float expected = i < n ? forward_tanh(x[i]) : x[i];
-
-                        g_assert_cmpmem(&y[i], sizeof(float), &expected, sizeof(float));
-                }
-        }
+        g_assert_true(elementary_tanh(INFINITY) == elementary_tanh(9.02f));
+        g_assert_true(elementary_tanh(-INFINITY) == -elementary_tanh(FLT_MAX));
+        g_assert_true(elementary_tanh(INFINITY) >= 1 - ELEMENTARY_TANH_ULP * 0x1p-24f);
+        g_assert_true(isnan(elementary_tanh(NAN)));
 }
 
 static void test_observations(void) {
@@ -433,7 +433,8 @@ static void test_forward_values(void) {
         memset(head, 0, page.policy.bank_bytes);
         head->epsilon = 0.25;
         g_assert_cmpint(forward_new(&page.network, &spec, &forward), ==, 0);
-        forward_row(forward, head, &page.policy, observation, parameters, NULL);
+        forward_load(forward, head, &page.policy);
+        forward_row(forward, observation, parameters, NULL);
         g_assert_cmpfloat(parameters[0], ==, 0);
         g_assert_cmpfloat(parameters[2], ==, 0.25f);
         forward_free(forward);
@@ -519,7 +520,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/forward/order", test_order);
         g_test_add_func("/forward/neighbours", test_neighbours);
         g_test_add_func("/forward/tanh", test_tanh);
-        g_test_add_func("/forward/tanh-row", test_tanh_row_is_tanh);
         g_test_add_func("/forward/observations", test_observations);
         g_test_add_func("/forward/categorical", test_categorical);
         g_test_add_func("/forward/epsilon-greedy", test_epsilon_greedy);

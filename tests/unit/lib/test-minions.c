@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/elementary.h"
 #include "lib/forward.h"
 #include "lib/minions.h"
 
@@ -194,7 +195,7 @@ static const float *dense(
                 for (unsigned i = 0; i < n_in; i++)
                         sum += p[o * n_in + i] * x[i];
                 sum += p[n_in * n_out + o];
-                ret[o] = hidden ? forward_tanh(sum) : sum;
+                ret[o] = hidden ? elementary_tanh(sum) : sum;
         }
         return p + n_in * n_out + n_out;
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lib/kernel.h"
+
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "include/policy.h"
+#include "lib/elementary.h"
+#include "lib/width.h"
+
+enum {
+        TILE_ROWS = 6,    /* of sums at a time */
+        TILE_DEPTH = 256, /* numbers that they run over at a time */
+        SIDE_MAX = 8,     /* vectors side by side */
+};
+
+typedef struct Kernels {
+        void (*product)(const Product *p);
+        void (*transpose)(const float *x, uint32_t n, uint32_t stride, float *ret);
+        void (*activate)(float *y, size_t n, uint32_t activation);
+} Kernels;
+
+#define KERNEL_TEMPLATE "lib/kernel-wide.h"
+#include "lib/each-width.h"
+
+static const Kernels *kernels_chosen(void) {
+#if defined(__x86_64__)
+        static const Kernels *const tables[_WIDTH_MAX] = { &table_scalar, &table_avx2, &table_avx512 };
+
+        return tables[width_chosen()];
+#else
+        return &table_scalar;
+#endif
+}
+
+void kernel_product(const Product *p) {
+        kernels_chosen()->product(p);
+}
+
+void kernel_transpose(const float *x, uint32_t n, uint32_t stride, float *ret) {
+        kernels_chosen()->transpose(x, n, stride, ret);
+}
+
+void kernel_activate(float *y, size_t n, uint32_t activation) {
+        kernels_chosen()->activate(y, n, activation);
+}
