@@ -387,28 +387,6 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
         }
 }
 
-static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
-        Job *job = userdata;
-        LogEntry entry;
-
-        job_log_begin(&entry, job, MESSAGE_RUNTIME_EXCEEDED);
-        log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has run for RuntimeMaxSec=.", job->row.id);
-        (void) job_stop(job, PLAN_END_RUNTIME, "RuntimeMaxSec= is over");
-        return 0;
-}
-
-/* Counted from the job's first start, so that lives and restarts do not prolong it, without the time that
- * it was back in the queue. */
-static void arm_runtime(Job *job) {
-        uint64_t gone = (uint64_t) g_get_real_time() - job->row.started_usec - job->row.paused_usec;
-        uint64_t most = job->settings.runtime_max_usec;
-
-        if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer)
-                return;
-        (void) timer_start(job->context->event, &job->runtime_timer, "runtime-max",
-                        gone < most ? most - gone : 0, on_runtime, job);
-}
-
 static void say_starting(Job *job) {
         const char *why, *word = choice_distribution_to_string(job_distribution(job, NULL, &why));
         LogEntry entry;
@@ -465,8 +443,7 @@ static void begin_later(Job *job, const char *sentence) {
                 job_give_up(job, sentence);
                 return;
         }
-        if (job->row.started_usec > 0)
-                arm_runtime(job);
+        job_arm_runtime(job);
 }
 
 static void cannot_begin(Job *job, const char *what, int error) {
@@ -552,7 +529,7 @@ static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
         }
         job->n_delays = 0;
         job_arm_deadline(job, START_TIMEOUT_USEC, "it did not start within 60 s");
-        arm_runtime(job);
+        job_arm_runtime(job);
 }
 
 void job_start(Job *job) {
@@ -585,7 +562,7 @@ void job_adopt(Job *job) {
                 job_look(job);
                 return;
         }
-        arm_runtime(job);
+        job_arm_runtime(job);
         if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job) &&
                         job->progress.end != PLAN_END_PREEMPTED)
                 job_set_state(job, JOB_ENDING);

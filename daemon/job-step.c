@@ -129,8 +129,11 @@ static void say_resumed(const Job *job, const char *sentence) {
 static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_life_clear(job);
         job_set_state(job, JOB_STARTING);
-        if (timer_start(job->context->event, &job->backoff, "next-life", wait_usec, on_backoff, job) < 0)
+        if (timer_start(job->context->event, &job->backoff, "next-life", wait_usec, on_backoff, job) < 0) {
                 job_finish(job, PLAN_END_FAILED, "there was no memory for a timer");
+                return;
+        }
+        job_arm_runtime(job);
 }
 
 /* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. */

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include "daemon/sources.h"
 #include "include/launch.h"
 #include "lib/boottime.h"
 #include "lib/environments.h"
@@ -108,4 +109,27 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         job_send_plan(job);
         job_arm_deadline(job, STOP_TIMEOUT_USEC + EXIT_TIMEOUT_USEC, NULL);
         return 0;
+}
+
+static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
+        Job *job = userdata;
+        LogEntry entry;
+
+        job_log_begin(&entry, job, MESSAGE_RUNTIME_EXCEEDED);
+        log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has run for RuntimeMaxSec=.", job->row.id);
+        (void) job_stop(job, PLAN_END_RUNTIME, "RuntimeMaxSec= is over");
+        return 0;
+}
+
+void job_arm_runtime(Job *job) {
+        uint64_t gone = real_usec() - job->row.started_usec - job->row.paused_usec;
+        uint64_t most = job->settings.runtime_max_usec;
+
+        assert(job);
+
+        if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer ||
+                        job->row.started_usec == 0)
+                return;
+        (void) timer_start(job->context->event, &job->runtime_timer, "runtime-max",
+                        gone < most ? most - gone : 0, on_runtime, job);
 }

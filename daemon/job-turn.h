@@ -10,5 +10,8 @@ void job_turn_begin(Job *job);
 void job_go_back(Job *job, const char *reason);
 /* Its life has ended for that: it waits for its next turn. */
 void job_requeue(Job *job);
+/* The end of RuntimeMaxSec=: counted from the job's first start, so that lives and restarts do not prolong
+ * it, without the time that the job was back in the queue. Also between two lives. */
+void job_arm_runtime(Job *job);
 /* 0; -ESRCH: it has ended. */
 int job_stop(Job *job, uint32_t end, const char *reason);

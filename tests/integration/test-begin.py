@@ -13,6 +13,13 @@ def limit_free(bus, n):
     return resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
+def comm(pid):
+    try:
+        return open(f"/proc/{pid}/comm").read().strip()
+    except OSError:
+        return ""
+
+
 def log(bus):
     return open(bus.dir + "/log", errors="replace").read()
 
@@ -90,6 +97,33 @@ def runtime():
         assert "has run for RuntimeMaxSec=" in log(bus)
         resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
         equal((bus.ended(job), bus.get(job, "Life")), ("runtime-exceeded", 4), "result and life")
+
+
+def stopped_reader(bus, job):
+    """Kills invokers until the process that reads the next life's checkpoint is there to be stopped; the life that is over then."""
+    path = f"/proc/{bus.daemon.pid}/task/{bus.daemon.pid}/children"
+    while bus.state(job) != "ended":
+        life = bus.get(job, "Life")
+        for pid in bus.processes("actord-invoker"):
+            os.kill(pid, signal.SIGKILL)
+        while bus.get(job, "Life") == life and bus.state(job) != "ended":
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                for pid in map(int, open(path).read().split()):
+                    if comm(pid) == "actord-verify":
+                        os.kill(pid, signal.SIGSTOP)
+                        return life
+    raise Skip("the time was over before a checkpoint was seen to be read")
+
+
+@story("RuntimeMaxSec= ends a job also between two lives, while the checkpoint that the next one begins with is read")
+def runtime_between_lives():
+    with Bus() as bus:
+        # Large enough that a process of its own compares the file with its digest.
+        job = bus.submit(overrides=[*ENDLESS, ("Job.RuntimeMaxSec", "20"), ("Checkpoint.IntervalSec", "0.5"), ("Learner.HiddenLayers", "1024 1024")])
+        wait_for("a checkpoint", lambda: "has a checkpoint of round" in log(bus) or bus.state(job) == "ended")
+        life = stopped_reader(bus, job)
+        equal((bus.ended(job), bus.get(job, "Life")), ("runtime-exceeded", life), "result and life")
 
 
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
