@@ -120,6 +120,8 @@ void job_take_up_end(Job *job) {
 /* A learner that was killed, or ran out of time or memory, may do better in its next life; what it
  * computes will be the same. */
 static bool worth_another_life(const Progress *p) {
+        if (progress_lacked(p))
+                return true;
         if (p->end != PLAN_END_FAILED || p->end_actor != UINT32_MAX)
                 return false;
         if (p->end_fault == FAULT_EXITED && limit_is_lasting(limit_exit_error(p->end_detail)))

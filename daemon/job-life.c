@@ -37,9 +37,8 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-#define DELAY_FIRST_USEC   (100ull * 1000)
-/* Some 51 s at most; a job that has never run is tried for some 25 s in all. */
-enum { DELAY_DOUBLINGS = 9, FIRST_DELAYS_MAX = 8 };
+/* A job that has never run is tried for some 25 s in all. */
+enum { FIRST_DELAYS_MAX = 8 };
 
 static void socket_name(const Job *job, char ret[32]) {
         (void) snprintf(ret, 32, "%" PRIu64 ".sock", job->row.id);
@@ -278,6 +277,7 @@ static int on_failed(const Failed *failed, const struct ucred *peer, void *userd
         g_free(job->life_error);
         job->life_error = failed_words(failed);
         job->life_hopeless = limit_is_lasting(failed->error);
+        job->life_lacks = limit_may_pass(failed->error);
         return 0;
 }
 
@@ -431,15 +431,14 @@ static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
 /* A little later each time. */
 static void begin_later(Job *job, const char *sentence) {
         g_autofree char *fault = g_strdup_printf("%s; this is tried again", sentence);
-        unsigned n = job->n_delays < DELAY_DOUBLINGS ? job->n_delays : DELAY_DOUBLINGS;
+        uint64_t wait_usec = job_delay_usec(job->n_delays);
 
         if (job->n_delays++ == 0)
                 log_line(LOG_WARNING, "Job %" PRIu64 " cannot begin life %" PRIu64 " now: %s.", job->row.id,
                                 job->row.life + 1, fault);
         job_set_fault(job, fault);
         job_life_clear(job);
-        if (timer_start(job->context->event, &job->backoff, "begin-later", DELAY_FIRST_USEC << n, on_delay,
-                            job) < 0) {
+        if (timer_start(job->context->event, &job->backoff, "begin-later", wait_usec, on_delay, job) < 0) {
                 job_give_up(job, sentence);
                 return;
         }

@@ -4,6 +4,11 @@
 
 #include "daemon/job.h"
 
+/* How long the n-th try, from 0 on, of something that the host lacks waits: 51 s at most. */
+static inline uint64_t job_delay_usec(unsigned n) {
+        return 100ull * 1000 << (n < 9 ? n : 9);
+}
+
 void job_start(Job *job);
 /* After a restart of the daemon: connects to what runs, or begins the next life. */
 void job_adopt(Job *job);

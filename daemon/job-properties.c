@@ -48,6 +48,9 @@ static void say_wait(char ret[WAITING_MAX], const char *who, int error, const ch
         if (is_of_space(error))
                 (void) snprintf(ret, WAITING_MAX, "%s for space in %s (%s)", who, where,
                                 ledger_error_words(-error));
+        else if (error == ENOMEM)
+                (void) snprintf(ret, WAITING_MAX, "%s for memory (%s%s)", who, ledger_error_words(-error),
+                                limit_advice(error));
         else
                 (void) snprintf(ret, WAITING_MAX, "%s until %s can be written (%s%s)", who, where,
                                 ledger_error_words(-error), limit_advice(error));
@@ -70,6 +73,10 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
                                 "%s/jobs/%" PRIu64 "/state", context->state_directory, job->row.id);
 
                 say_wait(ret, "its last checkpoint waits", job->waits_checkpoint, where);
+                return ret;
+        }
+        if (job->backoff && !job->search && job->row.fault && job->n_delays + job->n_lacking > 0) {
+                (void) snprintf(ret, WAITING_MAX, "its next life waits: %s", job->row.fault);
                 return ret;
         }
         n = ledger_n_pending_of(context->ledger, job->row.id) + (job->has_held ? 1 : 0);

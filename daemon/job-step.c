@@ -136,20 +136,30 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_arm_runtime(job);
 }
 
-/* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. */
+/* A job that has closed a round has something to lose. What its life lacked may be there later. */
+static bool lacked(const Job *job) {
+        return (job->life_lacks && job->progress.closed_life > 0) ||
+               (job->progress.life == job->row.life && progress_lacked(&job->progress));
+}
+
+/* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. A
+ * life that lacked something of the host's says nothing about the job, and does not count. */
 static void life_failed(Job *job, const char *sentence) {
-        g_autofree char *copy = g_strdup(sentence);
-        uint64_t n_barren = job->row.life - job->progress.checkpoint_life;
+        bool lacks = lacked(job);
+        g_autofree char *copy = g_strdup_printf("%s%s", sentence, lacks ? "; this is tried again" : "");
+        uint64_t n_barren = job->row.life - job->progress.checkpoint_life - job->n_lacking;
         uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
 
         if (job->end_wanted != PLAN_END_NOT) {
                 job_finish(job, job->end_wanted, job->waits_checkpoint > 0 ? copy : NULL);
                 return;
         }
-        if (job->row.purpose == LAUNCH_VERIFY || n_barren >= LIVES_MAX) {
+        if (job->row.purpose == LAUNCH_VERIFY || (n_barren >= LIVES_MAX && !lacks)) {
                 job_finish(job, PLAN_END_FAILED, copy);
                 return;
         }
+        if (lacks)
+                wait = job_delay_usec(job->n_lacking++);
 
         say_resumed(job, copy);
         job_set_fault(job, copy);

@@ -75,7 +75,9 @@ struct Job {
         char *life_error;   /* why the daemon gave this life up; NULL: it did not */
         /* what the life is given up for when the deadline passes; NULL: something else says why */
         const char *deadline_what;
-        unsigned n_delays; /* how often the next life could not begin for lack of something */
+        unsigned n_delays;  /* how often the next life could not begin for lack of something */
+        bool life_lacks;    /* the life's invoker could not begin for lack of something that may pass */
+        unsigned n_lacking; /* lives without a checkpoint that the host's lacks have ended */
         uint64_t resume_round;
         Record held; /* read from the spool, not yet in the ledger's hands */
         bool has_held;

@@ -251,6 +251,7 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                         p->update_nsec = record->metered.emulated_nsec;
                 break;
         case RECORD_ROUND:
+                p->closed_life = record->life;
                 add_facts(p, sheet, settings, record);
                 add_round(p, sheet, settings, record);
                 break;
@@ -276,6 +277,21 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
                         p->checkpoint_life = record->life;
                 break;
         }
+}
+
+bool progress_lacked(const Progress *p) {
+        int error = 0;
+
+        assert(p);
+
+        if (!p->ended || p->end != PLAN_END_FAILED || p->end_actor != UINT32_MAX || p->closed_life == 0 ||
+                        p->closed_life == p->life)
+                return false;
+        if (p->end_fault == FAULT_INTERNAL || p->end_fault == FAULT_CHECKPOINT)
+                error = p->end_detail;
+        else if (p->end_fault == FAULT_EXITED)
+                error = limit_exit_error(p->end_detail);
+        return limit_may_pass(error) && !limit_is_lasting(error);
 }
 
 Accrual progress_at(const Progress *progress, uint64_t round) {

@@ -58,6 +58,7 @@ typedef struct Progress {
         bool started; /* this life */
         uint32_t level, limits_missing;
         uint64_t checkpoint_life; /* that wrote the newest checkpoint; 0: none did */
+        uint64_t closed_life;     /* the newest that closed a round; 0: none did */
 
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
@@ -93,6 +94,10 @@ void progress_done(Progress *progress);
 /* Records come in (life, seq) order, each once. */
 void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *record);
+
+/* Of a job that has closed a round: whether its newest life has ended before its first one, since its
+ * learner lacked something of the host's that may be there later. */
+bool progress_lacked(const Progress *progress);
 
 /* What had accrued at the end of a round; between two points of the curve it is interpolated. */
 Accrual progress_at(const Progress *progress, uint64_t round);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a job's end leaves when the disk is full: ledger, files and standard output say the same, or the job has not ended."""
-import os, shutil, subprocess, sys, tempfile
+import os, resource, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -317,6 +317,84 @@ def stopped_twice():
         equal((b.get(job, "Result"), b.get(job, "PolicySHA256")), ("interrupted", ""), "result and policy")
         assert "its last checkpoint could not be written" in b.get(job, "Fault"), b.get(job, "Fault")
 
+
+def limit_memory(pid, limits):
+    """Of its data; those before."""
+    try:
+        return resource.prlimit(pid, resource.RLIMIT_DATA, limits)
+    except PermissionError:
+        raise Skip("the limits of other processes cannot be changed here")
+
+
+def without_memory(b):
+    """A job that is told to end, and whose learner has no memory for the last checkpoint: the job, the learner and its limit."""
+    job = b.submit(overrides=[*ENDLESS, ("Checkpoint.IntervalSec", "1000000")])
+    wait_for("some rounds", lambda: b.get(job, "Round") > 3)
+    pid, = b.processes("actord-learner")
+    before = limit_memory(pid, (1 << 20, resource.prlimit(pid, resource.RLIMIT_DATA)[1]))
+    b.call("/org/actord1", MANAGER, "StopJob", "t", job)
+    wait_for("it says what it waits for", lambda: "its last checkpoint waits for memory (Cannot allocate memory" in b.get(job, "Waiting"))
+    equal((b.state(job), "RLIMIT_DATA" in b.get(job, "Waiting")), ("ending", True), "state, and whether a limit is named")
+    return job, pid, before
+
+
+@story("a learner without memory for its last checkpoint: it is tried again, and the job ends with its policy when there is memory")
+def no_memory():
+    with Bus() as b:
+        job, pid, before = without_memory(b)
+        limit_memory(pid, before)
+        equal(b.ended(job), "interrupted", "result")
+        name = f"{b.dir}/state/actord/jobs/{job}/state/checkpoint-{b.get(job, 'Round')}.safetensors"
+        sha256 = b.get(job, "PolicySHA256")
+        assert sha256 and sha256.encode() in open(name, "rb").read(), f"the checkpoint is not of policy {sha256!r}"
+
+
+@story("a learner without memory for its last checkpoint: the second stop ends the job without it, and says so")
+def no_memory_stopped_twice():
+    with Bus() as b:
+        job, _, _ = without_memory(b)
+        b.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        equal((b.ended(job), b.get(job, "PolicySHA256")), ("interrupted", ""), "result and policy")
+        assert "its last checkpoint could not be written (Cannot allocate memory)" in b.get(job, "Fault"), b.get(job, "Fault")
+
+
+def without_learner(b):
+    """A job that waits for its last checkpoint, whose learner is killed then, and can have no memory in any life that this daemon starts."""
+    job = b.submit(overrides=[s.split("=", 1) for s in JOB_SETS])
+    wait_for("it runs", lambda: b.state(job) != "queued" and b.processes("actord-learner"))
+    state = f"{b.dir}/state/actord/jobs/{job}/state"
+    shutil.rmtree(state)
+    wait_for("its checkpoint waits", lambda: "its last checkpoint waits" in b.get(job, "Waiting"), 60)
+    os.mkdir(state)
+    os.chmod(state, 0o777)
+    learners = b.processes("actord-learner")
+    for pid in (b.daemon.pid, *b.processes("actord-spawn")):
+        limit_memory(pid, (3 << 20, 3 << 20)) # the hard limit: a learner's own is not above it
+    for pid in learners:
+        os.kill(pid, signal.SIGKILL)
+    wait_for("it is tried more often than lives may fail", lambda: b.get(job, "Life") > 7 or b.state(job) == "ended", 60)
+    if b.get(job, "Result") == "finished":
+        raise Skip("a learner does with that little memory")
+    wait_for("it says what it waits for", lambda: b.get(job, "Waiting").startswith("its next life waits: the learner ") or b.state(job) == "ended")
+    assert b.state(job) != "ended" and b.get(job, "Fault").endswith("; this is tried again"), (b.state(job), b.get(job, "Fault"))
+    return job
+
+
+@story("a learner that is lost before its last checkpoint, and cannot have memory again: it is tried until it can, to the same policy")
+def no_learner():
+    with Bus() as b:
+        job = without_learner(b)
+        b.stop(signal.SIGKILL)
+        b.start() # under the limits of old
+        equal((b.ended(job), b.get(job, "PolicySHA256")), ("finished", reference().policy_sha256), "result and policy")
+
+
+@story("a learner that is lost before its last checkpoint, and cannot have memory again: a stop ends the job without it")
+def no_learner_stopped():
+    with Bus() as b:
+        job = without_learner(b)
+        b.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        equal((b.ended(job), b.get(job, "PolicySHA256")), ("interrupted", ""), "result and policy")
 
 
 if __name__ == "__main__":
