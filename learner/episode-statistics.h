@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is known of each slot between rounds, and of the episodes that ended: kept by the learner from raw
- * rewards and ends, since an actor's word about its own score is worth nothing. Changes only when a round
- * is learned from. */
+/* Statistics of each slot between rounds, and of the episodes that ended. The learner keeps them from raw
+ * rewards and ends, since actors could lie about their score. They change only when a round is learned
+ * from. */
 #pragma once
 
 #include "include/record.h"

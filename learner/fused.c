@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* fused.so: the learner's process where it also acts (Distribution.Policy=fused). The orders are a
- * learner's and one more: ROLLOUT, for all actors that the page names. Each of them belongs to one
- * thread, which steps its environments and acts for it exactly as its own process would; then its rollout
- * is taken, with the same checks. What an invocation used is the CPU time of its thread: a word that the
- * invoker believes as far as it saw the process, or where it can this thread, use as much. */
+/* fused.so: the learner's process where it also acts (Distribution.Policy=fused). It takes a learner's
+ * orders and one more: ROLLOUT, for all actors that the page names. Each actor belongs to one thread,
+ * which steps its environments and acts for it exactly as a process of its own would; then its rollout is
+ * taken, with the same checks. The usage of an invocation is the CPU time of its thread. The invoker
+ * believes that figure up to the usage that it has measured itself, of the process or, where it can, of
+ * the thread. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,9 +25,9 @@ typedef struct Acting {
         LearnerContext learner_context;
         Learner *learner;
         ActorContext actor_context;
-        Threads *threads; /* the learner's: it does not learn while it acts */
+        Threads *threads; /* shared with the learner, which does not learn while it acts */
         uint32_t n_hosts;
-        Host **hosts;  /* one a thread */
+        Host **hosts;  /* one for each thread */
         Spent *spents; /* of each */
         const Order *order;
 } Acting;
@@ -59,8 +60,7 @@ static int acting_init(const FusedStart *start, Acting *x) {
         assert(x->learner);
         x->threads = x->learner->runtime->threads;
         x->n_hosts = threads_count(x->threads);
-        /* To a host the threads are what containers are elsewhere: actor a lives in the one that is a
-         * modulo their number. */
+        /* Threads take the place of containers: actor a lives in thread a modulo their number. */
         x->actor_context = (ActorContext){
                 .settings = start->settings,
                 .page = start->page,
@@ -187,7 +187,7 @@ static int acting_run(const FusedStart *start, Acting *x) {
 
 __attribute__((visibility("default"))) int actord_fused_run(const FusedStart *start);
 
-/* The module's one entrance. */
+/* The module's only entry point. */
 int actord_fused_run(const FusedStart *start) {
         Acting x = {};
         int r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order of things. TAKE only fills the batch; all that lasts changes in LEARN, in the order of
+/* Carries out the orders. TAKE only fills the batch; all that lasts changes in LEARN, in the order of
  * actors, so that a rollout that is rejected or taken twice leaves no trace. */
 #include "learner/learner.h"
 
@@ -76,8 +76,8 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        /* A statistic: the first learner's are the ones that are heard. What actions are worth has no
-         * probability to be differentiated. */
+        /* Only the first learner's statistics are reported, so only it measures curvature. A policy of
+         * action values has no probabilities to differentiate. */
         if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0 &&
                         page->network.act != ACT_EPSILON_GREEDY) {
                 r = curvature_new(l->runtime, &l->curvature);
@@ -162,8 +162,8 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
                 spent->busy_nsec = spent->nsec[PROFILE_intake];
 }
 
-/* Raw rewards -> rewards as learned from: divided by the deviation of discounted returns as it is known
- * with this batch, then clipped. */
+/* Raw rewards -> the rewards to learn from: divided by the deviation of discounted returns, this batch
+ * included, then clipped. */
 static void rewards_scale(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
         double scale = s->normalize_rewards ? 1.0 / sqrt(normaliser_variance(l->discounted, 0) + 1e-8) : 1.0;
@@ -174,8 +174,8 @@ static void rewards_scale(Learner *l, uint32_t n_actors) {
                         l->batch->scaled[i] = (float) fmin(fmax(l->batch->rewards[i] * scale, -clip), clip);
 }
 
-/* As the actors saw them when they acted: with the statistics of the version that they acted with, not
- * with the newest. */
+/* Normalises observations as the actors saw them: by the statistics of the version that they acted with,
+ * not by the newest. */
 static void observations_normalise(Learner *l, uint32_t n_actors) {
         const PolicyLayout *layout = &l->context.page->policy;
         double clip = learner_observation_clip(l->context.settings);
@@ -193,7 +193,7 @@ static void observations_normalise(Learner *l, uint32_t n_actors) {
         }
 }
 
-/* From the rollouts that were taken to a batch that an algorithm can learn from. */
+/* Turns the rollouts that were taken into a batch that an algorithm can learn from. */
 static void round_enter(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
         bool reset = s->carry == CARRY_RESET;
@@ -272,8 +272,8 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
 
         round_enter(l, order->n_actors);
         spent_end(l->runtime->spent, PROFILE_intake, begun_nsec);
-        /* Streams are numbered by versions, of which each update makes one: they go on where a checkpoint
-         * left off. */
+        /* Random streams are numbered by policy versions, of which each update makes one. So they go on
+         * where a checkpoint left off. */
         runtime_begin(l->runtime, order->n_actors, l->policy_version, n_env_steps_before, &l->statistics);
         r = algorithm_learn(l);
         if (r == -ETIMEDOUT) {

@@ -26,7 +26,7 @@ typedef struct LearnerContext { /* what is there when the program starts; outliv
         void *policy;          /* the policy segment, writable */
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
-        uint32_t learner, n_learners; /* which one of how many; 0 is as good as 1 */
+        uint32_t learner, n_learners; /* its number, and how many there are; 0 means 1 */
         uint32_t n_updaters;          /* of these: the first that move parameters */
         void *reduce;                 /* what several share (lib/reduce.h) */
         int asks_fd;                  /* 0: actors act by themselves */
@@ -48,8 +48,8 @@ typedef struct Learner {
         uint64_t take_nsec;   /* CPU of serving and taking since the last update */
         Statistics statistics;
         uint8_t policy_sha256[32];
-        uint64_t reserved_bytes; /* for the job's last checkpoint; 0: no place */
-        int checkpoint_error;    /* as said of the newest one; 0: it was written */
+        uint64_t reserved_bytes; /* kept free for the job's last checkpoint */
+        int checkpoint_error;    /* of the newest one; 0: it was written */
         /* other versions that computed earlier rounds: METADATA_ARITHMETIC_BEFORE */
         char arithmetic_before[128];
 } Learner;
@@ -72,7 +72,7 @@ double learner_observation_clip(const JobSettings *settings); /* as PolicyHead h
 /* learner/checkpoint/checkpoint.c, learner/checkpoint/restore.c: 0, or a negative errno after a sentence
  * on stderr. A checkpoint that succeeds was written, synced and read back, and has its name on the disk. */
 int learner_write_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
-/* A place for the job's last one, where the file system can keep one. */
+/* Reserves space for the job's last checkpoint, where the file system can. */
 void learner_reserve_checkpoint(Learner *learner);
 int learner_restore(Learner *learner);
 

@@ -8,7 +8,8 @@
 
 #include "learner/learner.h"
 
-/* 0 says "raw" to the actor; a normalised observation that is not clipped is clipped at infinity. */
+/* An actor takes a clip of 0 for "raw". So a normalised observation without a clip is clipped at infinity.
+ */
 double learner_observation_clip(const JobSettings *settings) {
         if (!settings->normalize_observations)
                 return 0.0;

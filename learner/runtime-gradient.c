@@ -13,8 +13,7 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* Learners have equal work, but for the first one's initialisation: who keeps the others waiting for so
- * long has stopped. */
+/* Learners have equal work, apart from the first one's initialisation: one that is this late has stopped. */
 #define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
 enum { GATHER_NUMBERS = 64 }; /* of a row at a time */
@@ -35,7 +34,7 @@ enum {
         COLUMN_D_VALUE,
 };
 
-/* Row numbers and how many of a shard's rows there are; the others are zeros. */
+/* The rows of the batch that a shard takes; the rest of its rows are zeros. */
 typedef struct Gathered {
         const uint32_t *order; /* NULL: first, first + 1, ... */
         size_t first;
@@ -46,7 +45,7 @@ static size_t gathered_row(const Gathered *g, uint32_t i) {
         return g->order ? g->order[i] : g->first + i;
 }
 
-/* Of n columns, the rows that are none. */
+/* Clears the rows of n columns behind the last one that was gathered. */
 static void columns_clear(float *column, const Gathered *g, uint32_t n) {
         for (uint32_t i = g->n; i < g->stride; i++)
                 for (uint32_t k = 0; k < n; k++)
@@ -77,8 +76,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
         columns_clear(input, g, b->n_observation);
 }
 
-/* Observations become columns. Some numbers of all rows at a time: what a column gets next lies where its
- * last number went. */
+/* Turns observations into columns. Only some numbers of all rows at a time, so that writes to a column hit
+ * memory that is still in the cache. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
         if (b->images) {
                 bench_gather_pixels(input, b, g);
@@ -98,7 +97,8 @@ static void bench_gather_observations(float *input, const Batch *b, const Gather
         }
 }
 
-/* Rows of the batch become columns of the shard: what the network reads, and which action was taken. */
+/* Turns rows of the batch into columns of the shard: the network's input, and the actions that were taken.
+ */
 static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         bench->pass->stride = g->stride;
         bench_gather_observations(bench->pass->input, b, g);
@@ -149,7 +149,7 @@ static float *bench_d_value(const Runtime *rt, Bench *bench) {
                                              : bench->pass->d_output[rt->layer_value];
 }
 
-/* Forward, and what the outputs say of the actions that were taken. */
+/* The forward pass; then probability, entropy and value of the actions that were taken. */
 static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         Pass *pass = bench->pass;
         float *log_probability = bench->columns[COLUMN_LOG_PROBABILITY],
@@ -201,8 +201,8 @@ static void bench_backward(
         pass_backward(pass, parameters, accumulate, gradient);
 }
 
-/* Of n tasks, lanes or blocks, how many one of the first n_sharers learners does: its own number and
- * every n_sharers-th after it. */
+/* How many of n tasks (lanes or blocks) one of the first n_sharers learners does: the one with its own
+ * number and every n_sharers-th after it. */
 static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
         return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
                                                           : 0;
@@ -254,7 +254,7 @@ static bool recompute_begin(Runtime *rt) {
 static void recompute_gather(Runtime *rt) {
         Batch *b = rt->batch;
 
-        /* One that does not come is missed by the gradient as well, which says so. */
+        /* If a learner does not come, the next gradient misses it as well, and reports it. */
         (void) runtime_meet(rt);
         for (uint32_t a = 0; a < rt->n_actors; a++) {
                 size_t block = batch_block(b, a), n = b->next_rows + b->n_finals[a];
@@ -286,7 +286,7 @@ void runtime_recompute(Runtime *rt, Net net) {
                 recompute_gather(rt);
 }
 
-/* The greatest of what each choice is worth, in the rows that follow the steps. */
+/* The greatest value of any choice, in the rows that follow the steps. */
 static void choose_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         Batch *b = rt->batch;
@@ -377,7 +377,7 @@ static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         rt->block_sums[block] = kernel_square_sum(rt->gradients[0] + first, n);
 }
 
-/* In a copy: other learners read the same. */
+/* Adds in a copy, since other learners read the same sums. */
 static void sums_reduce(const Runtime *rt, double *ret_sums, unsigned n_sums) {
         double sums[LANES_MAX][REDUCE_SUMS_MAX];
 
@@ -400,7 +400,7 @@ int runtime_meet(Runtime *rt) {
         return r;
 }
 
-/* Lanes, then blocks, of all lanes; no thread begins with the one before all have ended with the other. */
+/* First the lanes, then the blocks of all lanes: no thread begins a block before all lanes are done. */
 static int lanes_and_blocks(Runtime *rt) {
         int r;
 

@@ -63,13 +63,14 @@ struct Runtime {
         double *noise_mean; /* [n_parameters]; NULL: not asked for */
         uint32_t n_blocks;
         uint32_t learner, n_learners;
-        uint32_t n_updaters; /* of the learners: the first of them, or all */
-        /* of several learners: gradients, sums and parameters lie in here; NULL: they are our own */
+        uint32_t n_updaters; /* learners that apply the gradient: the first one, or all */
+        /* where several learners have gradients, sums and parameters; NULL: one learner has its own */
         uint8_t *reduce;
         ReduceLayout reduce_layout;
         bool forsaken;         /* another learner did not come */
         uint32_t outputs_bank; /* changes with what is recomputed */
-        /* by other learners, for all that is known here: it was not applied, where all meet */
+        /* Other learners may still be reading the newest gradient: it was not applied, and they meet only
+         * there. */
         bool gradient_is_read;
         uint32_t layer_action, layer_log_sd, layer_value;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The verbs but for the gradient: what is given, the whole batch, and how it is cut into minibatches. */
+/* All verbs but the gradient: what is given, the whole batch, and its division into minibatches. */
 #include "learner/runtime.h"
 
 #include <assert.h>
@@ -42,7 +42,7 @@ void runtime_share(Runtime *rt, const JobPage *page, void *memory, uint32_t lear
         rt->n_updaters = n_updaters;
         reduce_layout(rt->settings, page, l);
         assert(l->n_rows ==
-                        /* else the learners could not share what the network says of them */
+                        /* otherwise the learners could not share the network's outputs */
                         rt->live->n_rows);
         for (unsigned lane = 0; lane < LANES_MAX; lane++)
                 rt->gradients[lane] = (float *) (rt->reduce + l->lanes_at + lane * l->lane_bytes);
@@ -319,11 +319,13 @@ Rows runtime_sample(Runtime *rt, uint32_t epoch, uint32_t minibatch) {
         };
 }
 
-void runtime_moments(Runtime *rt, Rows rows, double *ret_mean, double *ret_sd) {
+AdvantageScale runtime_advantage_scale(const Runtime *rt, Rows rows) {
         const float *advantage = rt->batch->advantage;
-        double sums[4] = {}, squares[4] = {}, mean;
+        double sums[4] = {}, squares[4] = {}, mean, sd;
 
-        assert(rows.n > 1);
+        /* A single row has no standard deviation. */
+        if (!rt->settings->normalize_advantages || rows.n <= 1)
+                return (AdvantageScale){ .scale = 1.0 };
 
         for (uint32_t i = 0; i < rows.n; i++)
                 sums[i % 4] += (double) advantage[rows.order[i]];
@@ -334,6 +336,6 @@ void runtime_moments(Runtime *rt, Rows rows, double *ret_mean, double *ret_sd) {
                 squares[i % 4] += d * d;
         }
 
-        *ret_mean = mean;
-        *ret_sd = sqrt(((squares[0] + squares[1]) + (squares[2] + squares[3])) / (rows.n - 1));
+        sd = sqrt(((squares[0] + squares[1]) + (squares[2] + squares[3])) / (rows.n - 1));
+        return (AdvantageScale){ .mean = mean, .scale = 1.0 / (sd + 1e-8) };
 }

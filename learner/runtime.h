@@ -25,9 +25,9 @@ typedef struct Rows {
 } Rows;
 
 /* One shard of a minibatch: columns of `stride` rows in, gradients of the outputs out. `weight` is 1 /
- * rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums are means. Of
- * a network that says what each action is worth, `value` is that of the action that was taken, and there
- * is no probability. */
+ * rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums are means.
+ * Where the network estimates the value of each action, `value` is that of the action that was taken, and
+ * there is no probability. */
 typedef struct Shard {
         uint32_t stride;
         const float *weight;
@@ -41,8 +41,8 @@ typedef struct Shard {
 } Shard;
 typedef void (*Loss)(const Shard *shard, const void *arg);
 
-/* The same loss for measuring its curvature: one row in double precision, advantages normalised already;
- * first and second derivatives with respect to what the network says of the row. */
+/* The same loss for measuring its curvature: one row in double precision, its advantage already
+ * normalised; first and second derivatives with respect to the network's outputs for this row. */
 typedef enum LossTerm { TERM_LOG_PROBABILITY, TERM_ENTROPY, TERM_VALUE, _TERM_MAX } LossTerm;
 
 typedef struct LossRow {
@@ -75,8 +75,14 @@ double runtime_explained_variance(const Runtime *runtime); /* of the targets, by
  * Updates= says. n == 0: the epoch is over. What one of them returns holds until the next is called. */
 Rows runtime_rows(Runtime *runtime);
 Rows runtime_sample(Runtime *runtime, uint32_t epoch, uint32_t minibatch);
-void runtime_moments(Runtime *runtime, Rows rows, double *ret_mean,
-                double *ret_sd); /* of the advantages; sd of a sample */
+
+/* Advantages become (a - mean) * scale, if NormalizeAdvantages= asks for it and there are two rows or more;
+ * else mean is 0 and scale is 1. */
+typedef struct AdvantageScale {
+        double mean, scale;
+} AdvantageScale;
+
+AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
 
 /* Mean gradient of a loss, and its sums. Then one step of Adam, with the gradient cut to norm_max unless
  * that is 0. 0; -ERANGE: a gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
@@ -91,11 +97,11 @@ void runtime_copy(Runtime *runtime, Net to, Net from); /* the parameters */
 void runtime_push(Runtime *runtime);
 void runtime_draw(Runtime *runtime, uint32_t pass);
 
-/* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and says how many
+/* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and returns how many
  * windows of NSteps= there are to draw from. runtime_replay() draws MinibatchSize= of them, one set for
- * each number `draw`: they are what all verbs work on until the next are drawn. Then the choices that a
- * network takes in what followed them, and with the values of runtime_recompute() their targets: the
- * window's rewards and what followed, as valued by that network. */
+ * each number `draw`: all verbs work on these until the next are drawn. runtime_choose() then finds the
+ * action that a network takes after each window, and runtime_bootstrap() makes targets: the window's
+ * rewards and the value of that action by runtime_recompute(). */
 uint64_t runtime_store(Runtime *runtime);
 Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_choose(Runtime *runtime, Net net);

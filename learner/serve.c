@@ -133,7 +133,7 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
-/* Rows of all who are ready, one actor's after the other's. */
+/* The rows of all actors that are ready, one actor's after the other's. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;
@@ -168,7 +168,7 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
-/* Looks at everybody once: who asks is ready. */
+/* Looks at each actor once: one that asks is ready. */
 static void look_around(Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 Client *client = &s->clients[a];
@@ -210,7 +210,7 @@ static void serve_ready(Serve *s) {
         uint64_t work = s->page->network.n_parameters * n_rows, share;
         uint32_t n_threads = work >= THREAD_WORK ? threads_count(s->threads) : 1, n_tasks;
 
-        /* As many rows at once as leave no thread without any. */
+        /* How many rows a thread takes at once: few enough that no thread is left without any. */
         share = (n_rows + n_threads - 1) / n_threads;
         s->task_rows = share < FORWARD_ROWS_MAX ? (uint32_t) share : FORWARD_ROWS_MAX;
         n_tasks = (uint32_t) ((n_rows + s->task_rows - 1) / s->task_rows);
@@ -248,7 +248,7 @@ static uint64_t now_msec(void) {
         return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
 }
 
-/* A storm of false rings: nothing is listened to until an actor asks. */
+/* A storm of false rings: bells are not listened to until an actor asks. */
 static void pause_shortly(Serve *s, uint32_t n_before) {
         const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
 
@@ -258,8 +258,8 @@ static void pause_shortly(Serve *s, uint32_t n_before) {
                 s->n_false_rings = 0;
 }
 
-/* No request has come: spins shortly, then sleeps until a bell. n_before: who was ready already, and
- * waits for the others. */
+/* No request has come: spins shortly, then sleeps until a bell. n_before: how many actors were ready
+ * already, and wait for the others. */
 static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
         struct epoll_event rings[RINGS_AT_ONCE];
 
@@ -306,8 +306,8 @@ static int begin(Serve *s, const Order *order) {
 }
 
 int serve_run(Serve *s, const Order *order) {
-        /* A quarter of what an invocation may take: who keeps all others waiting for longer is late, and
-         * not they. */
+        /* A quarter of the time that an invocation may take: an actor that keeps all others waiting for
+         * longer is late, and they are not. */
         uint64_t patience_msec = s->settings->timeout_usec / 4000u, give_up_msec = 0;
         int r;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Copies, then checks. What can be known is checked exactly (choices, ends, lengths of episodes, against
- * the learner's own episodes); what cannot (the numbers an environment makes up) must be finite and
- * within the bounds that its spec promises. */
+/* Copies, then checks. What can be known is checked exactly: choices, ends, and lengths of episodes, by
+ * the learner's own count. What cannot be known, the numbers that an environment makes up, must be finite
+ * and within the bounds that its spec promises. */
 #include "learner/validation.h"
 
 #include <assert.h>
@@ -14,8 +14,8 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-/* Bounds are doubles, observations are often single: a bound may be passed by what rounding does,
- * relative to its size. */
+/* Bounds are doubles and observations often floats, so that an observation may pass a bound by a rounding
+ * error, relative to its size. */
 static const double BOUND_TOLERANCE = 1e-5;
 
 DEFINE_CLEANUP(Validation *, validation_free)
@@ -76,7 +76,8 @@ static bool numbers_within(const float *x, size_t n, double low, double high) {
         return n_bad == 0;
 }
 
-/* Bytes are copied as they are: a byte is a finite number, and only a narrow space can be left by one. */
+/* Bytes are copied as they are: each is a finite number, and only a space narrower than 0 to 255 can be
+ * left. */
 static bool pixels_take(const ActordSpace *space, const void *from, size_t n, uint8_t *ret) {
         size_t n_bad = 0;
 
@@ -88,7 +89,7 @@ static bool pixels_take(const ActordSpace *space, const void *from, size_t n, ui
         return n_bad == 0;
 }
 
-/* What lies in the scratch -> a row of the batch; false if it is not one of the space. */
+/* Copies the scratch into a row of the batch; false: it is not an observation of the space. */
 static bool scratch_take(Validation *validation, size_t row) {
         float *ret = batch_observation(validation->batch, row);
         const ActordSpace *space = &validation->page->spec.observation;
@@ -222,8 +223,8 @@ static bool end_possible(const ActordEnvSpec *spec, uint8_t end, uint64_t elapse
         return false;
 }
 
-/* Follows the episodes of slot e from `elapsed` steps on. Returns the first row that cannot be, or -1,
- * with what the slot ends at. */
+/* Follows the episodes of slot e from `elapsed` steps on. Returns the first impossible row; or -1, with
+ * the steps of the episode that the slot ends in. */
 static int64_t slot_follow(const Validation *validation, const uint8_t *ends, uint32_t e, uint64_t elapsed,
                 uint64_t *ret_elapsed, uint64_t *ret_n_ended) {
         const Batch *b = validation->batch;
@@ -246,8 +247,8 @@ static int64_t slot_follow(const Validation *validation, const uint8_t *ends, ui
         return -1;
 }
 
-/* Whether the slot that was written agrees with the ends: it is what the next invocation goes on from.
- * `begun`: a new episode was begun in row 0. */
+/* Whether the slot that was written agrees with the ends: the next invocation goes on from it. `begun`: a
+ * new episode was begun in row 0. */
 static bool slot_agrees(const SlotState *before, const SlotState *after, uint64_t elapsed, uint64_t n_ended,
                 bool begun) {
         return after->elapsed_steps == elapsed && after->needs_reset == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Backwards in time, row by row; the advantage of the next step waits in the next row. */
+/* Goes backwards in time, row by row: the next step's advantage is already in the next row. */
 #include "learner/algorithm/advantage.h"
 
 #include <assert.h>

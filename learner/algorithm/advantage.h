@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (Schulman et al.). A
- * truncated episode goes on in thought, from the value of what was seen last; a terminated one is worth
- * nothing more. */
+ * truncated episode counts as if it went on: the value of its last observation stands for the rewards to
+ * come. After a termination there are none. */
 #pragma once
 
 #include <stdint.h>

@@ -15,8 +15,8 @@ typedef struct Algorithm {
         int (*learn)(Runtime *runtime);                     /* 0; -ERANGE: something is not finite */
         /* of its loss, as the round ended; NULL: the curvature of the loss is not measured */
         LossSecond second;
-        /* Chance of a random action, for the next round's actors; NULL: none but what the policy's
-         * distribution has. */
+        /* The chance of a random action for the next round's actors; NULL: only the policy's distribution
+         * is random. */
         double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps);
         /* Whether finite numbers out of a file can be its state; NULL: any can. */
         bool (*possible)(const double state[ALGORITHM_STATE_MAX]);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "Human-level control through deep reinforcement learning" (Mnih et al. 2015): a network that says what
- * each action is worth, replay, a target network, large errors with the gradient of small ones. Targets
- * are those of "Deep Reinforcement Learning with Double Q-learning" (van Hasselt et al. 2016): the policy
- * chooses, the target network says what the choice is worth, after NSteps= rewards.
+/* "Human-level control through deep reinforcement learning" (Mnih et al. 2015): a network that estimates
+ * the value of each action, replay, a target network, and a loss that is linear where errors are large.
+ * Targets are those of "Deep Reinforcement Learning with Double Q-learning" (van Hasselt et al. 2016): the
+ * policy chooses an action, and the target network estimates its value, after NSteps= rewards.
  *
- * Gradient steps and exploration follow environment steps: with TrainRatio= of the former for each of the
- * latter, a job learns the same from many short rounds as from few long ones, but for how old its policy
- * is. */
+ * Gradient steps and exploration follow environment steps: TrainRatio= gradient steps are due for each of
+ * these. So a job learns the same from many short rounds as from few long ones, but for the age of its
+ * policy. */
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
 
 enum {
-        STATE_OWED,  /* gradient steps that the environment steps so far are worth and that were not taken */
+        STATE_OWED,  /* gradient steps that are due for the environment steps so far, and not yet taken */
         STATE_STEPS, /* gradient steps since the target network was updated */
 };
 
-/* Where TargetInterval= is unset: of CleanRL's DQN for classic control. */
+/* The default of TargetInterval=, as in CleanRL's DQN for classic control. */
 enum { TARGET_INTERVAL = 500 };
 
 /* Half the squared error up to the bound, and linear beyond it (Huber). */
@@ -92,8 +92,8 @@ static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps) {
                (s->epsilon_end - s->epsilon_start) * (double) n_env_steps / (double) s->epsilon_steps;
 }
 
-/* A round leaves less than a step owed; a checkpoint that claims more would have the learner work it off
- * before anything else. */
+/* After a round less than one step is due. A checkpoint that claims more is refused: the learner would
+ * take all those steps before anything else. */
 static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0 && state[STATE_STEPS] >= 0.0;
 }

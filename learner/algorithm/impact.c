@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "IMPACT: Importance Weighted Asynchronous Architectures with Clipped Target Networks" (Luo et al.
- * 2020), which RLlib has as APPO. Batches go through a circular buffer and are learned from Epochs= times
- * on average: a round's own first, then batches drawn from the buffer. With pi the policy, t the target
- * network and mu what acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which is pi / t wherever
- * the bound does not bind; advantages come from V-trace for the target network, which stands still while
- * a batch is learned from. */
+/* "IMPACT: Importance Weighted Asynchronous Architectures with Clipped Target Networks" (Luo et al. 2020),
+ * which RLlib has as APPO. Batches go through a circular buffer and are learned from Epochs= times on
+ * average: a round's own first, then batches drawn from the buffer. With pi the policy, t the target
+ * network and mu the policy that acted, the surrogate's ratio is min(mu / t, 2) * pi / mu, which is pi / t
+ * wherever the bound does not bind. Advantages come from V-trace for the target network, which does not
+ * change while a batch is learned from. */
 #include <math.h>
 
 #include "learner/algorithm/algorithm.h"
@@ -31,7 +31,7 @@ static void impact_loss(const Shard *s, const void *arg) {
         const ImpactLoss *p = arg;
         double sums[_SUM_MAX] = {};
 
-        /* Logarithms are summed before they are exponents: actors may have stored any finite number. */
+        /* Logarithms are added before exp(): actors may have stored any finite number. */
         for (uint32_t i = 0; i < s->stride; i++) {
                 float behaviour = s->behaviour_log_probability[i];
 
@@ -44,7 +44,8 @@ static void impact_loss(const Shard *s, const void *arg) {
                 float ratio = s->scratch[i], moved = s->log_probability[i] - s->old_log_probability[i];
                 float a = (s->advantage[i] - p->mean) * p->scale, weight = s->weight[i];
                 float held = fminf(fmaxf(ratio, 1.0f - p->clip), 1.0f + p->clip);
-                /* The held ratio is the lesser objective only where it is constant. */
+                /* The clipped ratio gives the lesser objective only where it is constant: there the
+                 * gradient is 0. */
                 bool clipped = a * held < a * ratio;
                 float error = s->value[i] - s->target[i];
 
@@ -63,7 +64,7 @@ static void impact_loss(const Shard *s, const void *arg) {
                 s->sums[k] += sums[k];
 }
 
-/* impact_loss() of one row, to second order; where something is held, it is flat. */
+/* impact_loss() of one row with its second derivatives, which are 0 where the ratio is clipped. */
 static void impact_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
         const JobSettings *s = runtime_settings(runtime);
         double clip = runtime_scheduled(runtime, s->clip, s->clip_schedule), a = row->advantage;
@@ -80,18 +81,13 @@ static void impact_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
 }
 
 static void impact_normalise(Runtime *runtime, Rows rows, ImpactLoss *loss) {
-        double mean = 0.0, sd;
+        AdvantageScale advantage = runtime_advantage_scale(runtime, rows);
 
-        loss->scale = 1.0f;
-        /* One row has no deviation. */
-        if (runtime_settings(runtime)->normalize_advantages && rows.n > 1) {
-                runtime_moments(runtime, rows, &mean, &sd);
-                loss->scale = (float) (1.0 / (sd + 1e-8));
-        }
-        loss->mean = (float) mean;
+        loss->mean = (float) advantage.mean;
+        loss->scale = (float) advantage.scale;
 }
 
-/* Of the round's own data, which come first. */
+/* The noise scale of the round's own data; the buffer's batches come after them. */
 static void impact_noise(Runtime *runtime, ImpactLoss *loss) {
         impact_normalise(runtime, runtime_rows(runtime), loss);
         runtime_statistics(runtime)->noise_scale =
@@ -124,7 +120,7 @@ static int impact_pass(Runtime *runtime, uint32_t pass, ImpactLoss *loss, double
         return 0;
 }
 
-/* Between passes only: a batch is learned from with one target. */
+/* Only between passes: each batch is learned from with one target. */
 static void impact_target(Runtime *runtime, bool round_over) {
         const JobSettings *s = runtime_settings(runtime);
         double *n = &runtime_state(runtime)[STATE_STEPS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures" (Espeholt
- * et al. 2018): one pass over what the actors brought, however old the policy is that they acted with.
- * The weights of V-trace are the current policy's probabilities over those that the actors stored, so
- * they are computed anew before each gradient step. */
+/* "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures" (Espeholt et
+ * al. 2018): one pass over the actors' rollouts, however old the policies are that acted. V-trace weighs
+ * them by the current policy's probabilities over the stored ones, so the weights are computed anew before
+ * each gradient step. */
 
 #include "learner/algorithm/algorithm.h"
 #include "learner/algorithm/policy-gradient.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The gradient of the loss follows from one line each; the network's part is runtime_gradient()'s. */
+/* This file has the gradients with respect to the network's outputs; runtime_gradient() goes on from
+ * there. */
 #include "learner/algorithm/policy-gradient.h"
 
 #include <math.h>
@@ -44,20 +45,14 @@ void policy_gradient_second(Runtime *runtime, const LossRow *row, LossJet *ret) 
 
 static PolicyGradientLoss policy_gradient_weights(Runtime *runtime, Rows rows) {
         const JobSettings *s = runtime_settings(runtime);
-        PolicyGradientLoss loss = {
+        AdvantageScale advantage = runtime_advantage_scale(runtime, rows);
+
+        return (PolicyGradientLoss){
                 .value_weight = (float) s->value_weight,
                 .entropy_weight = (float) s->entropy_weight,
-                .scale = 1.0f,
+                .mean = (float) advantage.mean,
+                .scale = (float) advantage.scale,
         };
-        double mean, sd;
-
-        /* One row has no deviation. */
-        if (s->normalize_advantages && rows.n > 1) {
-                runtime_moments(runtime, rows, &mean, &sd);
-                loss.mean = (float) mean;
-                loss.scale = (float) (1.0 / (sd + 1e-8));
-        }
-        return loss;
 }
 
 void policy_gradient_noise(Runtime *runtime) {

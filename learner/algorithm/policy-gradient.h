@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The loss of actor-critic methods without a surrogate: -advantage * log(probability), half the squared
- * error of the value, entropy. What the advantages and targets are is the algorithm's business. */
+ * error of the value, entropy. Each algorithm computes its own advantages and targets. */
 #pragma once
 
 #include "learner/runtime.h"
@@ -10,14 +10,14 @@ typedef struct PolicyGradientTotal { /* over the gradient steps of a round */
         uint64_t n_steps;
 } PolicyGradientTotal;
 
-/* One gradient step on these rows of the batch, whose advantages and targets are there; added to `total`.
- * 0, or -ERANGE. */
+/* One gradient step on these rows of the batch, whose advantages and targets have been computed; adds its
+ * statistics to `total`. 0, or -ERANGE. */
 int policy_gradient_step(Runtime *runtime, Rows rows, double rate, PolicyGradientTotal *total);
 
 /* The same loss to second order. */
 void policy_gradient_second(Runtime *runtime, const LossRow *row, LossJet *ret);
-/* The noise scale of its gradient into the round's statistics, if the job asks for it. */
+/* Writes the noise scale of its gradient into the round's statistics, if the job asks for it. */
 void policy_gradient_noise(Runtime *runtime);
 
-/* Means over the steps, into the round's statistics. */
+/* Writes the means over the steps into the round's statistics. */
 void policy_gradient_report(Runtime *runtime, const PolicyGradientTotal *total, double rate);

@@ -20,11 +20,12 @@ typedef struct PpoLoss {
         float mean, scale; /* advantages become (a - mean) * scale */
 } PpoLoss;
 
-/* Half the squared error, or that of the value held within value_clip of the old one if it is greater. */
+/* Half the squared error of the value; or, if greater, that of the value clipped to within value_clip of
+ * the old one. */
 static float value_loss(const PpoLoss *p, float value, float old, float target, float *ret_d) {
         float error = value - target, moved = value - old, held;
 
-        /* Within the clip both errors are one number, which rounding must not part. */
+        /* Within the clip both errors are equal; rounding must not make one of them greater. */
         if (fabsf(moved) > p->value_clip) {
                 held = old + copysignf(p->value_clip, moved) - target;
                 if (held * held > error * error) {
@@ -49,7 +50,8 @@ static void ppo_loss(const Shard *s, const void *arg) {
                 float ratio = s->scratch[i], log_ratio = s->log_probability[i] - s->old_log_probability[i];
                 float a = (s->advantage[i] - p->mean) * p->scale, weight = s->weight[i];
                 float held = fminf(fmaxf(ratio, 1.0f - p->clip), 1.0f + p->clip);
-                /* The held ratio is the lesser objective only where it is constant. */
+                /* The clipped ratio gives the lesser objective only where it is constant: there the
+                 * gradient is 0. */
                 bool clipped = a * held < a * ratio;
                 float d_value, loss = value_loss(p, s->value[i], s->old_value[i], s->target[i], &d_value);
 
@@ -83,7 +85,7 @@ static PpoLoss ppo_weights(Runtime *runtime) {
         };
 }
 
-/* ppo_loss() of one row, to second order; where something is held, it is flat. */
+/* ppo_loss() of one row with its second derivatives, which are 0 where something is clipped. */
 static void ppo_second(Runtime *runtime, const LossRow *row, LossJet *ret) {
         PpoLoss p = ppo_weights(runtime);
         double ratio = double_exp(row->term[TERM_LOG_PROBABILITY] - row->old_log_probability),
@@ -111,21 +113,15 @@ typedef struct PpoSums { /* over the round's gradient steps */
 } PpoSums;
 
 static void ppo_normalise(Runtime *runtime, Rows rows, PpoLoss *loss) {
-        double mean, sd;
+        AdvantageScale advantage = runtime_advantage_scale(runtime, rows);
 
-        loss->mean = 0.0f;
-        loss->scale = 1.0f;
-        /* One row has no deviation. */
-        if (!runtime_settings(runtime)->normalize_advantages || rows.n == 1)
-                return;
-        runtime_moments(runtime, rows, &mean, &sd);
-        loss->mean = (float) mean;
-        loss->scale = (float) (1.0 / (sd + 1e-8));
+        loss->mean = (float) advantage.mean;
+        loss->scale = (float) advantage.scale;
 }
 
-/* One epoch. 0; 1: the divergence passed KLStop=, and the step that would have followed was not taken;
- * -ERANGE. epoch_kl is what KLWeight= adapts to: the mean over the epoch; or the estimate that stopped it,
- * which is of the policy that the round ends with, where a mean would have the first step's 0 in it. */
+/* One epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight=
+ * adapts to epoch_kl: the mean over the epoch; or, in an epoch that was stopped, the estimate that stopped
+ * it. That one is of the policy that the round ends with; a mean would include the 0 of the first step. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, PpoSums *total) {
         const JobSettings *s = runtime_settings(runtime);
         uint32_t n_minibatches = 0;
@@ -197,7 +193,7 @@ static int ppo_learn(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
         runtime_advantage(runtime, s->gamma, s->lambda);
 
-        /* Where the round's data were acted and no ratio is held yet. */
+        /* Measured at the policy that acted, where no ratio is clipped yet. */
         if (settings_noise_scale(s)) {
                 ppo_normalise(runtime, runtime_rows(runtime), &loss);
                 runtime_statistics(runtime)->noise_scale =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Backwards in time, row by row. What is added to a value waits in the next row's target until all rows
- * are done: v - V is small where v is large, and rounding is kept small with it. */
+/* Goes backwards in time, row by row. Until all rows are done a target holds only v - V, which the row
+ * before it reads: the difference is small where v is large, so that little is lost to rounding. */
 #include "learner/algorithm/vtrace.h"
 
 #include <assert.h>

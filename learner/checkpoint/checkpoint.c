@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything below the daemon in one file. It is written aside, synced, read back and renamed, so that
- * under its name there is always all of it or nothing; the daemon decides which checkpoint counts, and
- * removes old ones. */
+/* One file holds all that a job keeps outside of its daemon. It is written aside, synced, read back and
+ * renamed, so that under its own name the file is always whole. The daemon decides which checkpoint
+ * counts, and removes old ones. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "lib/settings/print.h"
 
 #define PARTIAL_NAME  ".checkpoint.partial"
-#define RESERVE_SPARE 4096u /* for digits that numbers get meanwhile */
+#define RESERVE_SPARE 4096u /* for numbers that get more digits until the end */
 
 enum {
 #define X(name, unit) _STATISTIC_##name,
@@ -46,7 +46,7 @@ static TensorRow *tensor_add(TensorList *list, const char *name, const char *dty
         return row;
 }
 
-/* Of the policy's network, beside its parameters. */
+/* A tensor of the policy's network beside its parameters. */
 static void policy_tensor_add(
                 TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
         char whole[TENSOR_NAME_MAX];
@@ -79,8 +79,8 @@ static void list_numbers(TensorList *list, Learner *l) {
         tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
 }
 
-/* Where others act while one is learned from: who does, and with which versions. What they have done so
- * far is no state: their orders go out again, and come to the same. */
+/* Where rounds overlap: which actors act, and with which versions. Their unfinished rollouts are not kept:
+ * their orders are sent again, with the same results. */
 static void list_flights(TensorList *list, Learner *l) {
         Arrival *arrival = &l->context.worker->arrival;
         TensorRow *row;
@@ -279,7 +279,8 @@ static void describe(Description *d, const Learner *l) {
         describe_settings(d, l->context.settings);
 }
 
-/* What lies on the disk, as far as the kernel lets go of its copy, must be what was written. */
+/* Compares what is on the disk, as far as the kernel drops its cached copy, with the bytes that were
+ * written. */
 static int read_back(int fd, const uint8_t expected[32]) {
         char reason[SAFETENSORS_REASON_MAX];
         _cleanup_(checkpoint_close) Checkpoint c = {};
@@ -330,8 +331,8 @@ static int file_write(int fd, const Content *content, uint8_t ret_sha256[32]) {
         return read_back(fd, ret_sha256);
 }
 
-/* A file of this name is written and gets another one. What fails is removed, unless its place is worth
- * more. */
+/* Writes the file `aside` and renames it to `name`. A file that fails is removed; the reserved one, which
+ * was not created here, stays for the next attempt. */
 static int named_write(Learner *l, const char *aside, int flags, const Content *content, const char *name,
                 uint8_t ret_sha256[32]) {
         _cleanup_close_ int fd =
@@ -348,11 +349,11 @@ static int named_write(Learner *l, const char *aside, int flags, const Content *
         return r;
 }
 
-/* The last checkpoint of a job must not fail for lack of space: nobody may be there to wait for some. So
- * its blocks are allocated while the job begins, and again where checkpoints grow, and only the last one
- * is written over them, in place, if there is no other space. The size of the file stays 0 meanwhile. A
- * file system that copies on each write, or knows no allocation ahead, keeps nothing for us: there the job
- * waits, as it does where there was no space at its beginning. */
+/* The last checkpoint of a job must not fail for lack of space, since nobody may be there to make room. So
+ * its blocks are allocated while the job begins, and again when checkpoints grow. Only the last checkpoint
+ * is written over them, in place, and only if there is no other space; until then the file's size is 0. A
+ * file system that copies on each write, or cannot allocate ahead, reserves nothing. There the job waits
+ * for space, as it does if there was none when it began. */
 static void place_reserve(Learner *l, const Content *content) {
         _cleanup_close_ int fd = -EBADF;
         uint64_t bytes;
@@ -421,10 +422,11 @@ int learner_write_checkpoint(Learner *l, const Order *order, uint8_t ret_sha256[
         (void) snprintf(name, sizeof(name), CHECKPOINT_NAME, order->round);
 
         r = write_somewhere(l, order, name, ret_sha256);
-        /* A name that is not on the disk yet could be lost with what the daemon commits next. */
+        /* The directory is synced, too: otherwise the daemon could commit a checkpoint whose name is then
+         * lost. */
         if (r == 0 && fsync(l->context.state_fd) < 0)
                 r = -errno;
-        /* Once for each reason: the last one is tried each second until it is written. */
+        /* Each reason is printed once: the last checkpoint is tried every second until it is written. */
         if (r < 0 && r != l->checkpoint_error)
                 (void) fprintf(stderr,
                                 "actord-learner: could not write %s into the job's state directory: %s\n",

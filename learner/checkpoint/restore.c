@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a checkpoint, from the parameters of another job, or from nothing. A file is believed after its
- * numbers have been checked: it may be cut short, come from another job, or be made up; then the learner
- * says why and goes no further. */
+/* A job begins from a checkpoint, from the parameters of another job, or from nothing. A file may be cut
+ * short, come from another job, or be made up, so its numbers are checked before they are used. If one is
+ * wrong, the learner says which, and stops. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -34,9 +34,9 @@ __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *forma
         return r;
 }
 
-/* Rounds that another version computed stay what they are, and those that follow are ours: the job goes on,
- * to another policy than either version alone comes to. That is said, and written down in each checkpoint
- * from here on. */
+/* Another version of the arithmetic computed the rounds so far, and ours computes those that follow. So
+ * the job comes to a policy that neither version alone comes to. The learner says so, and notes it in each
+ * checkpoint from here on. */
 static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
         const char *before = safetensors_metadata(checkpoint->file, METADATA_ARITHMETIC_BEFORE);
         size_t n = sizeof(l->arithmetic_before), at;
@@ -64,7 +64,7 @@ static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
         return 0;
 }
 
-/* What tensors there are, and their shapes, follows from these and the environment. */
+/* These settings, with the environment, decide which tensors there are and their shapes. */
 static const Setting shaping[] = {
         SETTING_Job_Algorithm,
         SETTING_Distribution_Policy,
@@ -91,8 +91,8 @@ static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
                (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
 }
 
-/* ": [Learner] ReplaySize= was 1000 and is 500, …", or "" where the file does not say another value of
- * any. */
+/* ": [Learner] ReplaySize= was 1000 and is 500, …", or "" where the file gives no other value of any of
+ * them. */
 static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
         size_t at = 0;
 
@@ -123,7 +123,8 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
         return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; leave that as it was", tensor, what, differences);
 }
 
-/* An older program measured less: what it lacks, at the end, was not measured. */
+/* An older program measured fewer statistics: those that its file lacks, at the end, count as not
+ * measured. */
 static int read_statistics(const Safetensors *file, TensorRow *row) {
         double *numbers = row->data;
         uint64_t n = row->shape[0];
@@ -164,7 +165,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* Streams are numbered by them: no job that went on from less comes to what they cannot have. */
+/* These counters number random streams. A job that goes on from less than half of their range never
+ * reaches its end. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {
@@ -180,7 +182,7 @@ static bool streams_possible(const Learner *l) {
         return l->round <= NUMBER_MOST && l->policy_version <= NUMBER_MOST;
 }
 
-/* What later sums and indices rely on. */
+/* Checks what later sums and indices rely on. */
 static bool numbers_possible(const Learner *l) {
         const Adam *net = l->runtime->nets[NET_POLICY];
         const EpisodeStatistics *episodes = l->episodes;
@@ -223,7 +225,7 @@ static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_versi
                                -INFINITY);
 }
 
-/* Who acted acts on, with the version that it had. */
+/* The actors that were acting go on, with the versions that they had. */
 static bool flights_possible(const Learner *l) {
         const Arrival *arrival = &l->context.worker->arrival;
         uint32_t n_actors = l->batch->n_actors_max;
@@ -315,9 +317,9 @@ int learner_restore(Learner *l) {
 
         assert(l);
 
-        /* Each of several learners has initialised some layers. What a checkpoint has instead the first
-         * one reads for all, and it meets the others even if it has failed, so that no other learner
-         * waits for it. */
+        /* Each of several learners has initialised some layers. Then the first one reads a checkpoint for
+         * all of them, and the others read their part after it has. It meets the others even if it has
+         * failed, so that they do not wait for it. */
         first = l->context.learner == 0;
         r = runtime_meet(l->runtime);
         if (r == 0 && first)

@@ -121,6 +121,7 @@ static void objective_second(Runtime *runtime, const LossRow *row, LossJet *ret)
 /* 0, or -ERANGE. */
 static int extremes(Curvature *c, Rows rows, LossSecond loss, bool value, double *ret_min, double *ret_max) {
         Runtime *rt = c->runtime;
+        AdvantageScale advantage = runtime_advantage_scale(rt, rows);
         HessianOf of = {
                 .runtime = rt,
                 .loss = loss,
@@ -128,15 +129,11 @@ static int extremes(Curvature *c, Rows rows, LossSecond loss, bool value, double
                 .parameters = rt->nets[NET_POLICY]->parameters,
                 .batch = rt->batch,
                 .rows = rows,
-                .scale = 1.0,
+                .mean = advantage.mean,
+                .scale = advantage.scale,
         };
-        double sd;
         int r;
 
-        if (rt->settings->normalize_advantages && rows.n > 1) {
-                runtime_moments(rt, rows, &of.mean, &sd);
-                of.scale = 1.0 / (sd + 1e-8);
-        }
         hessian_load(c->hessian, &of);
         c->lanczos->n = c->hessian->n_wanted;
         start_draw(c);

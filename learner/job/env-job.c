@@ -216,7 +216,8 @@ static const ActordEnv job_env = {
 __attribute__((visibility("default"))) const ActordEnv *actord_job_env(
                 const JobSettings *settings, const char *directory);
 
-/* The module's one entrance. NULL: the inner job's environment does not load, or not with these options. */
+/* The module's only entry point. NULL: the inner job's environment does not load, or not with these
+ * options. */
 const ActordEnv *actord_job_env(const JobSettings *settings, const char *directory) {
         ActordEnvSpec spec;
 

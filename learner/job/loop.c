@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The invoker's conduct without an invoker: the same orders in the same order, carried out by calls. Each
- * actor has its own ordinals and banks, as its seat has there, so that counts may change from round to
- * round. */
+/* Conducts a job's rounds as the invoker does, with calls instead of processes: the same orders in the
+ * same sequence. Each actor has ordinals and banks of its own, as its seat in the invoker has, so that the
+ * number of actors may change from round to round. */
 #include "learner/job/loop.h"
 
 #include <assert.h>
@@ -74,7 +74,7 @@ static int fused_take_memory(Fused *fused) {
         if (!fused->seats || !fused->segments || !fused->policy)
                 return -ENOMEM;
 
-        /* Zeroed and real only where it is touched: actors that are never asked for cost nothing. */
+        /* Pages become real when they are touched, so that actors that are never asked for cost nothing. */
         for (uint32_t a = 0; a < fused->n_actors; a++) {
                 fused->segments[a] = instance_memory_take(fused->page.segment.segment_bytes);
                 if (!fused->segments[a])
@@ -236,8 +236,8 @@ static void seat_close(FusedSeat *seat) {
         seat->ordinal++;
 }
 
-/* Rounds that overlap, one after the other: what an actor does meanwhile depends on the version that it
- * began with, and not on when it does it. */
+/* Plays rounds that overlap one after the other: a rollout depends on the version that its actor began
+ * with, and not on when it is played. */
 static int overlapping_round(
                 Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *times) {
         const SegmentLayout *l = &fused->page.segment;

@@ -23,18 +23,18 @@ typedef struct FusedFault {
         int32_t detail;
 } FusedFault;
 
-/* env is called as anybody's: its spec is checked. The settings are copied. 0; -EINVAL: a spec that is
- * impossible, or no policy of ours acts on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; what spec()
- * returned. */
+/* env is not trusted: its spec is checked. The settings are copied. 0; -EINVAL: the spec is impossible, or
+ * none of our policies can act on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; or the error of
+ * spec(). */
 int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
 Fused *fused_free(Fused *fused);
 
-/* One round of actors 0 .. n_actors - 1, between 1 and MaxActors=; where rounds overlap, so many act, and
- * one is learned from. 0; -EIO: fused_fault() says what happened, and the loop goes no further. */
+/* One round of actors 0 .. n_actors - 1, between 1 and MaxActors=. Where rounds overlap, so many act, and
+ * one of them is learned from. 0; -EIO: the loop has failed for good, and fused_fault() says why. */
 int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, FusedTimes *ret_times);
 
-/* The mean return of the evaluation episodes first .. first + n - 1 under the newest policy, which no
- * slot notices. n is at least 1. 0, -EIO. */
+/* The mean return of the evaluation episodes first .. first + n - 1 under the newest policy; n is at least
+ * 1. The slots stay as they are. 0, -EIO. */
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
 const FusedFault *fused_fault(const Fused *fused);

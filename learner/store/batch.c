@@ -142,8 +142,8 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
                         ret);
 }
 
-/* The step that a last observation followed: as many truncated ones before it as there are last
- * observations before it. */
+/* The row of the step that last observation `final` followed: the k-th last observation belongs to the
+ * k-th truncated step. */
 static size_t final_step(const Batch *b, size_t block, size_t final) {
         size_t row = block;
 

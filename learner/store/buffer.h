@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The data of the last rounds, in a ring. Of each round there is what was learned from: observations as
- * the actors saw them, rewards as they were scaled then, actions with the probability that they had. What
- * is computed from them is computed anew. */
+/* The data of the last rounds, in a ring. Of each round it keeps the inputs of learning: observations as
+ * the actors saw them, rewards as they were scaled then, actions with the probability that they had.
+ * Values and advantages are computed anew. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,5 +27,5 @@ void buffer_push(Buffer *buffer, const Batch *live, uint32_t n_actors);
 uint32_t buffer_count(const Buffer *buffer);                            /* rounds that are there */
 Batch *buffer_at(Buffer *buffer, uint32_t age, uint32_t *ret_n_actors); /* age 0: the newest */
 
-/* Whether what a checkpoint said can have been pushed: later sums and indices rely on it. */
+/* Whether data out of a checkpoint can have come from buffer_push(): later sums and indices rely on it. */
 bool buffer_possible(const Buffer *buffer);

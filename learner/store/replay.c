@@ -32,8 +32,8 @@ Replay *replay_free(Replay *replay) {
         return NULL;
 }
 
-/* Each row an environment of its own that made one step: what followed row i is row n + i, as in any
- * batch. */
+/* A minibatch is a batch of environments that each made one step: the observation after row i is row n +
+ * i. */
 static int drawn_new(const Batch *live, uint32_t n_rows, Batch **ret) {
         Batch shape = {
                 .n_actors_max = 1,

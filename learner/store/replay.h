@@ -24,7 +24,7 @@ typedef struct Replay {
         uint8_t *observations, *successors; /* [n_slots][ring][observation_bytes] */
         float *rewards;                     /* [n_slots][ring] */
         int32_t *choices;
-        uint8_t *ends; /* EndKind; TRUNCATED too where an episode was cut off: it goes on in thought */
+        uint8_t *ends; /* EndKind; TRUNCATED also where the invocation cut an episode off */
 
         uint32_t n_steps; /* of a window */
         uint64_t *first;  /* [n_slots + 1]: windows that may be drawn, of the slots before */
@@ -40,8 +40,8 @@ Replay *replay_free(Replay *replay);
 void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool reset);
 /* How many windows may be drawn; to be called before replay_gather(). */
 uint64_t replay_count(Replay *replay);
-/* Window number `window`, less than that count, into row `row` of the minibatch. */
+/* Copies window number `window`, less than that count, into row `row` of the minibatch. */
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row);
 
-/* Whether what a checkpoint said can have been entered: later sums and indices rely on it. */
+/* Whether data out of a checkpoint can have come from replay_enter(): later sums and indices rely on it. */
 bool replay_possible(const Replay *replay);

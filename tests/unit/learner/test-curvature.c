@@ -202,21 +202,22 @@ static void test_drawn(void) {
 
 /* PPO's loss before anything has changed: the mean of advantages, and half the squared error. */
 static void plain_loss(const Shard *s, const void *arg) {
-        const double *moments = arg;
+        const AdvantageScale *advantage = arg;
 
         for (uint32_t i = 0; i < s->stride; i++) {
-                s->d_log_probability[i] = -s->weight[i] *
-                                          (float) (((double) s->advantage[i] - moments[0]) / moments[1]);
+                s->d_log_probability[i] =
+                                -s->weight[i] *
+                                (float) (((double) s->advantage[i] - advantage->mean) * advantage->scale);
                 s->d_entropy[i] = 0;
                 s->d_value[i] = s->weight[i] * 0.5f * (s->value[i] - s->target[i]);
         }
 }
 
-static double gradient_square(Bed *bed, Rows rows, const double *moments) {
+static double gradient_square(Bed *bed, Rows rows, const AdvantageScale *advantage) {
         Runtime *rt = bed->learner->runtime;
         double sum = 0, sums[1];
 
-        g_assert_cmpint(runtime_gradient(rt, NET_POLICY, rows, plain_loss, moments, sums, 1), ==, 0);
+        g_assert_cmpint(runtime_gradient(rt, NET_POLICY, rows, plain_loss, advantage, sums, 1), ==, 0);
         for (uint64_t i = 0; i < bed->page.network.n_parameters; i++)
                 sum += pow((double) rt->gradients[0][i], 2);
         return sum;
@@ -225,15 +226,15 @@ static double gradient_square(Bed *bed, Rows rows, const double *moments) {
 /* By its definition, from the first so many shares of these rows. Advantages are normalised over all of
  * them. */
 static double defined(Bed *bed, Rows rows, uint32_t share, uint32_t n_shares) {
-        double moments[2], small = 0;
+        AdvantageScale advantage = runtime_advantage_scale(bed->learner->runtime, rows);
+        double small = 0;
 
-        runtime_moments(bed->learner->runtime, rows, &moments[0], &moments[1]);
         rows.n = n_shares * share;
         for (uint32_t a = 0; a < n_shares; a++)
                 small += gradient_square(bed, (Rows){ .order = rows.order + a * share, .n = share },
-                                         moments) /
+                                         &advantage) /
                          n_shares;
-        return noise_scale_estimate(share, small, rows.n, gradient_square(bed, rows, moments));
+        return noise_scale_estimate(share, small, rows.n, gradient_square(bed, rows, &advantage));
 }
 
 /* At a rate of 0 the parameters are still those that it was measured at. */
