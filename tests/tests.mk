@@ -35,7 +35,7 @@ LANE = $(if $(TESTS_lane),--deadline=$(LANE_SECONDS) "tests/lane/fast.sh $(TESTS
 check:
 	@packaging/dependencies.sh build test
 	@$(SUBMAKE) check-installed
-check-installed: all $(UNIT_TESTS) $(FUZZERS)
+check-installed: all $(UNIT_TESTS) $(FUZZERS) $(B)/bench/instructions
 	@LANE_DEADLINE=$$(($(LANE_SECONDS) - 20)) TEST_DEADLINE=600 $(RUN) --deadline=1800 $(TESTS_style) --deadline=$(UNIT_SECONDS) $(UNIT_TESTS) $(FUZZERS) \
                 --jobs=$(STORIES_AT_ONCE) --deadline=$(HOST_SECONDS) $(TESTS_host) --jobs=1 $(LANE)
 
@@ -59,7 +59,7 @@ check-trust: all
 	@TRUST_LONG=1 LANE_DEADLINE=3500 TEST_DEADLINE=3400 $(RUN) --jobs=1 $(TRUST) $(call fuzz,60)
 check-trust-short: all
 	@TRUST_LONG= LANE_DEADLINE=3500 TEST_DEADLINE=3400 $(RUN) --jobs=$(STORIES_AT_ONCE) $(TRUST)
-check-style: all
+check-style: all $(B)/bench/instructions
 	@$(RUN) --deadline=1800 $(TESTS_style)
 
 # `check` does the same with a few files of each kind.
@@ -118,6 +118,8 @@ fuzzers: $(FUZZERS)
 
 # Figures, never a test: what is printed is read by people.
 $(B)/bench/%.o: CFLAGS_room = $(CFLAGS_control)
+# Numbers of instructions of builds with other flags are not compared.
+$(B)/bench/instructions.o: CFLAGS_room = $(CFLAGS_control) -DBENCH_FLAGS='"$(strip $(OPT) $(SANITIZE))"'
 $(B)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
