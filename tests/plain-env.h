@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What environments of the tests have in common that are there for one thing only: one number is seen, two
- * actions, fifty steps, and a state that is its own snapshot. The file that includes it has NAME_init(),
- * NAME_reset() and NAME_step(). */
+/* The common part of test environments that exist for one purpose only: they show one number, take two
+ * actions, last fifty steps, and their state is their snapshot. The file that includes this has
+ * NAME_init(), NAME_reset() and NAME_step(). */
 #pragma once
 
 #include <math.h>

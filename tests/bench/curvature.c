@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What measuring curvature and noise costs: a round of 64 actors with 512 steps each, of Hopper's
- * dimensions. The share is that of the update alone; of a round, to which the actors' time belongs too,
- * it is less. Times are CPU times of the slowest thread, as metered. */
+/* The cost of measuring curvature and noise: a round of 64 actors with 512 steps each, of Hopper's
+ * dimensions. The share printed is of the update; the share of a round, to which the actors' time belongs
+ * too, is smaller. Times are CPU times of the slowest thread, as metered. */
 #include <stdio.h>
 #include <stdlib.h>
 

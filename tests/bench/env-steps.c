@@ -25,7 +25,7 @@ typedef struct Loop {
         ActordEnvSpec spec;
         void *instance;
         float observation[OBSERVATION_MAX];
-        uint32_t actions[BATCH][ACTION_MAX]; /* drawn beforehand: what is measured is the environment */
+        uint32_t actions[BATCH][ACTION_MAX]; /* drawn beforehand, so that only the environment is measured */
         uint32_t n_steps;                    /* of this episode */
         uint64_t episode;
 } Loop;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one row costs: the forward pass of usual networks, to act alone, with the value, and side by side
+/* The cost of one row: the forward pass of usual networks, to act alone, with the value, and side by side
  * with others; and the whole of acting, with its draw. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void row_sample(Bench *bench, const float *observation, uint32_t i) {
                         &log_probability);
 }
 
-/* The best of a few: what disturbs can only add. */
+/* The best of a few runs: disturbances can only add time. */
 static double nsec_per_row(Bench *bench, Row row) {
         uint32_t n_observation = bench->page.network.n_observation;
         double best = 1e9;

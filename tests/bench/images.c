@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What seeing costs: frames through the forward pass of an actor, one at a time and as many as it has
- * environments, and rows through a learner's passes, for the networks of papers, beside what one large
- * product of matrices reaches on this core. */
+/* The cost of images: frames through the forward pass of an actor, one at a time and as many as it has
+ * environments, and rows through a learner's passes, for the networks of papers. Beside it stands the
+ * speed of one large product of matrices on this core. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

@@ -18,7 +18,7 @@ static double cpu_seconds(void) {
         return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
 }
 
-/* The best of a few: what disturbs can only add. */
+/* The best of a few runs: disturbances can only add time. */
 static double seconds_per_invocation(Job *job) {
         double best = 1e9;
 
@@ -50,7 +50,8 @@ static void bench(const char *name, const char *directory, uint32_t envs, uint32
         many = seconds_per_invocation(&job);
         job_done(&job);
 
-        /* One step an invocation tells the cost of beginning one: what is beyond a step of a long one. */
+        /* Invocations of one step show the cost of beginning one: the time beyond a step of a long
+         * invocation. */
         job_new(&job, env, envs, 1, 1);
         one = seconds_per_invocation(&job);
         job_done(&job);

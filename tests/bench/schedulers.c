@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one decision costs, for each scheduling policy: it stands between two rounds. Each has what it
- * needs: permuted a list of as many rounds as a job may hand in, in the middle of which it stands,
- * minions a network of 32 counts. */
+/* The time of one decision, which stands between two rounds, for each scheduling policy. Each gets its
+ * input: permuted a list of as many rounds as a job may hand in, in the middle of which it stands; minions
+ * a network of 32 counts. */
 #include <glib.h>
 #include <math.h>
 #include <stdio.h>

@@ -48,7 +48,7 @@ int main(int argc, char *argv[]) {
                 return 2;
         }
         bench_settings(argc, argv, 2, &settings);
-        settings.cold_usec = settings.warm_usec = 0; /* what is measured here starts nothing */
+        settings.cold_usec = settings.warm_usec = 0; /* this program starts no containers */
         often = settings.evaluation_episodes > 0 &&
                 settings_present(&settings, SETTING_Evaluation_EveryRounds);
         fused = bench_job_new(&settings);

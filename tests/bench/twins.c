@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a boosted round is worth: at chosen rounds of a job the process forks into twins, of which one
- * gets more actors for one round, and both go on with the usual number. Since a job is a function of its
- * settings the twins differ in nothing else. One line of CSV for each pair: what could have foretold the
- * gain, and the mean return of the same evaluation episodes 1, 5 and 10 rounds later.
+/* The gain of a boosted round: at chosen rounds of a job the process forks into twins, of which one gets
+ * more actors for one round, and both go on with the usual number. Since a job is a function of its
+ * settings the twins differ in nothing else. One line of CSV for each pair: the figures that could have
+ * foretold the gain, and the mean return of the same evaluation episodes 1, 5 and 10 rounds later.
  *
  *     twins FILE BOOST FIRST LAST EVERY EPISODES [Section.Key=VALUE]...
  */
@@ -96,7 +96,7 @@ int main(int argc, char *argv[]) {
         g_assert_cmpuint(n_boost, <=, settings_actors_max(&settings));
         g_assert_true(every > 0 && n_episodes > 0 && last <= ROUNDS_MAX);
         measured = bench_job_new(&settings);
-        /* Measuring changes no policy: the twins go without, and are the faster for it. */
+        /* Measuring changes no policy, so the twins go without it and are faster. */
         plain = settings;
         plain.curvature = CURVATURE_NONE;
         plain.noise_scale = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a checkpoint: refused, or read; and what is read lies within the file. The rows are those
- * of the seeds. What `show` and `eval` make of one is tried, too: the job's text out of the metadata, and
- * the policy. */
+/* Any bytes as a checkpoint: refused, or read; all that is read lies within the file. The rows are those
+ * of the seeds. The uses of `show` and `eval` are tried, too: the job's text out of the metadata, and the
+ * policy. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static void try_rows(const Safetensors *file) {
         }
 }
 
-/* Behind the digest, which no search finds, so that what lies behind it is searched, too. */
+/* Without the digest, which no search finds, so that the code behind its check is searched, too. */
 static void try_file(int fd, size_t size) {
         static const char *const keys[] = { "format", "kernels", "" };
         char reason[SAFETENSORS_REASON_MAX] = "";
@@ -100,7 +100,7 @@ static void try_checkpoint(int fd) {
         checkpoint_close(&checkpoint);
 }
 
-/* No search finds a digest, so that it is put right for what lies behind it. */
+/* No search finds a digest, so it is set right, to reach the code behind its check. */
 static void set_digest(int fd, const uint8_t *data, size_t size) {
         uint8_t digest[SHA256_DIGEST_SIZE];
         struct sha256_ctx sha;

@@ -28,7 +28,7 @@ static void check_name(const char *name) {
         g_assert(*name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
 }
 
-/* What mounts.c and handover.c rely on. */
+/* Facts on which mounts.c and handover.c rely. */
 static void check_taken(const Launch *launch, const Terms *terms, uid_t uid, size_t n_fds) {
         g_assert_cmpuint(launch->n_mounts, <=, LAUNCH_MOUNTS_MAX);
         g_assert(launch->purpose >= LAUNCH_SETTLE ? n_fds == 0

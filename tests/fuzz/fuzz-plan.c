@@ -41,7 +41,7 @@ static size_t take_length(Input *in) {
 static void read_records(Daemon *d) {
         Record record;
 
-        /* It goes on to the newest record after a next one was overwritten, as a job does. */
+        /* Reads on to the newest record after a newer one has overwritten the next, as happens in a job. */
         for (unsigned i = 0; i < READS_MAX && plan_link_next(d->link, &record) == 1; i++)
                 g_assert(record.kind < _RECORD_KIND_MAX);
 }
@@ -65,7 +65,8 @@ static void on_closed(int error, void *userdata) {
         ((Daemon *) userdata)->over = true;
 }
 
-/* As an invoker makes it, with records of the input's bytes: too hard to guess would be magic and sizes. */
+/* A spool as an invoker makes it, with records of the input's bytes: magic and sizes are too hard to
+ * guess. */
 static int spool_of(Input *in) {
         uint8_t bytes[sizeof(SpoolHead) + N_RECORDS * sizeof(Record)] = {};
         SpoolHead head = { .magic = SPOOL_MAGIC,
@@ -105,7 +106,7 @@ static void send_message(int fd, const uint8_t *bytes, size_t n, int spool_fd) {
         (void) sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* A message's own bytes; what an honest one has at its head is put there when its first byte says so. */
+/* A message of the input's bytes; if its first byte says so, it gets the head of an honest one. */
 static void send_next(Input *in, int fd, int spool_fd) {
         union {
                 struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as what actorctl wrote and reads again: the decisions of a job (Scaling policy replay) and
- * the outcome of an experiment's cell. Refused after a sentence on standard error, or whole. */
+/* Any bytes as a file that actorctl has written and reads again: the decisions of a job (Scaling policy
+ * replay) and the outcome of an experiment's cell. Refused after a sentence on standard error, or whole. */
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>

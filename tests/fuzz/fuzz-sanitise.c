@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes on their way to a terminal, the journal or JSON: what comes out drives nothing, and what was
- * harmless stays as it was. The first byte cuts the rest into the pieces in which a stream brings it. */
+/* Any bytes on their way to a terminal, the journal or JSON: the output drives no terminal, and harmless
+ * text stays as it was. The first byte cuts the rest into the pieces in which a stream brings it. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as what a trial writes: its process runs a stranger's plugin and may have written anything.
- * Rows are refused, or such that they can be counted, printed and painted. The first byte chooses what
- * was asked for; the rest is what comes through the pipe. A row after a byte of 0xff begins with a whole
- * SPEC, which few searches find. */
+/* Any bytes as the output of a trial, whose process runs a stranger's plugin. Rows are refused, or can be
+ * counted, printed and painted. The first byte chooses the request; the rest comes through the pipe. A row
+ * after a byte of 0xff begins with a whole SPEC, which few searches find. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the stories of distributions share: three short jobs, and what each of them ends with under single-learner-coarse."""
+"""Shared by the stories of distributions: three short jobs, and the result of each under single-learner-coarse."""
 from story import *
 
 JOBS = {

@@ -166,7 +166,7 @@ def dies():
     sh("systemctl reset-failed actord.service; systemctl start actord.service")
 
 
-@story("a masked unit is said at once")
+@story("a masked unit is reported at once")
 def masked():
     stop_daemon()
     sh("systemctl mask --runtime actord.service")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment that misbehaves on demand ([Environment] How=…): what a job must survive. Compiled by
- * the tests with the installed header alone. */
+/* An environment that misbehaves on demand ([Environment] How=…), for tests that jobs survive it. Compiled
+ * by the tests with the installed header alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,8 @@ static const char *option_how(const ActordOption *options, uint32_t n) {
         return "";
 }
 
-/* The records that a trial's invoker would write if all were well (include/trial.h), wherever it may. */
+/* The records that a trial's invoker would write if all were well (include/trial.h), written to every
+ * descriptor that takes them. */
 static void forge_points(void) {
         for (int fd = 3; fd < 64; fd++)
                 for (uint32_t i = 0; i < 10; i++) {
@@ -103,7 +104,7 @@ static void talk(void) {
         (void) dprintf(STDERR_FILENO, "\nactord-learner: a sentence that counts\nthe last word");
 }
 
-/* Every bell that it finds, a million times; then it sleeps, and its answer is long in coming. */
+/* Rings every bell that it finds a million times, then sleeps, and answers late. */
 static void ring(void) {
         static const uint64_t one = 1;
 
@@ -123,7 +124,7 @@ static int misbehave(const Hostile *h, float *o) {
         if (strcmp(h->how, "exit") == 0)
                 _exit(0);
         if (strcmp(h->how, "pretend") == 0)
-                _exit(205); /* a sandbox that could not be closed says that */
+                _exit(205); /* the exit status of a sandbox that could not be closed */
         if (strcmp(h->how, "flags") == 0)
                 return fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
         if (strcmp(h->how, "hang") == 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A file system that answers when it likes, as any user can have one: FUSE's protocol by hand, below an overlay, in a user namespace of its
-own. Whoever holds a descriptor of it hears from the server below, through the overlay, with the rights of who mounted it.
+own. Each access through one of its descriptors is answered by the server below, through the overlay, with the
+rights of the user who mounted it.
 
 It holds `file`, `home/` and, to pass for a virtual environment, home/pyvenv.cfg and home/bin/python3. Nothing of libfuse is needed."""
 import array, ctypes, errno, os, select, signal, socket, struct, sys, tempfile

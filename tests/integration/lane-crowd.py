@@ -173,7 +173,7 @@ def preemption_killed():
     make_room(True)
 
 
-@story("a user who has spent what he may today waits until tomorrow, and another user's job runs on")
+@story("a user at the limit of the day waits until tomorrow, and another user's job runs on")
 def money():
     # Two users who have spent nothing in the stories before.
     with Daemon("MaxJobs=4\n[User crowd3]\nMaxMoneyPerDayPerUser=0.0001USD\n") as daemon:

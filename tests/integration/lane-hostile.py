@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The installed spawner and those who would misuse it: a user whose file system does not answer, and a daemon that somebody has taken over."""
+"""The installed spawner and those who would misuse it: a user whose file system does not answer, and a daemon under an attacker's control."""
 import array, errno, json, os, pwd, re, signal, socket, subprocess, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -68,7 +68,7 @@ def job_of_tester():
     equal(get("Result"), "finished", get("Fault"))
 
 
-@story("launches that hang in a file system of their user's are few, and do not hold up another user's job")
+@story("launches that hang in their user's file system are limited in number, and do not delay another user's job")
 def hanging():
     subprocess.run(["systemctl", "start", "actord.service"], check=True)
     with HostileFs() as fs:
@@ -84,7 +84,7 @@ def hanging():
     job_of_tester()
 
 
-@story("a daemon that was taken over gets nothing launched but what the unit allows")
+@story("a daemon under an attacker's control can launch only what the unit allows")
 def taken_over():
     directory, venv = place(), virtual_environment()
     null, good = os.open("/dev/null", os.O_RDWR), record(manager=MANAGER_SYSTEM, exit_with_daemon=0, job=900)

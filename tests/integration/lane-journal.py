@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a user's strings are in a real journal: nothing that the daemon or the spawner wrote drives a terminal, and what a plugin wrote is known as its job's.
-Runs as root inside the lane."""
+"""A user's strings in a real journal: no entry of the daemon or the spawner drives a terminal, and entries of a plugin are
+marked as its job's. Runs as root inside the lane."""
 import shutil
 from sanitise_strings import *
 from story import *

@@ -88,7 +88,7 @@ def python():
     assert refused.returncode != 0 and "sees no home directories and no /tmp" in refused.stderr, refused.stderr
 
 
-@story("an actor that talks without end uses up its own share of the journal, and the daemon goes on being heard")
+@story("an actor that writes without end uses up its own share of the journal, and the daemon's entries still get there")
 def noisy():
     os.makedirs("/etc/systemd/journald.conf.d", exist_ok=True)
     with open("/etc/systemd/journald.conf.d/share.conf", "w") as f:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Two ordinary users on the system bus: what one may see of the other's job, and do to it."""
+"""Two ordinary users on the system bus: how much of the other's job one may see and change."""
 import json, os, pwd, re, shutil, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

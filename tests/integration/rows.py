@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A ledger with many ended jobs, made of one."""
+"""Makes a ledger with many ended jobs by copying one."""
 import sqlite3
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes the invoker's place beside a copy of the spawner: looks at everything it was started with, says
- * so in lines of KEY VALUE, and waits to be killed. */
+/* Takes the invoker's place beside a copy of the spawner: examines everything that it was started with,
+ * prints lines of KEY VALUE, and waits to be killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Rounds that overlap: the learner takes the actor that is ready. By the model's costs even that is the same in each run, whatever happens to the processes;
-by metered ones it is written down, and can be repeated."""
+"""Rounds that overlap: the learner takes the actor that is ready. Under Clock=model that order is the same in each run, whichever
+process is killed; under metered times it is recorded, and can be repeated."""
 import shutil
 from bus import *
 
@@ -35,7 +35,7 @@ def took(r):
     return [actor for actor, _, _ in rows], [n for _, n, _ in rows]
 
 
-@story("by the model's costs a run is the same again, with 1, 2 and 4 processes and any number of threads, and so are its times")
+@story("under Clock=model a run and its times are the same again, with 1, 2 and 4 processes and any number of threads")
 def repeated():
     want = calm(*MODEL, *SHORT)
     actors, counts = took(want)
@@ -63,7 +63,7 @@ def alone():
             equal(one.emulated_s, all_.emulated_s, "emulated times")
 
 
-@story("every algorithm that may learn from stale rollouts is repeatable, and a slow learner is what makes them stale")
+@story("every algorithm that may learn from stale rollouts is repeatable, and a slow learner makes them stale")
 def algorithms():
     for job in "cartpole-a2c", "cartpole-impact", "cartpole-dqn":
         sets = (*MODEL, "Job.StopSteps=6000", "Actor.RolloutSteps=20", "Learner.MinibatchSize=20")
@@ -99,7 +99,7 @@ def lives():
         check_ledger(bus, job)
 
 
-@story("a number that changes begins actors at once and lets those beyond it finish, the same whatever is killed")
+@story("when the number of actors changes, new ones begin at once and surplus ones finish, whatever is killed")
 def elastic():
     sets = (*MODEL, *LONG, "Scaling.Policy=random", "Scaling.MaxActors=6", "Billing.ColdStartSec=0.02")
     want = calm(*sets)
@@ -112,7 +112,7 @@ def elastic():
     assert r.emulated_s >= want.emulated_s and r.cost["full"] >= want.cost["full"], (r.json, want.json)
 
 
-@story("by metered times the order is written down, and a job with these decisions is that one again")
+@story("under metered times the order of actors is recorded, and a job with these decisions repeats the run")
 def replayed():
     r = policy(*SETS, *SHORT)
     file = f"{r.state_directory}/decisions.json"
@@ -170,7 +170,7 @@ def hostile():
         assert word in r.json["fault"] and r.invocations["retried"] >= 1, (how, r.json["fault"], r.invocations)
 
 
-@story("a budget ends the job and is passed by a round and by who still acts, and Ctrl-C ends it; both with the bill")
+@story("a budget ends the job, passed by one round and the actors that still act; Ctrl-C ends it, too; both print the bill")
 def ends():
     r = policy(*MODEL, *LONG, "Job.StopSteps=100000000", "Job.Budget=0.0001", ok=False)
     equal((r.status, r.state), (3, "budget-exhausted"), "status and state")

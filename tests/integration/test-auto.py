@@ -45,7 +45,7 @@ def actor_bound():
     assert "actor-bound" in r.distribution_reason and "restart" in r.distribution_reason, r.distribution_reason
 
 
-@story("where one process may act for all actors the job begins so, and several learners are still found")
+@story("where one process may act for all actors the job begins in it, and still moves to several learners if they pay")
 def from_fused():
     if CPUS < 2:
         raise Skip("one CPU: there is nothing to change over to")
@@ -55,7 +55,7 @@ def from_fused():
     equal((r.policy_sha256, r.distribution, lives(r)[0]), (want.policy_sha256, "multi-learner", (1, 1, 5)), "the job")
 
 
-@story("on this host's clocks it may come to anything, with the same policy and a reason that names times")
+@story("under metered times any choice is possible, with the same policy and a reason that names times")
 def metered():
     # Rounds of 2,048 rows: on a fast host 64 of them are measured, on others as many as take 200 ms.
     sets = (*JOB_SETS[:-3], "Job.StopSteps=200000")
@@ -85,7 +85,7 @@ def killed():
         equal(r.policy_sha256, want, f"policies, {len(killer.killed)} of {comm} killed")
 
 
-@story("a daemon that is killed around the change goes on with what was chosen, which the journal has")
+@story("a daemon that is killed around the change goes on with the choice, which is in the journal")
 def daemon_killed():
     if CPUS < 2:
         raise Skip("one CPU: there is nothing to change over to")

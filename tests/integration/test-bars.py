@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests/experiments/auto.py makes of cells: whom it calls the best constant, what it allows, and what it says of seeds that do not arrive."""
+"""How tests/experiments/auto.py judges cells: the best constant, the bar for auto, and seeds that do not reach the target."""
 import os, sys
 from story import ROOT, equal, story, tell
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A life that cannot begin: tried again while that may pass, and meanwhile the job can end as any other."""
+"""A life that cannot begin: it is tried again while the cause may pass, and meanwhile the job can end like any other."""
 import resource
 
 from bus import *
@@ -32,7 +32,7 @@ def killed_invoker(bus, job, life):
     os.kill(bus.processes("actord-invoker")[0], signal.SIGKILL)
 
 
-@story("a job whose model's directory was not kept ends in words, and is not tried again")
+@story("a job whose model's directory was not kept fails with a reason, and is not tried again")
 def not_kept():
     with Bus() as bus:
         r = bus.ctl("submit", os.path.join(EXAMPLES, "balance.conf"), "--set", "Job.StopSteps=100000000", ok=False)

@@ -48,7 +48,7 @@ def model():
         assert rows(bills["single-learner-coarse", 1])["multi-learner", 8]["emulated_s"] < as_it_ran(bills["multi-learner", 4])["emulated_s"]
 
 
-@story("on metered clocks it comes near, and what records cannot say is not said")
+@story("on metered clocks the estimates come near, and figures that the records do not give are left out")
 def metered():
     with Bus("MaxJobs=1\nMaxJobsPerUser=10\n") as bus:
         sets = [*SETS, ("Learner.HiddenLayers", "128 128"), ("Learner.MinibatchSize", "512")]
@@ -98,7 +98,7 @@ def sheet(name):
     return values
 
 
-@story("a fleet of servers costs its hours on both clocks, and is even where it is busy for the share that its hour's price is of the functions'")
+@story("a fleet of servers costs its hours on both clocks, and breaks even at the busy share where functions cost as much")
 def fleets():
     with Bus() as bus:
         job = bus.submit(overrides=[*SETS, *MODEL, ("Scaling.Actors", "20")])

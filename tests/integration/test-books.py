@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What was used is on the bill, whatever of a job is killed: the ledger's sums against the counters of the job's cgroups, which are read from outside."""
+"""All usage is on the bill, whichever process of a job is killed: the ledger's sums against the counters of the job's cgroups, which are read from outside."""
 import os, random, re, signal, time
 
 from story import Skip, descendants, equal, run, story, tell, wait_for
@@ -89,7 +89,7 @@ def balanced(r, watcher):
     equal(r.json["lives_unmetered"], 0, "lives that were not metered")
 
 
-@story("an invoker that is killed, four times, takes nothing off the bill: what no record says is a line of its own")
+@story("killing the invoker four times takes nothing off the bill: usage without a record is a line of its own")
 def invokers():
     want = run("hopper", *LIVES)
     equal(want.cpu_s["lost"], 0, "lost, with nobody killed")
@@ -144,7 +144,7 @@ def unknown():
     equal(r.json["lives_unmetered"], 1, "lives that were not metered")
 
 
-@story("under Clock=model what is lost costs money, and changes no decision")
+@story("under Clock=model lost usage costs money, and changes no decision")
 def model():
     sets = ("Billing.Clock=model", "Scaling.Policy=auto", "Scaling.MinActors=1", "Scaling.MaxActors=4")
     want = run("hopper", *LIVES, *sets)

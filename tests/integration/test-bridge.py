@@ -262,7 +262,7 @@ def equal_to_python():
         equal((p.returncode, p.stdout), (0, "10000\n"), f"{name}: {p.stderr[-1500:]}: what plain Python does")
 
 
-@story("snapshots hold all that there is, wrappers and functions in them too, and what cannot be saved is said")
+@story("snapshots hold the whole environment, wrappers and functions included; an object that cannot be saved is reported")
 def snapshots():
     sets = ["--set", "Actor.Python=" + venv()]
     shown = ctl("env", "show", "gym:actord_awkward:Counter-v0", *sets)
@@ -302,7 +302,7 @@ def forgets():
     assert "is forgotten" not in run(job("gym:CartPole-v1")).err
 
 
-@story("wrappers stand in the job file, with their arguments; one that there is not is told")
+@story("wrappers stand in the job file with their arguments; an unknown one is reported")
 def wrappers():
     sets = ["--set", "Actor.Python=" + venv()]
     r = ctl("env", "show", "gym:CartPole-v1", *sets, "--set", "Wrappers=TimeLimit(20) FrameStackObservation(stack_size=4)")
@@ -338,7 +338,7 @@ def ctypes_calls_back():
     assert r.status == 0 and "sorted by a callback" in r.err, (r.status, r.err)
 
 
-@story("an exception is told with its traceback, bounded and printable, and fails the job with its reason")
+@story("an exception fails the job with its reason and with a traceback that is bounded and printable")
 def exception():
     r = run(job("gym:actord_awkward:Failing-v0"), "Actor.Retries=1", ok=False)
     assert r.status not in (0, 2) and r.state == "failed", (r.status, r.out)
@@ -346,7 +346,7 @@ def exception():
     assert "environment" in r.fault, r.fault
 
 
-@story("one that ends or never answers before the job begins is an actor's fault, and is not tried again and again")
+@story("an environment that ends or hangs before the job begins is an actor's fault, and is not tried again and again")
 def dying():
     for name, want, *sets in (("Dying", "actor 0 was killed by signal 6"), ("Asleep", "actor 0 did not answer", "Actor.TimeoutSec=2")):
         r = run(job(f"gym:actord_{'asleep' if name == 'Asleep' else 'awkward'}:{name}-v0"), *sets, ok=False)
@@ -356,7 +356,7 @@ def dying():
         assert r.seconds < 20 * PATIENCE, r.seconds
 
 
-@story("imports may take as long as a job lets them")
+@story("imports may take as long as the job's deadline allows")
 def slow():
     r = ctl("env", "show", "gym:actord_asleep:Counter-v0", "--set", "Actor.Python=" + venv())
     assert r.status == 2 and "`Counter` doesn't exist" in r.err and r.seconds > 11, (r.status, r.err, r.seconds)

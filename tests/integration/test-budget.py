@@ -114,7 +114,7 @@ def budgets():
 
 
 
-@story("who idles is paid for in each round: a budget that idle actors use up holds, and under a model it ends equal jobs in the same round")
+@story("idle actors are paid for in each round: they count against the budget, and under a model equal jobs end in the same round")
 def idle():
     budget = 0.0001
     jobs = [run("cartpole", "Job.StopReturn=", "Job.StopSteps=1000000000", f"Job.Budget={budget}", "Scaling.Policy=schedule", "Scaling.MaxActors=16",

@@ -49,7 +49,7 @@ def look():
     return list(seen.values())
 
 
-@story("an actor has its memory elsewhere than the invoker, and than other actors")
+@story("an actor's memory lies at other addresses than the invoker's and other actors'")
 def elsewhere():
     processes = look()
     invoker = [x[1] for x in processes if x[0] == "actord-invoker"]

@@ -106,7 +106,7 @@ def leaves():
         os.close(fd)
 
 
-@story("beyond what may wait the answer is the error Busy, and actorctl tries again until there is room")
+@story("calls beyond the limit of those that wait get the error Busy, and actorctl tries again until there is room")
 def patience():
     with Crowd("MaxJobs=1\n") as bus, bus.connect() as wire:
         fd = some_file(500 << 20)

@@ -28,7 +28,7 @@ def normal(rows):
     return {(r[0], *r[1:5], tuple((n, t, None if r[0] == "signal" else d) for n, t, d in r[5])) for r in rows}
 
 
-@story("the daemon's interface is the one that is written down")
+@story("the daemon's interface is the documented one")
 def interface():
     contract = ElementTree.parse(os.path.join(ROOT, "units/org.actord1.xml")).getroot()
     with Bus() as bus:
@@ -69,7 +69,7 @@ class Monitor:
         self.process.wait()
 
 
-@story("signals tell of each change: jobs that come, change, end and leave, with the properties that the interface announces")
+@story("signals announce jobs that are added, changed, ended and removed, with the properties that the interface names")
 def signals():
     contract = ElementTree.parse(os.path.join(ROOT, "units/org.actord1.xml")).getroot()
     announced = {name: emits for kind, name, _, _, emits, _ in members(contract, JOB) if kind == "property"}
@@ -172,7 +172,7 @@ def quotas():
         wait_for("both others run", lambda: [bus.state(j) for j in (second, third)] == ["running", "running"])
 
 
-@story("a stopped job leaves a checkpoint that can be had, and gone on from")
+@story("a stopped job leaves a checkpoint that can be exported, and from which a job can go on")
 def stopping():
     constant = [("Learner.LearningRateSchedule", "constant"), ("Learner.ClipSchedule", "constant")]
     with Bus() as bus:
@@ -207,7 +207,7 @@ def stopping():
         assert not os.path.exists(bus.dir + "/policy")
 
 
-@story("each round with everything that is known of it: on the bus, as a table that fits a screen, as CSV and as JSON")
+@story("everything known of each round is on the bus, in a table that fits a screen, in CSV and in JSON")
 def rounds():
     with Bus() as bus:
         job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "20000")])
@@ -372,7 +372,7 @@ def large_checkpoint():
         assert "its newest checkpoint is missing or damaged" in bus.get(job, "Fault"), bus.get(job, "Fault")
 
 
-@story("a job whose invoker always dies fails after its lives, with a sentence")
+@story("a job whose invoker always dies fails after its last life, with a sentence")
 def hopeless():
     with Bus() as bus:
         job = bus.submit(overrides=ENDLESS + [("Checkpoint.IntervalSec", "1000")])
@@ -444,7 +444,7 @@ def removing():
         wait_for("the directory goes", lambda: files_of(bus) == [str(third)])
 
 
-@story("files that are older than KeepFilesSec= go by themselves, whatever a killed daemon was at; those of other ledgers stay")
+@story("files older than KeepFilesSec= are removed, wherever in that a daemon was killed; those of other ledgers stay")
 def old_files():
     with Bus("KeepJobs=1\n") as bus:
         jobs = [bus.submit(overrides=[("Job.StopSteps", "2000"), ("Job.StopReturn", "")]) for _ in range(2)]

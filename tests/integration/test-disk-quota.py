@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the files of a user's jobs may take on the disk (MaxDiskPerUser=): what counts, and what happens at the limit."""
+"""The space that the files of a user's jobs may take (MaxDiskPerUser=): which files count, and what happens at the limit."""
 import contextlib, glob, shutil
 
 from bus import *

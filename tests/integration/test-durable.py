@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a job's end leaves when the disk is full: ledger, files and standard output say the same, or the job has not ended."""
+"""A job that ends on a full disk: ledger, files and standard output agree, or the job has not ended."""
 import os, resource, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"

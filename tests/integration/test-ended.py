@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Jobs that have ended are rows of the ledger: no longer enumerated, but everything can be asked of them, and lists tell of them."""
+"""Jobs that have ended are rows of the ledger: they are no longer enumerated, but answer every call and appear in lists."""
 from bus import *
 from rows import fill
 
@@ -127,7 +127,7 @@ def make_older(bus):
     return db
 
 
-@story("lists, totals and bills are true of jobs that an older actord ended, once the daemon has had time; a row that says nothing any more keeps its records")
+@story("lists, totals and bills are right for jobs that an older actord ended, once the daemon has had time; an unreadable row keeps its records")
 def older():
     with Bus("KeepRecordsSec=infinity\nLedgerMax=0\n") as bus:
         # More records than the daemon reads at a time.

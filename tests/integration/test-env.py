@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Environments without a job: what an author is told about a plugin, and rollouts that others can be held against."""
+"""Environments without a job: reports for the author of a plugin, and rollouts to compare with other implementations."""
 import json, os, re, select, subprocess, time
 from story import CTL, HOSTILE, PATIENCE, ROOT, STATE, ctl, environment, equal, shared_library, story, tell
 
@@ -19,7 +19,7 @@ def points(*words):
     return {p["point"]: p["finding"] for p in found["points"] if not p["ok"]}, r.status
 
 
-@story("a good plugin keeps every point, and so do environments of ours")
+@story("a good plugin passes every check, and so do our environments")
 def good():
     line = shared_library("examples/env-template/line.c")
     r = ctl("env", "show", line, "--set", "Squares=x")
@@ -31,7 +31,7 @@ def good():
     equal([w.split(" - ")[0] for w in r.out.splitlines()], ["1..10"] + [f"ok {i}" for i in range(1, 11)], "TAP")
 
 
-@story("each misbehaviour is found at its point and named, and the other points are still tried")
+@story("each fault is found by its check and named, and the other checks still run")
 def misbehaviour():
     for how, point, finding in [("beyond", "outside its memory", r"outside the observation of 8 bytes"),
                                 ("before", "outside its memory", r"outside the observation of 8 bytes"),
@@ -213,7 +213,7 @@ def bench():
     assert r.inside_steps_per_s > 1 and r.outside_steps_per_s is None and r.share_lost is None, r.json
 
 
-@story("a trial ends with the one who asked for it, whatever it was about to do")
+@story("a trial ends when its caller ends, whatever it was about to do")
 def left_alone():
     # Hours of steps without a row. The relay holds standard error until no invoker and no actor writes any more.
     p = subprocess.Popen([CTL, "env", "bench", "CartPole-v1", "--steps=1099511627776"], stdin=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Evaluations while a job trains: nothing that is learnt depends on them, and what they say depends on the policy alone."""
+"""Evaluations while a job trains: the policy does not depend on them, and they depend on the policy alone."""
 import glob, sqlite3
 from story import *
 
@@ -109,7 +109,7 @@ def next_life():
         equal((r.policy_sha256, means(r)), (calm.policy_sha256, means(calm)), f"what was learnt and measured, {comm} killed")
 
 
-@story("the next round begins beside an evaluation unless something hangs on it, and that changes nothing but the order")
+@story("the next round begins beside an evaluation unless something depends on its result, and only the order changes")
 def beside():
     model = ("Billing.Clock=model", "Evaluation.Episodes=20")
     waits, r = train(*model, "Evaluation.StopReturn=1e9"), train(*model)

@@ -77,7 +77,7 @@ def physics():
     equal(r.state, "finished", "states")
 
 
-@story("an inner job that cannot be is refused at its own line")
+@story("an impossible inner job is refused at its own line")
 def refused():
     conf = outer()
     for sets, words in [(["Actor.Carry=slots"], ["Carry", "reset"]), (["Actor.RolloutSteps=7"], ["RolloutSteps", "Rounds=8"])]:

@@ -28,7 +28,7 @@ def small_gradients():
         equal(policy("cartpole", f"{distribution} x 2", *sets).policy_sha256, want, f"policies under {distribution}")
 
 
-@story("gradients that are measured and not applied, by which rounds get their actors, are the same for several learners")
+@story("gradients that are only measured, to choose the number of actors, are the same for several learners")
 def measured():
     sets = ("Scaling.Policy=kungfu", "Scaling.MaxActors=4", "Billing.Clock=model", "Learner.KLStop=0.005")
     want = policy("cartpole", "single-learner-coarse", *sets)

@@ -45,7 +45,7 @@ def idle():
         wait_for("it is cut again", lambda: wal(bus) == 0, 60)
 
 
-@story("a reader's transaction that keeps the write-ahead file is said once, with its process and since when; when it has ended the file is cut")
+@story("a reader's transaction that keeps the write-ahead file is reported once, with its process and its time; when it has ended the file is cut")
 def pinned():
     with Bus() as bus:
         reader = subprocess.Popen([sys.executable, "-c", READER, path(bus)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Limits of the host that are too low for a job: each ends in one sentence that names the limit and says what to do, on the terminal and in the job's
-fault; none in a program that is gone without a word."""
+fault; no program ends without a word."""
 import re, shutil
 from story import *
 
@@ -28,7 +28,7 @@ def ends_well_or_names(limit, name, *args, **kw):
     return False
 
 
-@story("too few open files: RLIMIT_NOFILE is named, wherever the job got to")
+@story("too few open files: RLIMIT_NOFILE is named, at whatever point it is reached")
 def open_files():
     well = [n for n in (10, 12, 16, 20, 30, 48, 63, 64, 65, 68, 72, 76, 200) if ends_well_or_names(f"ulimit -n {n}", "RLIMIT_NOFILE")]
     assert 200 in well and 64 not in well, well
@@ -109,7 +109,7 @@ def pids_cgroup():
     raise Skip("no cgroup with the pids controller can be made here")
 
 
-@story("an outer cgroup's pids.max is too low: it is named, wherever the job got to")
+@story("an outer cgroup's pids.max is too low: it is named, at whatever point it is reached")
 def processes_of_cgroup():
     path = pids_cgroup()
     try:
@@ -133,7 +133,7 @@ def no_shm():
     equal((r.status, r.policy_sha256), (0, limited("true").policy_sha256), "policies")
 
 
-@story("no directory can be written: said with both places that were tried")
+@story("where no directory can be written, the message names both places that were tried")
 def no_directory():
     r = limited("true", env=dict(environment(), XDG_STATE_HOME="/proc/none", TMPDIR="/proc/none"))
     assert r.status != 0 and "/proc/none/actord/runs" in r.err and "no directory can be made" in r.err, r.err

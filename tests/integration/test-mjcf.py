@@ -52,7 +52,7 @@ def same():
           built_in, "plugin")
 
 
-@story("a model keeps what the ABI asks at each level of the sandbox")
+@story("a model passes the ABI's checks at each level of the sandbox")
 def checked():
     for level in "userns", "process":
         r = ctl("env", "check", "mujoco:" + os.path.join(ROOT, "examples/balance.xml"), "--set", "Actor.Sandbox=" + level,

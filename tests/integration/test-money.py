@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a user's jobs may spend a day (MaxMoneyPerDayPerUser=): what is counted, what waits, and until when."""
+"""The money that a user's jobs may spend a day (MaxMoneyPerDayPerUser=): which costs count, which jobs wait, and until when."""
 import contextlib, datetime, functools
 
 from bus import *
@@ -108,7 +108,7 @@ def days():
         equal(sum(row[2] for row in bus.spending()), sum(row[1] for row in bus.totals()), "each billionth was counted once")
 
 
-@story("a job in another currency than its user's limit is refused; one that was there before the limit ends in words, if it runs with a checkpoint")
+@story("a job in another currency than its user's limit is refused; one from before the limit ends with a reason, if it runs with a checkpoint")
 def currencies():
     with Days("MaxJobs=1\n") as bus:
         running, queued = bus.submit(overrides=EURO), bus.submit(overrides=EURO)

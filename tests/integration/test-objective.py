@@ -36,7 +36,7 @@ def deadlines():
         assert cheap < dear and sum(few) / len(few) < sum(many) / len(many), (cheap, dear, few, many)
 
 
-@story("a deadline that cannot be met: the fastest number of actors, and when training is expected to end, which is about when it does")
+@story("a deadline that cannot be met gets the fastest number of actors, and an expected end that is about right")
 def late():
     with Bus() as bus:
         job, took_s, _, actors = train(bus, Scaling__Objective="deadline", Scaling__Deadline="50ms")
@@ -48,7 +48,7 @@ def late():
         assert took_s < even_s, (took_s, even_s)
 
 
-@story("Objective=budget spends no time on money: it takes longer with fewer actors than who hurries, and both stop when the budget is gone")
+@story("Objective=budget takes longer with fewer actors than a job that hurries, and both stop when the budget is spent")
 def budgets():
     with Bus() as bus:
         budget = {"Job__Budget": "0.0004", "Job__StopSteps": 10 ** 9}
@@ -58,7 +58,7 @@ def budgets():
         assert sum(few) / len(few) < sum(many) / len(many) and fast_s < slow_s, (few, many, slow_s, fast_s)
 
 
-@story("cost-time: the dearer a second, the shorter the job, and the dearer")
+@story("cost-time: a higher price of a second makes the job shorter and more expensive")
 def cost_time():
     with Bus() as bus:
         _, slow_s, cheap, few = train(bus, Scaling__TimePrice=0)
@@ -66,7 +66,7 @@ def cost_time():
         assert fast_s < slow_s and cheap < dear and max(few) < max(many), (slow_s, fast_s, cheap, dear)
 
 
-@story("servers that are paid for whoever acts: all actors act in each round, and actorctl says that there is nothing to decide")
+@story("servers cost the same with any number of actors: all act in each round, and actorctl says that there is nothing to decide")
 def servers():
     with Bus() as bus:
         for sheet in "ec2-nitro", "slurm-tres":

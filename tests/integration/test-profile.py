@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where the time of rounds goes: actorctl run --profile, and what it costs, which is nothing."""
+"""Where the time of rounds goes: actorctl run --profile, which costs nothing."""
 import os, sqlite3
 from story import *
 

@@ -101,7 +101,7 @@ def killed_invoker():
 ELASTIC = ("Scaling.Policy=random", "Scaling.MinActors=1", "Scaling.MaxActors=6", "Billing.Clock=model")
 
 
-@story("a number of actors that changes with each round gives the same policy again, and does when its learner or its invoker is killed")
+@story("a number of actors that changes each round gives the same policy again, also when the learner or the invoker is killed")
 def elastic():
     sets = (*ELASTIC, "Job.StopSteps=20000", "Actor.RolloutSteps=256", "Checkpoint.IntervalSec=0.2")
     before = run("hopper", *sets, seed=5)
@@ -154,14 +154,14 @@ def images():
     equal(after.policy_sha256, before.policy_sha256, "policies")
 
 
-@story("convolutions that do not fit what is seen are refused with what they need")
+@story("convolutions that do not fit the observation are refused with a reason")
 def images_refused():
     for example, sets in (("catch", "Learner.Convolutions=8x11"), ("cartpole", "Learner.Convolutions=8x2")):
         r = ctl("verify", os.path.join(EXAMPLES, example + ".conf"), "--set", sets)
         assert r.status != 0 and "kernels no larger than what they read" in r.err, r.err
 
 
-@story("dqn on continuous actions, and a store that does not fit, are refused with what would work")
+@story("dqn on continuous actions, and a store that does not fit, are refused with settings that would work")
 def replay_refused():
     r = ctl("verify", os.path.join(EXAMPLES, "pendulum.conf"), "--set", "Job.Algorithm=dqn", "--set", "Learner.Lambda=", "--set", "Learner.Epochs=",
             "--set", "Learner.ValueWeight=")

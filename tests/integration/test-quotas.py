@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What holds a queued job back that a place would be free for, in words; quotas that change, and a user database that does not answer."""
+"""Quotas: why a queued job waits although a place is free, quotas that change, and a user database that does not answer."""
 import contextlib
 
 from bus import *
@@ -36,7 +36,7 @@ def waiting():
         equal((bus.state(fifth), bus.get(fifth, "Waiting")), ("queued", ""), "a place is all that it waits for")
 
 
-@story("a job that its user's quota has no room for any more ends in words when the daemon comes back with it, one that fits goes on")
+@story("after a restart a job that no longer fits its user's quota ends with a reason, and one that fits goes on")
 def changed():
     with Bus("MaxJobs=1\n") as bus:
         first, large, small = bus.submit(overrides=ENDLESS), bus.submit(overrides=FOUR), bus.submit(overrides=ENDLESS + [("Scaling.Actors", "2")])
@@ -116,7 +116,7 @@ class SlowBus(Bus):
         wait_for("the daemon has its name", self.has_name, 60 if WRAP else 20)
 
 
-@story("a user database that does not answer stops nothing: other calls are served, a submission waits and then fails in words, a queued job waits in words")
+@story("while the user database does not answer, other calls are served, a submission waits and then fails with a reason, a queued job says why it waits")
 def database():
     with SlowBus(f"MaxJobs=1\n[Group {os.getgid()}]\nMaxJobsPerUser=2\n") as bus:
         words = ["busctl", "--user", "--json=short", "call", "org.actord1", "/org/actord1", MANAGER, "SubmitJob", "ssa(ss)a{sh}a{sv}", JOB_TEXT, "a.conf",
@@ -149,7 +149,7 @@ def database():
         wait_for("it is asked again", lambda: bus.state(queued) == "running", 30)
 
 
-@story("of a user in thousands of groups each one counts")
+@story("each group counts of a user in thousands of them")
 def many_groups():
     with SlowBus("[Group 99999]\nMaxJobsPerUser=9\n[Group 77123]\nMaxJobsPerUser=2\n", 5000, 77123) as bus:
         bus.answer()

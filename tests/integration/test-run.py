@@ -48,7 +48,7 @@ def catch():
     assert r.return_mean >= 0.96 and r.target_reached, r.json
 
 
-@story("Pendulum learns nothing yet in 2 rounds, and that is told as it is")
+@story("Pendulum learns nothing in 2 rounds, and the result says so")
 def pendulum():
     r = run("pendulum", "Job.StopSteps=8192", "Job.StopReturn=")
     equal(r.state, "finished", "states")
@@ -73,7 +73,7 @@ def warm_pool():
         bill_adds_up(r)
 
 
-@story("what this host takes is measured, and a job that is timed by it takes about what it takes when metered")
+@story("calibrate measures this host, and a job under these times takes about as long as a metered one")
 def calibrated():
     r = ctl("calibrate", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Learner.Threads=1")
     equal(r.status, 0, r.err)
@@ -93,7 +93,7 @@ def calibrated():
     equal(wrong.status, 2, wrong.err)
 
 
-@story("what is measured is rounds that learn, though a replay is not full yet; no cold start is made up where there is none")
+@story("calibrate measures rounds that learn, even while a replay store fills; it prints no cold start where there is none")
 def calibrated_learning():
     path = os.path.join(EXAMPLES, "cartpole-dqn.conf")
     # An update takes what it takes, however many a round has; a round without one would be divided among them all.
@@ -191,7 +191,7 @@ def refused():
     equal(len(runs()), 41, "20 with a policy, 20 others and the newest")
 
 
-@story("recover says which run there is not, and of one that lacks nothing that it lacks nothing")
+@story("recover names a run that does not exist, and says of a complete one that it lacks nothing")
 def recovered():
     directory = os.path.join(STATE, "actord", "runs")
     if not runs():

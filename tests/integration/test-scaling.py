@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The number of actors: what is decided is written down, follows from what was seen, and can be repeated."""
+"""The number of actors: each decision is recorded with its inputs, follows from them, and can be repeated."""
 import csv
 import glob
 import resource

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is none is refused."""
+"""Trained schedulers: a training is a job with a bill, what it learned is a file, and a file that is not a scheduler is refused."""
 import fcntl, json, os, pty, select, struct, termios, time
 from story import *
 
@@ -56,7 +56,7 @@ def training():
     equal(ctl("scheduler", "show", file, "--json").json["training"], t, "training of the copy")
 
 
-@story("one of the user's own stands before one that came with actord: listed, said before it is trained, and undone by remove")
+@story("the user's own scheduler hides a shipped one of that name: list shows both, train warns beforehand, remove undoes it")
 def replaced():
     def origins():
         return [(s["origin"], s["file"].startswith(OWN)) for s in ctl("scheduler", "list", "--json").json if s["name"] == "cartpole"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The spawner without a manager: levels, user ids, descriptors, mounts, a cgroup of its own, and records that nobody should believe."""
+"""The spawner without a manager: levels, user ids, descriptors, mounts, a cgroup of its own, and hostile records."""
 import errno, os, shutil, socket, struct, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -74,7 +74,7 @@ def forbidden():
         assert LEVELS[l.level] == "process" and l.words["pid1"] == ["0"]
 
 
-@story("the root of a container that was given few user ids gets what it can have: user namespaces with its own id")
+@story("the root of a container that was given few user ids gets user namespaces with its own id")
 def container():
     need_root()
     need_namespaces()
@@ -290,7 +290,7 @@ def hostile():
             assert l.step == "message", (name, l.step)
 
 
-@story("a program that cannot be started is said, and leaves nothing behind")
+@story("a program that cannot be started is reported, and leaves nothing behind")
 def missing_program():
     os.rename(beside() + "/actord-invoker", beside() + "/away")
     try:
@@ -337,7 +337,7 @@ def by_hand():
     assert b"actord" in subprocess.run([program, "--help"], capture_output=True).stdout
 
 
-@story("a file's name that drives a terminal reaches the journal by question marks")
+@story("control characters in a file's name are question marks in the journal")
 def journal_line():
     need_root()
     said = tempfile.NamedTemporaryFile("r")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Stormwater tasks on EPA SWMM: it runs in the sandbox without a file, the policy is the same whatever happens to an actor and however many
-episodes share an engine, and what is missing or broken is told."""
+episodes share an engine, and a missing or broken engine is reported."""
 import glob, shutil
 from story import *
 
@@ -54,7 +54,7 @@ def refused(python):
     return r.err
 
 
-@story("a missing engine is told with the package that brings it, and so is a broken one")
+@story("a missing or broken engine is reported with the package that brings it")
 def missing():
     shown = ctl("env", "show", "stormwater:theta")
     assert shown.status == 0 and "312 steps" in shown.out, (shown.out, shown.err)
@@ -71,7 +71,7 @@ def missing():
     assert "it has no pyvenv.cfg" in refused(STATE)
 
 
-@story("only what loads packages takes Python=, and what cannot share the learner's memory is refused")
+@story("only an environment that loads packages takes Python=, and one that must not share the learner's memory is refused")
 def settings():
     text = run(job(), "Job.Environment=CartPole-v1", ok=False).err
     assert "only Environment=gym:ID and stormwater" in text, text

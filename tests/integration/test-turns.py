@@ -189,7 +189,7 @@ def turned_down(wire, serial):
     raise AssertionError("the call was taken")
 
 
-@story("of messages with descriptors one user's one is answered after a few of another user's sixty, and each connection's keep their order")
+@story("a user's one message with descriptors is answered after a few of another user's sixty, and each connection's keep their order")
 def descriptors():
     # Another user's where we may be one; else another connection's, as they take turns, too.
     other = 65534 if os.geteuid() == 0 else None
@@ -238,7 +238,7 @@ def keepers():
         equal(wire.answer(ask(wire)), [[]], "an answer")
 
 
-@story("a message with more descriptors than a process may have costs its sender those, and nobody the daemon")
+@story("a message with more descriptors than a process may have loses them, and the daemon goes on")
 def too_many_descriptors():
     with OpenBus() as bus, open("/dev/null") as null, Wire(bus.env["DBUS_SESSION_BUS_ADDRESS"]) as wire:
         resource.prlimit(gate_of(bus), resource.RLIMIT_NOFILE, (80, 80))
@@ -249,7 +249,7 @@ def too_many_descriptors():
         equal(bus.daemon.poll(), None, "the daemon's end")
 
 
-@story("a message whose header is longer than one may be is left out, and nobody loses the daemon")
+@story("a message whose header is too long is left out, and the daemon goes on")
 def long_header():
     with Bus() as bus, open("/dev/null") as null, Wire(bus.env["DBUS_SESSION_BUS_ADDRESS"]) as wire:
         gate = gate_of(bus)
@@ -274,7 +274,7 @@ def asking_name(bus, wire):
             pass  # it is gone
 
 
-@story("the connection by which the bus is asked takes no descriptors, and what else is sent there does not stay")
+@story("the connection by which the bus is asked takes no descriptors, and other messages sent to it do not stay")
 def asking_connection():
     with Bus() as bus, tempfile.TemporaryFile() as file, Wire(bus.env["DBUS_SESSION_BUS_ADDRESS"]) as wire:
         gate, name = gate_of(bus), wait_for("the connection", lambda: asking_name(bus, wire))

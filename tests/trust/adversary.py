@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a hostile plugin tries from inside a real job, and what it must get: a row for each attempt, which the plugin adversary-env.c makes.
+"""The attempts of a hostile plugin in a real job, and the answer that each must get: a row for each. The plugin is adversary-env.c.
 
 A row is a name, a system call with its arguments, and the answer at levels full, userns and process: a signal, an errno, or "worked" for
 what is harmless and allowed. One answer holds for all three levels. Adding an attempt is adding a line."""

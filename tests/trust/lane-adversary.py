@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The same hostile plugin through the system's front door: an ordinary user submits it to the installed daemon. Runs as root inside the lane."""
+"""The same hostile plugin through the system's daemon: an ordinary user submits it to the installed daemon. Runs as root inside the lane."""
 import json, shutil, subprocess
 
 from adversary import *

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The storm of kills: every program of a job, and the daemon, is killed at random while jobs run under every distribution. Each job ends
-with the policy of one that was left alone, with the same rounds and steps, and with a bill that is what its cgroup used.
+with the policy, the rounds and the steps of an undisturbed one, and with a bill that agrees with its cgroup.
 
-What is killed when follows from TRUST_SEED; which process of that name it is, from the order of their numbers."""
+TRUST_SEED decides which program is killed when; of several with that name, the order of their numbers decides."""
 import collections, time
 
 from trust import *

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a host may run out of, and what may stop or be damaged, while a job runs: a row for each. The user gets the sentence of the row, and
-nothing is lost: when the want is over the job ends with the policy, the rounds and the ledger of one that wanted nothing.
+"""Resources that a host may run out of, and parts that may stop or be damaged, while a job runs: a row for each. The user gets the sentence of
+the row, and nothing is lost: when the resource is back the job ends with the policy, the rounds and the ledger of an undisturbed one.
 
 As root it runs in a mount namespace of its own, with a small disk for the daemon's state; what needs that is skipped elsewhere."""
 import dataclasses, resource, shutil, sqlite3, subprocess, typing

@@ -18,7 +18,7 @@
 typedef struct Toy {
         double mark;
         uint32_t steps, length;
-        /* not in the snapshot: would show in observations if anything but the slot were used */
+        /* not in the snapshot: it would show in observations if an episode used more than its slot */
         uint32_t dirt;
 } Toy;
 
@@ -225,7 +225,8 @@ static uint32_t job_attempt(Job *job, uint32_t actor) {
         return answer.fault;
 }
 
-/* The learner took it: what was written is what is read next. */
+/* Does what happens after the learner took a rollout: the bank that was written is the one to be read
+ * next. */
 static inline void job_accept(Job *job, uint32_t actor) {
         job->ordinals[actor]++;
         job->banks[actor] ^= 1;
@@ -236,7 +237,7 @@ static void job_rollout(Job *job, uint32_t actor) {
         job_accept(job, actor);
 }
 
-/* All that the learner may read: columns, and the bank just written. */
+/* All that the learner may read, as bytes: columns, and the bank just written. */
 static inline GBytes *job_result(const Job *job, uint32_t actor) {
         const SegmentLayout *l = &job->page.segment;
         const uint8_t *segment = job->segments[actor];

@@ -108,7 +108,7 @@ static inline int file_of(const char *content, gsize n) {
         return fd;
 }
 
-/* Tried on one learner over and over, since opening one takes most of the time. */
+/* All are tried on one learner, since opening one takes most of the time. */
 static inline unsigned count_accepted(Bed *bed, char *content, gsize n) {
         int fd = file_of(content, n);
         unsigned accepted;

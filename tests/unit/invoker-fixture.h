@@ -382,7 +382,7 @@ static G_GNUC_UNUSED bool container_becomes_frozen(const Job *job, unsigned cont
         return false;
 }
 
-/* What the job's actors have used so far. */
+/* The usage of the job's actors so far. */
 static G_GNUC_UNUSED uint64_t actors_cpu_nsec(const Job *job) {
         g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", (int) job->pid, (int) job->pid),
                         *children = NULL;

@@ -95,7 +95,7 @@ static inline void bed_close(Bed *bed) {
 static inline Answer bed_order(Bed *bed, Order order) {
         Answer answer;
 
-        /* Who acts, does with the newest version, and the next one goes into the next bank. */
+        /* Actors act with the newest version, and the next one goes into the next bank. */
         order.policy_version = bed->learner->policy_version;
         order.policy_bank = bed->learner->policy_bank;
         if (order.kind == ORDER_LEARN)

@@ -139,7 +139,7 @@ static inline void play(Env *env, int n, double *ret_return, double *ret_length)
         *ret_length = length / n;
 }
 
-/* What random play is known to give: mean and standard deviation of the return, mean length. */
+/* Known figures of random play: mean and standard deviation of the return, mean length. */
 typedef struct RandomPlay {
         const char *name;
         int n; /* episodes that are played here */
@@ -161,7 +161,8 @@ static inline void test_random_play(gconstpointer data) {
         g_assert_cmpfloat(fabs(length - c->length), <=, 0.15 * c->length);
 }
 
-/* Lying on the floor and thrashing about is where contacts are most: the room for them must do. */
+/* A robot that lies on the floor and thrashes about has the most contacts: the room for them must suffice.
+ */
 static inline void test_room(gconstpointer data) {
         const ActordOption option = env_option("TerminateWhenUnhealthy", "no");
         const char *name = ((const Reference *) data)->name;

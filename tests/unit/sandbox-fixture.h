@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A child that has entered a sandbox, in what a spawner and an invoker would have made for it, and then
+/* A child that enters a sandbox, inside all that a spawner and an invoker would have prepared, and then
  * does one thing. */
 #pragma once
 
@@ -33,7 +33,7 @@ typedef struct Case {
 
 static JobSettings settings;
 
-/* What an actor shares with another process; NULL: this machine gives out low addresses. */
+/* The page that an actor shares with another process; NULL: this machine gives out low addresses. */
 static char *shared_words;
 
 static inline uint64_t reserve_words(void) {
@@ -56,8 +56,8 @@ static inline int write_text(const char *path, const char *text) {
         return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* What the spawner does before it starts an invoker. As root a range of users is mapped, else only the
- * own one. */
+/* Does what the spawner does before it starts an invoker. As root a range of users is mapped, else only
+ * the own one. */
 static inline int enter_namespaces(uint32_t *ret_n_uids) {
         uid_t uid = getuid();
         char map[64];

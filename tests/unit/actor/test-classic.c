@@ -230,8 +230,8 @@ static void test_cartpole_goes_on(void) {
         }
 }
 
-/* Bounds are part of the allowed range: only what lies beyond ends an episode. Without speed a step of 20
- * ms leaves position and angle as they are. */
+/* Bounds are part of the allowed range: an episode ends only beyond them. At speed 0 a step of 20 ms
+ * leaves position and angle as they are. */
 static void test_cartpole_limits(void) {
         const double angle = 12 * 2 * M_PI / 360;
         const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* faas and two-ponds: no request and no water is lost or made, the equations by hand, and baselines that
- * a policy has to better. tests/unit/actor/test-envs.c asks of them what it asks of each environment. */
+/* faas and two-ponds: no request and no water is lost or made, the equations by hand, and baselines that a
+ * policy must beat. tests/unit/actor/test-envs.c checks them as it checks every environment. */
 #include "tests/unit/domains-fixture.h"
 
 /* faas: the numbers of its state, as actor/envs/faas.c orders them */

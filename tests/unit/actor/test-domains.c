@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* phydrl-cartpole and iot5g: their equations against numbers computed elsewhere from the same equations,
- * and that what pays is what should. tests/unit/actor/test-envs.c asks of them what it asks of each
+ * and rewards against hand-made cases. tests/unit/actor/test-envs.c checks them as it checks every
  * environment. */
 #include "tests/unit/domains-fixture.h"
 
@@ -225,8 +225,7 @@ static void test_iot_bounds(void) {
         g_assert_cmpfloat(farthest, ==, 200);
 }
 
-/* Against moves at random: power by what the closed form says is missing, in dB, and a third of the
- * bandwidth. */
+/* Against random moves: power by the shortfall of the closed form, in dB, and a third of the bandwidth. */
 static double iot_return(bool ruled) {
         g_autoptr(Env) env = env_new("iot5g-continuous");
         const float *o = env_observation(env);

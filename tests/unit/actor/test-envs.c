@@ -234,7 +234,7 @@ static void test_snapshot(gconstpointer data) {
                         env_step(spare, SEED, action);
                         g_assert_cmpint(spare->abi->restore(spare->instance, spare->snapshot), ==, 0);
 
-                        /* What the caller keeps of a slot moves along. */
+                        /* The caller's own data of a slot move along. */
                         spare->episode = episode;
                         spare->n_steps = n_steps;
                         env_reset(moved, SEED + 2);
@@ -413,7 +413,7 @@ static void test_results(gconstpointer data) {
                 action_draw(&env->spec, &actions, action);
                 r = env_try_step(env, SEED, action);
                 if (r == -EPROTO && env->n_steps > env->spec.horizon_steps) {
-                        /* It may have no place for more than the caller promised. */
+                        /* It must not write beyond the size that the caller promised. */
                         env_reset(env, SEED);
                         continue;
                 }

@@ -88,7 +88,7 @@ static void test_containers(void) {
                 job_done(&jobs[i]);
 }
 
-/* What does not hang on actions and step noise is the same whether an episode is cut or not. */
+/* Parts that depend neither on actions nor on step noise are the same whether an episode is cut or not. */
 static void test_continuity(void) {
         enum { STEPS = 64, ENVS = 3 };
         Job whole, halves;
@@ -221,8 +221,7 @@ static void test_carry_reset(void) {
         job_new(&job, &toy_env, 2, 10, 1);
         job.settings.carry = CARRY_RESET;
 
-        /* Each invocation begins afresh, and never with an episode that was there before: not its own,
-         * not another slot's. */
+        /* Each invocation begins new episodes: never the slot's old one, nor another slot's. */
         for (int k = 0; k < 50; k++)
                 for (uint32_t a = 0; a < ACTORS; a++) {
                         job_rollout(&job, a);
@@ -245,8 +244,8 @@ static void test_streams_differ(void) {
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         Job job;
 
-        /* The policy's noise, told by actions minus their means, would repeat where two streams are one.
-         * With all weights 0 but the deviations an action is its noise. */
+        /* The policy's noise (actions minus their means) would repeat if two streams were the same. With
+         * all weights 0 except the deviations, an action is its noise. */
         toy_plan = (ToyPlan){ .length_min = 5, .length_max = 9 };
         job_new(&job, &toy_env, ENVS, STEPS, 2);
         memset((void *) policy_numbers(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The MuJoCo tasks against Gymnasium, which runs the same models on a newer MuJoCo: the compiled models,
- * first steps, returns of random play. And what the module owes its caller when MuJoCo itself gives up. */
+ * first steps, returns of random play. And errors: the module must survive MuJoCo giving up. */
 #include <errno.h>
 
 #include "tests/unit/mujoco-fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pictures: what environments draw of themselves, what that looks like in pixels, and that files hold
- * these pixels. */
+/* Pictures: the shapes that environments draw of themselves, their pixels, and files that hold these
+ * pixels. */
 #include <endian.h>
 #include <gio/gio.h>
 #include <glib/gstdio.h>
@@ -355,8 +355,7 @@ static void test_gif(void) {
         random_begin(&random, 1, RANDOM_ACTION, 0, 0, 0);
         for (int i = 0; i < N; i++)
                 canvases[i] = noise(WIDTH, HEIGHT, &random);
-        /* One that is flat, whose strings grow long; one that differs from it in a corner; the same once
-         * more. */
+        /* A flat picture, whose strings grow long; one that differs from it in a corner; the first again. */
         memset(canvases[2]->pixels, 51, 3 * WIDTH * HEIGHT);
         for (int i = 3; i < N; i++) {
                 memset(canvases[i]->pixels, 51, 3 * WIDTH * HEIGHT);

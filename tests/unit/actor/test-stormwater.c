@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The stormwater tasks: storms, rewards and rules by hand, and what a missing or a broken engine says.
- * What the engine itself computes is compared by tests/parity/stormwater.py, what each environment owes
- * by tests/unit/actor/test-envs.c. */
+/* The stormwater tasks: storms, rewards and rules by hand, and the messages about a missing or broken
+ * engine. tests/parity/stormwater.py compares the engine's own results, and tests/unit/actor/test-envs.c
+ * checks the rules of every environment. */
 #include <glib/gstdio.h>
 
 #include "actor/envs/swmm/tasks.h"
@@ -161,7 +161,7 @@ static void test_options(void) {
         g_assert_cmpuint(spec.observation.shape[0], ==, 8);
 }
 
-/* The first episode cannot begin, and nothing is left that the next attempt would trip over. */
+/* The first episode cannot begin, and leaves nothing that would disturb the next attempt. */
 static void refuse_reset(const char *directory, int expected) {
         int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         g_autoptr(Env) env = env_new_of(&theta_env, NULL, 0);

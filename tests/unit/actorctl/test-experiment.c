@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Experiments without a daemon: the text, the matrix and what a cell is named by, what is measured, the
- * statistics, the pictures. */
+/* Experiments without a daemon: the text, the matrix, the definition of a cell, metrics, statistics,
+ * pictures. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -115,8 +115,8 @@ static void test_after(void) {
         }
 }
 
-/* What a cell's job can keep busy decides how many run at once; one that needs more than there is runs,
- * alone. */
+/* The CPUs that a cell's job can keep busy decide how many run at once. A job that needs more than there
+ * are runs alone. */
 static void test_cpus(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD
@@ -311,8 +311,8 @@ static void test_metrics(void) {
         g_assert_cmpint(metric_from_string("x"), ==, _METRIC_INVALID);
 }
 
-/* What is written is read again, but not by a cell of another definition, and not when it is cut, or too
- * deep. */
+/* A file that was written is read again, but not by a cell of another definition, and not when it is cut,
+ * or too deep. */
 static void test_outcome(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells = cells_of(HEAD "[Arm x]\n" FACTORS, &e);
@@ -357,8 +357,8 @@ static void test_outcome(void) {
         g_assert_null(cell->outcome);
 }
 
-/* What a file holds, with one part of it replaced, is no cell, whatever the rest says; and no words of it
- * reach a terminal raw. */
+/* A file with one part replaced is refused, whatever the rest says; and none of its text reaches a
+ * terminal raw. */
 static const struct {
         const char *from, *to, *words;
         int status;
@@ -449,8 +449,8 @@ static GArray *curve_of(const char *name) {
         return numbers;
 }
 
-/* What has ended stays as it is: costs do not go down where the dear seeds end first, and end where the
- * bills do. */
+/* A seed that has ended keeps its last value: costs do not go down where the dear seeds end first, and end
+ * where the bills do. */
 static void test_pictures(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells =

@@ -123,7 +123,7 @@ static void test_parsed(void) {
                 check_parsed(wrong[i], false);
 }
 
-/* Nor behind what only the parser, or only the counting, takes for the inside of a string. */
+/* Nor behind a text that only the parser, or only the counting, takes for the inside of a string. */
 static void test_deep(void) {
         static const char *const before[] = { "", "{\"a\":", "[\"]]]]\",", "[\"\\\"\",", "/* \" */",
                 "// \"\n", "# \"\n", "['\"',", "[\"\\u\" , \",", "[\"\\ud800\" , \",",

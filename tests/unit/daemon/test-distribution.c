@@ -55,7 +55,7 @@ static void says(const DistributionChoice *choice, const char *part) {
                 g_error("'%s' does not say '%s'", choice->why, part);
 }
 
-/* Servers have places for one learner: a second one would be on no bill. */
+/* Servers have places for one learner: a second one would not be on the bill. */
 static void test_learners_without_price(void) {
         JobSettings s = settings_of(JOB);
         DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 2 * MSEC);
@@ -110,7 +110,7 @@ static void test_busy_host(void) {
 
 static void test_hand_over_bound(void) {
         JobSettings s = settings_of(JOB);
-        /* Actors of 20 us: what two processes save by acting at once, waking them costs. */
+        /* Actors of 20 us: two processes save as much by acting at once as waking them costs. */
         DistributionFacts facts = facts_of(MSEC / 5, MSEC / 25, MSEC / 50);
         DistributionChoice choice;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ended jobs as rows of the ledger: how many of them are in memory, and what lists read. */
+/* Ended jobs as rows of the ledger: how many of them stay in memory, and what lists read. */
 #include "daemon/ended.h"
 
 #include <string.h>
@@ -57,7 +57,8 @@ static uint64_t add_row(Manager *manager, const char *state, bool described) {
         return id;
 }
 
-/* However many are asked for, a named number of them stays; each is what its row says. */
+/* Only a fixed number of them stays in memory, however many are asked for; each has the values of its row.
+ */
 static void test_bounded(void) {
         Manager *manager = manager_fixture();
         uint64_t first = add_row(manager, "ended", true);

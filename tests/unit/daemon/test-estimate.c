@@ -79,7 +79,7 @@ static void feed_round(
                                 .emulated_round_nsec = 3 * MSEC + nsec });
 }
 
-/* What an own run under several learners records, for comparison. */
+/* The records of a run under several learners, for comparison. */
 static Usage real(const Fixture *f, uint32_t n_learners, uint64_t n_rounds) {
         Fixture other = { .settings = f->settings, .sheet = f->sheet };
 
@@ -152,7 +152,7 @@ static void test_metered(Fixture *f, const void *text) {
                         f->usage.accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR]);
 }
 
-/* Each life has as many learners as the row says; a round that did not close is waste, which is not
+/* Each life has as many learners as its row says; a round that did not close is waste, which is not
  * divided. */
 static void test_lives(Fixture *f, const void *text) {
         const Usage *two = &f->estimates.usage[ESTIMATE_MULTI_2];

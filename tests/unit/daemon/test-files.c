@@ -276,7 +276,7 @@ static void test_retire(Fixture *f, const void *userdata) {
         g_assert_false(job_directory_exists(f->fd, 1));
         g_assert_cmpint(tree_remove(f->fd, name, 10), ==, 1);
 
-        /* The daemon is killed here, and the next one goes on by what it finds. */
+        /* The daemon is killed here, and the next one goes on with the files that it finds. */
         removed = job_directories_sweep(f->fd);
         g_assert_cmpuint(removed->len, ==, 1);
         g_assert_cmpstr(removed->pdata[0], ==, name);
@@ -289,7 +289,7 @@ static void test_retire(Fixture *f, const void *userdata) {
         g_assert_cmpint(tree_remove(f->fd, name, 10), ==, 0);
 }
 
-/* A link in the place of the directory itself, and what is deeper than anything of ours. */
+/* A link in the place of the directory itself, and directories deeper than any of ours. */
 static void test_tree_strange(Fixture *f, const void *userdata) {
         g_autofree char *file = g_build_filename(f->path, "kept", "policy", NULL), *deep = NULL;
         g_autoptr(GString) path = g_string_new(f->path);

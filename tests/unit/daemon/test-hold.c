@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a quota holds, refuses and says. */
+/* Quotas: which jobs they hold back, which they refuse, and the sentence for each. */
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>

@@ -89,7 +89,7 @@ static void test_served(void) {
         close_fixture(&f);
 }
 
-/* What one caller sends is bounded; what has no token is closed with the others. */
+/* The descriptors of one caller are limited in number; those without a token are closed with the others. */
 static void test_many(void) {
         int fds[GATE_DESCRIPTORS_MAX + 2], pipes[2];
         char byte;
@@ -120,7 +120,8 @@ static void rest(const Fixture *f) {
         g_assert_cmpuint(keepers_count(f->keepers), ==, 0);
 }
 
-/* A keeper that has closed what it held is used for another message; without messages all end. */
+/* A keeper that has closed all that it held is used for another message; when no messages come, all
+ * keepers end. */
 static void test_again(void) {
         gint64 end = g_get_monotonic_time() + PATIENCE_USEC;
         unsigned before, again = 0;
@@ -142,8 +143,8 @@ static void test_again(void) {
         close_fixture(&f);
 }
 
-/* Who holds as many keepers as one may gets tokens that nobody serves; another user does not notice, and
- * all of it ends. */
+/* A user who holds as many keepers as one may gets tokens that nothing serves; another user does not
+ * notice, and all of it ends. */
 static void test_limit(void) {
         Received *held = g_new(Received, KEEPERS_USER_MAX), over[2], other;
         _cleanup_close_ int fetched = -EBADF;
@@ -244,7 +245,7 @@ static void test_no_process(void) {
                 g_assert_cmpint(status, ==, 0);
 }
 
-/* Users who hold as many keepers as there can be leave room for another one's message. */
+/* When users together hold as many keepers as there can be, another user's message still gets one. */
 static void test_full(void) {
         g_autofree Received *held = g_new(Received, KEEPERS_MAX);
         struct rlimit files;
@@ -312,8 +313,8 @@ static bool start_killer(pid_t keeper) {
         return read(listen_fd, &byte, 1) == 1;
 }
 
-/* A keeper that was killed when it had received, and had not answered: that is said at once, and another
- * one takes what comes next. */
+/* A keeper that is killed between receiving and answering: that is reported at once, and another one takes
+ * the next message. */
 static void test_killed_late(void) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         _cleanup_close_ int sealed = memfd_make_sealed("text", "abc", 3);

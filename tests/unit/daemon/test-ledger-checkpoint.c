@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checkpoints from the newest to the oldest, and what counts when the newest ones are forgotten. */
+/* Checkpoints from the newest to the oldest, and which one counts when the newest are forgotten. */
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static void test_forget(void) {
         ledger_close(ledger);
 }
 
-/* What the files of a user take is the sum of what each job's were last counted as. */
+/* The size of a user's files is the sum of the last counts of each job's. */
 static void test_disk(void) {
         Ledger *ledger = NULL;
         uint64_t first, second, bytes = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Decisions in the ledger: there with the rounds that ran under them, of the lives that count, with what
- * was seen; and ledgers that are older than they. */
+/* Decisions in the ledger: committed with the rounds that ran under them, read from the lives that count,
+ * with the scheduler's inputs; and ledgers that are older than decisions. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the row of a job says after its end, whether the ledger took that itself or out of a rest. */
+/* The row of a job after its end, whether the ledger was given the end itself or took it out of a rest. */
 #include <glib.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void append_end(Ledger *ledger, uint64_t job, uint64_t nano) {
         assert_ok(ledger_end_append(ledger, &end));
 }
 
-/* A job that gave up its place twice still did when it has ended. */
+/* A job that gave up its place twice still says so after its end. */
 static void test_row(void) {
         LedgerJob row;
         Ledger *ledger;
@@ -125,7 +125,7 @@ static int keep_listed(const LedgerListed *listed, void *userdata) {
         return 0;
 }
 
-/* A list shows of a run that was recovered what it shows of any other. */
+/* A list shows the same of a recovered run as of any other. */
 static void test_rest(void) {
         g_autofree char *directory = g_dir_make_tmp("test-ledger-end-XXXXXX", NULL),
                         *path = g_build_filename(directory, "ledger.sqlite", NULL),

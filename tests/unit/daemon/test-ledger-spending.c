@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What users' jobs cost a day: with the records, or not at all, and each part of it once. */
+/* The money that users' jobs cost each day: committed with the records, or not at all, and each part once.
+ */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -64,7 +65,7 @@ static void test_difference(void) {
         assert_spent(ledger, "2026-11-23", "USD", 150);
         assert_spent(ledger, "2026-11-23", "EUR", 7);
         assert_ok(ledger_commit(ledger));
-        /* The same again, as after a restart, and less, as a bill may become by a digit. */
+        /* The same again, as after a restart; and less, as a bill may change by a digit. */
         note(ledger, a, "2026-11-23", "USD", 150);
         assert_ok(ledger_commit(ledger));
         note(ledger, a, "2026-11-23", "USD", 149);
@@ -129,7 +130,7 @@ static void test_days_kept(void) {
         ledger_close(ledger);
 }
 
-/* What cannot be written waits, together with the records that it is the cost of. */
+/* A cost that cannot be written waits, together with its records. */
 static void test_full_disk(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-spending-XXXXXX", NULL),
                         *path = g_build_filename(directory, "ledger.sqlite", NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of ended jobs are removed in steps; a ledger that is opened again in the middle goes on, and what
- * a job came to stays. */
+/* Rows of ended jobs are removed in steps; a ledger that is opened again in the middle goes on, and the
+ * job's result stays. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -195,7 +195,7 @@ static void test_steps(void) {
         directory_remove(directory);
 }
 
-/* Without a summary its records are all that is known of it. */
+/* Without a summary its records are the only account of it. */
 static void test_no_summary(void) {
         uint64_t job, next = 0;
         Ledger *ledger = NULL;

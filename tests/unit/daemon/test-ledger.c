@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ledger keeps what it was given: through kill -9, a full disk, and records that are read twice. */
+/* The ledger keeps its content through kill -9, a full disk, and records that are read twice. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -255,7 +255,7 @@ static void test_second_daemon(void) {
         ledger_close(ledger);
 }
 
-/* A child commits in groups and says after each what is durable; it is killed at a random moment. */
+/* A child commits in groups and reports after each how much is durable; it is killed at a random moment. */
 static void child_commit_forever(const char *path, int fd) {
         Ledger *ledger = NULL;
         uint64_t seq = 0, job;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The usage that a killed life did not record: the difference between two readings less the records'
- * claims, and its cost. */
+/* The usage that a killed life did not record: the difference of two readings of its counter, less the
+ * claims of its records; and its cost. */
 #include <glib.h>
 #include <string.h>
 
@@ -117,7 +117,7 @@ static void test_decisions(void) {
         progress_done(&progress);
 }
 
-/* One life without a counter, and the sum of the others is no sum of all. */
+/* One life without a counter: the sum of the others is not the sum of all. */
 static void test_lives(void) {
         g_autoptr(PriceSheet) sheet = sheet_new();
         JobSettings settings = settings_new("metered");

@@ -218,8 +218,8 @@ static void test_plans(Fixture *f, const void *userdata) {
         g_assert_cmpint(recv(f->invoker_fd, &got, sizeof(got), MSG_DONTWAIT), ==, sizeof(got));
         g_assert_cmpuint(got.through_round, ==, 2);
 
-        /* One that does not read its socket does not stop the daemon, and gets the newest plan in the
-         * end. */
+        /* An invoker that does not read its socket does not stop the daemon, and gets the newest plan in
+         * the end. */
         for (uint64_t i = 3; i < 5000; i++) {
                 plan.through_round = i;
                 g_assert_cmpint(plan_link_send(f->link, &plan), ==, 0);

@@ -122,8 +122,7 @@ static void test_round(void) {
         g_assert_cmpfloat_with_epsilon(price.full, 0.318 * second, 1e-9);
         g_assert_cmpfloat_with_epsilon(price_learner_second(nitro, &server), second, 1e-9);
 
-        /* What computes, whatever clock it is by: 12.8 ms of which 1769 MiB would have needed 1024 /
-         * 1769. */
+        /* CPU time by either clock: 12.8 ms of which 1769 MiB would have needed 1024 / 1769. */
         price_round(energy, &settings, &shape, &price);
         g_assert_cmpfloat_with_epsilon(price.full, (17 * 0.0128 * 0.578 + 0.0052) * 10 / 3.6e6 * 0.3, 1e-14);
 }
@@ -231,7 +230,7 @@ static void test_server(void) {
         g_assert_nonnull(strstr(message, "places for 32 actors"));
         g_clear_pointer(&message, g_free);
 
-        /* One learner has a price there, and two would work for the money of one. */
+        /* One learner has a price there; two would work for the money of one. */
         settings.n_actors = 2;
         settings.n_learners = 2;
         g_assert_cmpint(price_sheet_check(sheet, &settings, &message), ==, 0);
@@ -474,8 +473,8 @@ static void test_reboot(void) {
         g_assert_cmpuint(usage.wall_nsec, ==, 15 * SEC);
 }
 
-/* Everything that is said of a kind of charge follows from its row: lines under each convention, totals,
- * whose CPU time it is, and the page that explains it. */
+/* Each fact about a kind of charge follows from its row: lines under each convention, totals, whose CPU
+ * time it is, and the page that explains it. */
 static void test_charges(void) {
         g_autofree char *path = g_strdup_printf("%s/docs/actorctl.1", g_getenv("ACTORD_SOURCE") ?: "."),
                         *page = NULL;

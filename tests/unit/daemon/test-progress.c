@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The same records give the same progress, live or replayed; what a dead life did beyond its checkpoint
- * is waste. */
+/* The same records give the same progress, live or replayed; work of a dead life beyond its checkpoint is
+ * waste. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -157,8 +157,8 @@ static void test_evaluation(Fixture *f, const void *userdata) {
         g_assert_true(isnan(progress_evaluation_deviation(&f->progress)));
 }
 
-/* What a round's evaluation came to after it had closed: of the newest round too, unless the next one has
- * closed meanwhile, and in any case of the newest evaluation. */
+/* An evaluation that ends after its round has closed: it completes the newest round too, unless the next
+ * one has closed meanwhile, and always the newest evaluation. */
 static void test_evaluated(Fixture *f, const void *userdata) {
         Record round = { .life = 1, .round = 3, .kind = RECORD_ROUND, .statistics.return_mean = 8 },
                said = round;

@@ -61,7 +61,7 @@ static void test_preemption(void) {
                 entries[i].share = QUEUE_SHARE_UNKNOWN;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
         g_assert_cmpuint(wait, ==, UINT64_MAX);
-        /* A user whose share has room does not wait: his second job takes nothing from others. */
+        /* A user whose share has room does not wait; but his second job takes nothing from others. */
         entries[0].share = entries[1].share = 0;
         entries[2].uid = 1000;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);

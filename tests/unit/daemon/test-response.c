@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What rounds of few and of many actors tell of those of others. */
+/* How rounds of few and of many actors predict those of other numbers. */
 #include <glib.h>
 #include <math.h>
 
@@ -7,7 +7,7 @@
 
 #define ACTORS_MOST 64u
 
-/* What a round's progress looks like to a learner: the sharp law's rounds see the root of it. */
+/* A round's progress as a learner sees it: the sharp law's rounds show its root. */
 static double seen(uint32_t n_actors, Law truth) {
         return truth.sharp ? sqrt(response_of(n_actors, truth)) : response_of(n_actors, truth);
 }
@@ -22,7 +22,8 @@ static void train(Response *response, Law truth, double noise, GRand *rand) {
                                                 g_rand_double_range(rand, 1 - noise, 1 + noise));
 }
 
-/* What the best number by one b costs by another, over the least there is: rounds times a price of 1 + A. */
+/* The cost of the best number by one b under another b, over the least possible: rounds times a price of 1
+ * + A. */
 static double loss(Law taken, Law truth) {
         double least = INFINITY, least_taken = INFINITY, costs = 0;
 
@@ -38,8 +39,8 @@ static double loss(Law taken, Law truth) {
         return costs / least;
 }
 
-/* Theory is off by a factor of eight, to the one side or to the other. The b that is fitted is nearer to
- * the truth than theory is, if any number that was tried can tell, and who decides by it loses less. */
+/* Theory is off by a factor of eight, in either direction. The fitted b is nearer to the truth than
+ * theory, if any number that was tried can tell, and decisions by it lose less. */
 static void test_fit(void) {
         static const double truths[] = { 4, 16, 64 };
         enum { SEEDS = 100 };
@@ -91,14 +92,14 @@ static void test_nothing(void) {
         g_assert_cmpuint(response_rounds(&r), ==, 0);
         g_assert_true(isnan(response_change(&r, false, &before)));
 
-        /* What is no number is no round. */
+        /* A value that is not a number makes no round. */
         response_add(&r, 3, NAN);
         g_assert_cmpuint(response_rounds(&r), ==, 0);
         response_add(&r, 12, 1e-300);
         response_add(&r, 3, 1e300);
         response_fit(&r, (Law){ .b = 3 }, &best, &hopeful);
         g_assert_true(best >= 0.125 && isfinite(hopeful));
-        /* What is told has a limit. */
+        /* The number of stays has a limit. */
         g_assert_cmpfloat(response_change(&r, false, &before), ==, 1000);
         g_assert_cmpfloat(response_change(&r, true, &before), ==, 1000);
 
@@ -112,7 +113,7 @@ static void test_nothing(void) {
         g_assert_cmpuint(response_rounds(&r), ==, 50);
 }
 
-/* A stay without any progress says nothing of its number, before a change or after one. */
+/* A stay without progress gives no information about its number, before a change or after one. */
 static void test_zero(void) {
         for (uint32_t i = 0; i < 4; i++) {
                 Law theory = { .b = 3, .sharp = i & 1 };

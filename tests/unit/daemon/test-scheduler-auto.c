@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto against every constant number of actors, where training is what its equation says:
- * gradients of A shares of a round are drawn, the noise scale is estimated from them as the learner does,
- * and a round gets as far as 1 / (1 + s / rows) of one without noise. */
+/* Policy=auto against every constant number of actors, in trainings that follow its equation: gradients of
+ * A shares of a round are drawn, the noise scale is estimated from them as the learner does, and a round
+ * gets as far as 1 / (1 + s / rows) of one without noise. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define NOISE_ACTORS 32u /* Learner.NoiseActors= */
 #define PARTS_ALONE  8u  /* that the learner makes of an only actor's share */
 
-/* Memory for a time and nothing else, whatever that costs, is what the equation is about. */
+/* The equation holds where memory for a time is the only cost, at any price. */
 static const char memory_alone[] = SHEET("[Execution]\nGBSecond=0.0000166667\n");
 
 static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_price) {
@@ -39,7 +39,7 @@ static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_p
         return s;
 }
 
-/* What a task and a fleet are like. Times in seconds. */
+/* A task and a fleet. Times in seconds. */
 typedef struct Task {
         double noise_first, noise_last; /* in rows; it grows by equal factors as training goes on */
         double n_rounds;                /* that it takes without noise */
@@ -114,7 +114,7 @@ static Outcome train(const Task *task, uint32_t constant, uint32_t seed, uint32_
                         (void) scheduler_decide(&view, &state);
                         n = state.n_actors;
                 }
-                /* Who was not there before starts cold. */
+                /* Actors that were not there before start cold. */
                 double slowest = task->actor_s + (n > before ? 0.3 : 0), learner = task->learner_s * n;
 
                 facts = (RoundFacts){
@@ -177,8 +177,8 @@ static void test_constants(void) {
 /* How far a round of A actors gets is measured: A / (A + truth) of some unit. NaN: it is not. */
 static double truth = NAN;
 
-/* The same round again and again, told to a scheduler that gets what it decides: where it arrives. Times in
- * seconds. */
+/* Tells a scheduler the same round again and again, with the number that it decides, until it settles.
+ * Times in seconds. */
 static uint32_t settle_priced(
                 const char *prices, JobSettings settings, double noise, double slowest, double learner) {
         g_autoptr(PriceSheet) sheet = sheet_new(prices);
@@ -231,7 +231,7 @@ static void test_equation(void) {
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
 
         assert_good(n, 100, 1, 2 * 0.25 + 1);
-        /* Whether all is ten times as fast does not matter, nor what all costs. */
+        /* A tenfold speed of everything does not matter, nor a tenfold price. */
         g_assert_cmpuint(settle(settings, 100 * ROWS, 0.1, 0.025), ==, n);
         other.memory_max_bytes *= 4;
         other.learner_memory_max_bytes *= 4;
@@ -249,7 +249,7 @@ static void test_equation(void) {
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0), ==, MOST);
 }
 
-/* Whatever a sheet charges is weighed, for there is no price in the scheduler. */
+/* All charges of a sheet are weighed, for the scheduler itself knows no price. */
 static void test_charges(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
@@ -310,7 +310,7 @@ static void test_usual(void) {
         settings.normalize_advantages = 1;
         n = settle(settings, 0, 1, 0.25);
         assert_sharp(n, usual, 1, 2 * 0.25 + 1, 1.12);
-        /* Little noise does not matter, much noise does, and what hides the gradient is no end of it. */
+        /* A little noise does not matter, a lot does, and noise that hides the gradient has no limit. */
         g_assert_cmpuint(settle(settings, 5 * ROWS, 1, 0.25), ==, n);
         assert_sharp(settle(settings, 100 * ROWS, 1, 0.25), hypot(usual, 100), 1, 2 * 0.25 + 1, 1.12);
         assert_sharp(settle(settings, NAN, 1, 0.25), hypot(usual, 4 * usual), 1, 2 * 0.25 + 1, 1.12);
@@ -343,13 +343,13 @@ static double loss(uint32_t n, double b) {
         return (1 + b / n) * (1 + 1.5 * n) / best;
 }
 
-/* What is measured counts beside theory. */
+/* Measurements count beside theory. */
 static void test_measured(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n, by_theory;
 
         settings.normalize_advantages = 1;
-        /* Theory says less of more actors than is true. */
+        /* Theory expects less of more actors than is true. */
         truth = NAN;
         by_theory = settle(settings, 16 * ROWS, 1, 0.25);
         truth = 256;
@@ -357,7 +357,7 @@ static void test_measured(void) {
         g_assert_cmpfloat(loss(n, 256), <, 1.1);
         g_assert_cmpfloat(loss(by_theory, 256), >, 1.1);
         g_test_message("truth 256: %u, by theory %u", n, by_theory);
-        /* Theory wants eight, and they get no further than one: what was added is taken back. */
+        /* Theory wants eight actors, and they get no further than one: the added ones are taken back. */
         truth = 0.01;
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), <=, 2);
         settings.updates = UPDATES_PER_DATA;
@@ -414,7 +414,7 @@ static void test_objectives(void) {
         (void) decide_by(OBJECTIVE_DEADLINE, 10, &pressed);
         g_assert_cmpuint(relaxed, <, pressed);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 10, &pressed).reason, !=, REASON_LATE);
-        /* One that has passed, or cannot be met: the fastest, and when it is done. */
+        /* A deadline that has passed, or cannot be met: the fastest number; and when it will be done. */
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).expected_nsec, >, 2000000000);
         g_assert_cmpuint(late, >=, pressed);
@@ -437,7 +437,7 @@ static void test_cold(void) {
 static void test_degenerate(void) {
         JobSettings settings = settings_new(1, 64, 1);
 
-        /* Noise hides the gradient: as many as it takes for the actor's time not to matter any more. */
+        /* Noise hides the gradient: so many actors that an actor's time does not matter any more. */
         g_assert_cmpuint(settle(settings, NAN, 1, 0.25), ==, 16);
         g_assert_cmpuint(settle(settings, INFINITY, 1, 0.25), ==, 16);
         /* Rollouts of some months. A bill counts memory times time in integers: rollouts ten times as long

@@ -251,8 +251,7 @@ static void test_adapt(void) {
         g_assert_cmpuint(n[7], ==, 16);  /* -200 has left: mean -100 */
         g_assert_cmpuint(n[12], ==, 32); /* the target */
 
-        /* In a job that evaluates, what rollouts happened to end with is not mixed with what evaluations
-         * showed. */
+        /* In a job that evaluates, returns of rollouts are not mixed with those of evaluations. */
         settings.evaluation_episodes = 10;
         statistics[0].evaluation_mean = -100;
         statistics[2].evaluation_mean = -50;
@@ -368,8 +367,8 @@ static void test_noise(void) {
         g_assert_cmpfloat(fabs(sqrt(squares - mean * mean) - 53), <, 5);
 }
 
-/* Every policy, in rounds that show all there is: interrupted after any round and restored from what a
- * checkpoint keeps, it goes on as if nothing had been. */
+/* Every policy, in rounds with all statistics: interrupted after any round and restored from a
+ * checkpoint's state, it goes on as if nothing had been. */
 static void test_restored(void) {
         enum { ROUNDS = 60 };
         static const uint32_t counts[] = { 9, 3, 14, 2, 16, 5 };
@@ -479,8 +478,8 @@ static void test_replay(void) {
         g_assert_nonnull(strstr(message, "round 5 had 16 actors"));
 }
 
-/* Where rounds overlap, whom each took is repeated too, as long as that is known; and what cannot have
- * been is refused. */
+/* Where rounds overlap, the actor that each took is repeated too, as long as it is known; impossible lists
+ * are refused. */
 static void test_replay_taken(void) {
 #define PACKED(n, actor) ((n) | ((actor) + 1u) << DECISION_TAKEN_SHIFT)
         uint32_t decisions[] = { PACKED(3, 1u), PACKED(1, 0u), PACKED(1, 2u), PACKED(3, 2u) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a caller may send and what it may not: calls to the real daemon in run mode over a socket pair,
- * above all with descriptors. */
+/* Calls to the real daemon in run mode over a socket pair, above all with descriptors: which it takes and
+ * which it refuses. */
 #include <fcntl.h>
 #include <glib.h>
 #include <signal.h>
@@ -195,7 +195,7 @@ static void test_memfds(Fixture *f, const void *userdata) {
                         BUS_ERROR(BadJobFile));
         expect(submit_fd(f, memfd_make_sealed("text", "\xff\xfe", 2)), BUS_ERROR(BadJobFile));
 
-        /* What could change while it is read is not read. */
+        /* A file that could change while it is read is not read. */
         expect(submit_fd(f, memfd_make("text", 4096)), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_fd(f, open("/dev/zero", O_RDONLY)), SD_BUS_ERROR_INVALID_ARGS);
         expect(submit_fd(f, open("/etc/passwd", O_RDONLY)), SD_BUS_ERROR_INVALID_ARGS);
@@ -231,7 +231,7 @@ static void test_files(Fixture *f, const void *userdata) {
                         BUS_ERROR(BadJobFile));
         expect(submit_file(f, "CartPole-v1", BUS_FILE_ENVIRONMENT, open("/proc/self/exe", O_RDONLY)),
                         SD_BUS_ERROR_INVALID_ARGS);
-        /* What a training begins with; whether it can is the learner's to say. */
+        /* The file that a training begins with; the learner decides whether it can. */
         expect(submit_file(f, "CartPole-v1", BUS_FILE_CHECKPOINT, open("/proc/self/exe", O_RDONLY)), NULL);
         expect(verify_checkpoint(f, open("/proc/self/exe", O_RDONLY)), SD_BUS_ERROR_INVALID_ARGS);
         g_assert_cmpint(pipe(pair), ==, 0);

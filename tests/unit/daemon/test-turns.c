@@ -105,7 +105,7 @@ static bool has_room(unsigned n) {
         return calls_max(CALLS_MAX) > n;
 }
 
-/* A call whose turn has come and that the bus has no room for is answered in words. */
+/* A call whose turn has come and that the bus has no room for gets a sentence. */
 static void test_answered(void) {
         sd_bus_message *m = NULL, *filler = NULL;
         Pair pair = {};

@@ -139,7 +139,8 @@ static void test_large(void) {
         g_assert_cmpuint(reader.n_turns, >, 0);
 }
 
-/* Who kills the process that reads has not damaged the file; and the daemon does not read so much itself. */
+/* A caller that kills the reading process has not shown that the file is damaged; and the daemon does not
+ * read so much itself. */
 static void test_killed(void) {
         _cleanup_close_ int fd = file_of("weights", LARGE);
         Reader reader = { .kills = true };
@@ -201,8 +202,8 @@ static void on_member_done(int result, void *userdata) {
                 (void) sd_event_exit(crowd->event, 0);
 }
 
-/* Two are read at once. Both are stopped, and are given up after their time; those that have waited for that
- * are read all the same: their time begins with their turn. */
+/* Two are read at once. Both are stopped, and are given up after their time. Those that waited for them
+ * are read nevertheless: their time begins with their turn. */
 static void test_queue(void) {
         _cleanup_close_ int fd = file_of("weights", (off_t) VERIFY_AT_ONCE_BYTES + 1);
         Crowd crowd = {};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Evaluations of a job that trains: the rules, and the real invoker with real actors that follow them.
- * What is learnt is the same with and without; what an evaluation measures depends on the policy alone. */
+/* Evaluations of a job that trains: the rules, and the real invoker with real actors that follow them. The
+ * policy is the same with and without evaluations, and an evaluation's result depends on the policy alone.
+ */
 #include "invoker/evaluation.h"
 #include "lib/boottime.h"
 #include "lib/slot.h"
@@ -92,8 +93,8 @@ static double check_episode(const Record *r, uint64_t round, unsigned n_episodes
         return r->statistics.evaluation_mean;
 }
 
-/* A round closes with the mean of its episodes, or, where the next one did not wait for them, without;
- * then what came of them completes it before anything else closes or is kept. */
+/* A round closes with the mean of its episodes; or without it, if the next round did not wait for them.
+ * Then their result completes it before another round closes or is kept. */
 static void check_rounds(const Job *job, uint64_t every, unsigned n_episodes, uint32_t n_evaluators,
                 bool beside, double ret_means[11]) {
         const Record *open = NULL; /* closed, and still to be completed */
@@ -227,7 +228,7 @@ static bool hostile_init(Job *job, const char *how, bool beside) {
         return true;
 }
 
-/* Rounds are rounds all the same: that of the evaluation, and the one beside it if that came to an end. */
+/* These count as rounds, too: that of the evaluation, and the one beside it if that came to an end. */
 static void check_closed(const Job *job, uint64_t n_least, uint64_t n_most) {
         uint64_t n = count(job, RECORD_ROUND, false);
 
@@ -342,8 +343,7 @@ static bool leaf_is_frozen(const Job *job) {
         return false;
 }
 
-/* Between two evaluations it is frozen in a leaf of its own, and what that provision takes is on the
- * books. */
+/* Between two evaluations it is frozen in a leaf of its own, and that provision is on the bill. */
 static void test_leaf(void) {
         g_autofree char *text = g_strconcat(CARTPOLE, "[Evaluation]\nEpisodes=2\n", NULL);
         const Record *ended;

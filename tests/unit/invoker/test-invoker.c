@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The invoker among its neighbours: the test plays spawner and daemon, the learner and the actors are the
- * real ones. Each story runs a small CartPole job, or a plugin that misbehaves, and reads what its
- * records say. */
+ * real ones. Each story runs a small CartPole job, or a plugin that misbehaves, and reads its records. */
 #include "lib/boottime.h"
 #include "tests/unit/invoker-fixture.h"
 
@@ -323,9 +322,9 @@ static uint64_t idle_nsec(const Job *job) {
         return sum;
 }
 
-/* Rounds of 4, 1, 3 and 4 actors: who is not needed is frozen, billed as provisioned for as long as a
- * fleet's rounds last, and goes on where it stood; or is ended, and begins cold. Either way the policy is
- * the same. What idles is told of in each round, and whenever it is needed again. */
+/* Rounds of 4, 1, 3 and 4 actors: an actor that is not needed is frozen, billed as provisioned for as long
+ * as a fleet's rounds last, and goes on where it stood; or it is ended, and begins cold. Either way the
+ * policy is the same. Idle actors are recorded in each round, and when they are needed again. */
 static void test_pool(gconstpointer data) {
         static const struct {
                 const char *keys;
@@ -443,7 +442,7 @@ static void test_stalled(void) {
         }
 }
 
-/* A learner that dies ends the life; what it was is in the last record. */
+/* A learner that dies ends the life; the last record has the reason. */
 static void test_learner_killed(void) {
         g_autofree char *children = NULL, *path = NULL;
         g_auto(GStrv) pids = NULL;
@@ -465,7 +464,7 @@ static void test_learner_killed(void) {
         job_done(&job);
 }
 
-/* What a plugin does wrong, and what its job's last record says. */
+/* Misbehaviours of a plugin, and the last record of each one's job. */
 static const struct {
         const char *how;
         uint32_t fault;

@@ -36,7 +36,7 @@ static bool has_hello(int fd) {
         return recv(fd, &hello, sizeof(hello), MSG_DONTWAIT) == sizeof(hello);
 }
 
-/* What connects and is gone before it can be greeted is no daemon: the one that is there stays. */
+/* A peer that connects and is gone before it can be greeted is no daemon: the one that is there stays. */
 static void test_gone_before_hello(void) {
         const Hello hello = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_HELLO };
         _cleanup_close_ int first = -EBADF, third = -EBADF;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a process used: the kernel's texts, readings that add up, and why the process ended. */
+/* The usage of a process: the kernel's texts, readings that add up, and why the process ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A learner whose rounds overlap (Policy=async): it scales what was seen as it was seen, by the
- * statistics of the version that was acted with; and from a checkpoint it goes on, with those who acted,
- * to the bits of one that never stopped. */
+/* A learner whose rounds overlap (Policy=async): it scales observations by the statistics of the version
+ * that acted; and from a checkpoint it goes on, with the actors that acted, to the bits of one that never
+ * stopped. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
@@ -40,7 +40,7 @@ static void async_open(Async *async, const char *algorithm, int checkpoint_fd) {
                 memcpy(async->ordinals, async->bed.worker.ordinals, sizeof(async->ordinals));
 }
 
-/* A rollout depends on whose it is, and on its number. */
+/* A rollout depends on its actor and its number. */
 static void async_fill(Async *async, uint32_t actor) {
         Bed *bed = &async->bed;
         uint32_t bank = async->banks[actor];
@@ -165,7 +165,8 @@ static void test_overlap(gconstpointer algorithm) {
         bed_close(&after->bed);
 }
 
-/* Who acts must be able to go on: states, banks and the versions in them are believed after a look. */
+/* The actors of a checkpoint must be able to go on: states, banks and versions are checked before they are
+ * used. */
 static void test_overlap_damage(void) {
         g_autofree Async *async = g_new0(Async, 1), *again = g_new0(Async, 1);
         const PolicyLayout *layout = &async->bed.page.policy;
@@ -221,8 +222,8 @@ static void test_overlap_damage(void) {
         bed_close(&again->bed);
 }
 
-/* One that was accepted is gone on with: rollouts may be refused, and numbers grow beyond all bounds, but
- * each update has a bank to go into. */
+/* The job goes on from a file that was accepted: rollouts may be refused, and numbers grow beyond all
+ * bounds, but each update has a bank to go into. */
 static void damaged_play(Async *async) {
         const PolicyLayout *layout = &async->bed.page.policy;
         uint64_t version = async->bed.learner->policy_version;
@@ -264,8 +265,8 @@ static void damaged_play(Async *async) {
         }
 }
 
-/* Where bits flip: in the numbers, which begin the file's data and end with who acts; in the banks, which
- * end it; or anywhere. */
+/* Where bits flip: kind 0 in the numbers, which begin the file's data and end with the actors' states; 1
+ * in the banks, which end the data; 2 anywhere. */
 static gsize flip_place(
                 GRand *rand, unsigned kind, gsize header, gsize flights_end, gsize banks, gsize end) {
         const gsize least[] = { header, banks, 0 }, most[] = { flights_end, end, end };

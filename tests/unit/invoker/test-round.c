@@ -82,7 +82,7 @@ static void test_retries(void) {
         g_assert_cmpuint(round->seats[1].attempts.n, ==, 0);
 }
 
-/* What was killed from outside does not use up an actor's retries, but it has a bound of its own. */
+/* Kills from outside do not use up an actor's retries, but have a limit of their own. */
 static void test_kills(void) {
         Attempts attempts = {};
 
@@ -97,7 +97,7 @@ static void test_kills(void) {
         g_assert_false(attempts_fail(&attempts, 0, FAULT_KILLED, SIGKILL));
 }
 
-/* What a round leaves: its actors' banks and ordinals step on, the parked ones' do not. */
+/* The state after a round: its actors' banks and ordinals step on, those of parked actors do not. */
 static void test_close(void) {
         g_autofree Round *round = round_new(3, 3);
 
@@ -143,7 +143,7 @@ static void test_overlap(void) {
         g_assert_cmpuint(round->seats[0].bank, ==, 0);
         g_assert_true(round_needs(round, 0));
 
-        /* 0 and 1 act on; 2 is not asked for any more. What fails between rounds waits again. */
+        /* 0 and 1 act on; 2 is not used any more. An actor that fails between rounds waits again. */
         g_assert_true(round_fail(round, 1, 2, FAULT_KILLED, SIGKILL));
         round_begin(round, 2, 1, 1);
         g_assert_cmpuint(round->seats[1].attempts.n, ==, 1);

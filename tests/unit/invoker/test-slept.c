@@ -37,7 +37,7 @@ static bool counts_delays(void) {
                schedstat_parse(text, &cpu, &delay) >= 0;
 }
 
-/* What rollouts of a round were billed beyond their CPU time. */
+/* The memory time that rollouts of a round were billed beyond their CPU time. */
 static uint64_t slept_nsec(const Job *job, uint64_t round) {
         uint64_t sum = 0;
 

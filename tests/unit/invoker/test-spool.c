@@ -56,7 +56,7 @@ static void test_full(void) {
         spool_done(&spool);
 }
 
-/* What one event has still to say waits beside a full ring, and comes after it in its order. */
+/* The further records of one event wait beside a full ring, and follow in their order. */
 static void test_held(void) {
         const Record record = { .kind = RECORD_ROUND };
         Spool spool = SPOOL_EMPTY;
@@ -96,7 +96,7 @@ static void test_acknowledge(void) {
         g_assert_cmpint(spool_acknowledge(&spool, 3), ==, -EINVAL);
         g_assert_cmpuint(spool.acknowledged, ==, 0);
         g_assert_cmpint(spool_acknowledge(&spool, 2), ==, 0);
-        /* A daemon that begins anew may know less: what it said before still holds. */
+        /* A daemon that begins anew may know less: its earlier acknowledgements still hold. */
         g_assert_cmpint(spool_acknowledge(&spool, 1), ==, 0);
         g_assert_cmpuint(spool.acknowledged, ==, 2);
         spool_done(&spool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is asked of every algorithm: threads change nothing, a checkpoint in the middle changes nothing,
- * and it learns. */
+/* Rules for every algorithm: threads change nothing, a checkpoint in the middle changes nothing, and it
+ * learns. */
 #include <glib/gstdio.h>
 #include <unistd.h>
 

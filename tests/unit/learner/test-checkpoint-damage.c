@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A checkpoint that is cut, flipped or made up is refused, and nothing of it ends the process. From one of
- * another arithmetic the job goes on, and says so for ever. */
+/* A checkpoint that is cut, flipped or made up is refused, and does not end the process. From a checkpoint
+ * of another arithmetic the job goes on, and all later ones say so. */
 #include <fcntl.h>
 #include <nettle/sha2.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ static void reseal(char *content, gsize n) {
         sha256_digest(&sha, SHA256_DIGEST_SIZE, (uint8_t *) content + n - SHA256_DIGEST_SIZE);
 }
 
-/* What the checkpoint after the next round says of those before it. */
+/* What the checkpoint after the next round says of the versions before it. */
 static void check_arithmetic_before(char version, const char *expected) {
         const char *pattern = "\"arithmetic\":\"2\"";
         _cleanup_(checkpoint_close) Checkpoint next = {};
@@ -111,8 +111,8 @@ static void test_arithmetic(void) {
         check_arithmetic_before('9', "9 until round 1");
 }
 
-/* A file that says that it is whole is not believed either: its policy is hashed as well. Byte by byte:
- * weights and their statistics are hashed. */
+/* A file with a valid digest is not believed either: its policy is hashed as well. Byte by byte: weights
+ * and their statistics are hashed. */
 static void test_weights(void) {
         g_autofree char *content = NULL;
         Bed bed = {};
@@ -155,8 +155,8 @@ static void test_weights(void) {
         place_close(&place);
 }
 
-/* An algorithm's own numbers can be finite and still impossible: a file that says that a life's work is
- * owed would be worked off first. */
+/* An algorithm's own numbers can be finite and still impossible: a file could claim that a lifetime of
+ * gradient steps is due first. */
 static void test_owed(void) {
         static const double owed[] = { 0.5, 1.0, -0.5, 1e18 };
         ActordEnvSpec spec = bed_spec_box(3, 2, 4);

@@ -180,8 +180,8 @@ static int parameters_of(Bed *bed, size_t skip) {
         return fd;
 }
 
-/* A job that begins with another one's parameters begins in everything else: as one does that has drawn
- * them itself. */
+/* A job that begins with another one's parameters begins everything else anew, like a job that has drawn
+ * its own. */
 static void test_parameters(void) {
         Bed before = {}, after = {};
         const Adam *from, *to;
@@ -224,7 +224,8 @@ static void test_parameters(void) {
         bed_close(&after);
 }
 
-/* A checkpoint of a program that measured less goes on; what it lacks was not measured. */
+/* A checkpoint of a program that measured less goes on; the statistics that it lacks count as not
+ * measured. */
 static void check_fewer_statistics(uint64_t n_statistics) {
         g_autofree TensorRow *rows = g_new0(TensorRow, SAFETENSORS_ENTRIES_MAX);
         Bed before = {}, after = {};

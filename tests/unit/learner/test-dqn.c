@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* DQN: what the replay store gives back, against the steps that went in; targets of double Q-learning;
- * the gradient of Huber's loss; how many gradient steps there are, and how likely a random action is. */
+/* DQN: the replay store gives back the steps that went in; targets of double Q-learning; the gradient of
+ * Huber's loss; the number of gradient steps, and the chance of a random action. */
 #include "tests/unit/gradient-reference.h"
 
 enum { STEPS = 8, ENVS = 3 };
@@ -26,7 +26,7 @@ static void take(Bed *bed, uint32_t round) {
         }
 }
 
-/* What went in: each slot's steps in order. */
+/* The steps that went in, of each slot in order. */
 typedef struct Step {
         float observation[3], successor[3], reward;
         int32_t choice;
@@ -221,7 +221,7 @@ static void test_ratio(void) {
         bed_close(&bed);
 }
 
-/* What a version says to its actors follows from the environment steps before it. */
+/* A version's chance of a random action follows from the environment steps before it. */
 static void test_epsilon(void) {
         Bed bed = {};
 

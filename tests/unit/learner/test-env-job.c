@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as an environment, beside a fused loop of the same seed under the same counts: what it shows and
- * pays is what that loop did. And the texts by which an inner job comes there. */
+/* A job as an environment, beside a fused loop with the same seed and counts: its observations and rewards
+ * are that loop's. And the texts in which an inner job is passed on. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -121,7 +121,7 @@ static void test_rounds(void) {
                         double last;
                         ActordStep step = play_step(&p, choices[k], 2, 0.5, &last);
 
-                        /* What is missing at the end is paid then, on the scale of the target. */
+                        /* The missing return is paid at the end, on the scale of the target. */
                         g_assert_cmpint(step.terminated, ==, k == 3);
                         g_assert_cmpfloat_with_epsilon(last, k == 3 ? (p.best - 400) / 400 : 0, 1e-12);
                         if (k == 0 && episode == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process that acts and learns, driven by hand: an actor whose environment fails is told by its place
- * and asked again alone, and what is learned is what the fused loop learns. */
+/* The process that acts and learns, driven by hand: an actor whose environment fails is named and asked
+ * again alone, and the policy is that of the fused loop. */
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>
@@ -129,7 +129,7 @@ static void test_failure(void) {
         }
         g_assert_cmpuint(n_failed, ==, 1);
 
-        /* Who was taken is left alone. */
+        /* An actor that was taken is left alone. */
         (void) ask(ORDER_ROLLOUT, 0);
         for (uint32_t a = 0; a < N_ACTORS; a++) {
                 g_assert_cmpuint(worker.acted[a].fault, ==, FAULT_NONE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* IMPACT: the gradient of its loss against finite differences, where the policy has left its target
- * network; when the target follows; and what the buffer holds. */
+ * network; the steps at which the target follows; and the content of the buffer. */
 #include "tests/unit/gradient-reference.h"
 
 enum { ROWS = 90 };

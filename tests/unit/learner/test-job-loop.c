@@ -158,7 +158,7 @@ static int step_fails(void *instance, const void *action, ActordRandom *random, 
         return -EDOM;
 }
 
-/* An environment that fails is told by its fault, and by whose it was. */
+/* An environment that fails is reported with its fault and its actor. */
 static void test_fault(void) {
         g_autofree char *message = NULL;
         const ActordEnv *env;

@@ -166,7 +166,7 @@ static void test_program(void) {
         bed_close(&bed);
 }
 
-/* Without its descriptors it says so and ends with its own status. */
+/* Without its descriptors the program prints a reason and ends with its own status. */
 static void test_alone(void) {
         g_autofree char *errors = NULL;
         const char *argv[] = { program_path, NULL };

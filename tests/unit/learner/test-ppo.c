@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PPO as a whole: what its first minibatch must look like, how a round is cut, when it stops, what
- * schedules do; and that it learns. */
+/* PPO as a whole: the figures of its first minibatch, the division of a round, when it stops, the effect
+ * of schedules; and that it learns. */
 #include "tests/unit/bandit-fixture.h"
 
 #include "lib/forward.h"

@@ -135,9 +135,9 @@ static void *honest_main(void *arg) {
         return NULL;
 }
 
-/* Nonsense as fast as it can, and never anything that makes sense: first steps that cannot be of the
- * right invocation, then any steps of wrong ones. What the other side reads may be of two of our rounds,
- * so between the two there is a pause. */
+/* Writes nonsense as fast as it can, never a valid request: first steps that cannot be of the right
+ * invocation, then any steps of wrong ones. The other side may read a mixture of two of our rounds, so
+ * there is a pause between the two kinds. */
 static void *hostile_main(void *arg) {
         Player *player = arg;
         Scene *scene = player->scene;

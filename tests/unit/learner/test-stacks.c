@@ -187,7 +187,8 @@ static void expect_refused(void) {
         fused_free(fused);
 }
 
-/* An episode that does not begin with its first frame alone, a frame that changes once it was shown. */
+/* A stack that does not begin with copies of an episode's first frame, and a frame that changes after it
+ * was shown. */
 static void test_lies(void) {
         claims = true;
         truncates = false;

@@ -80,7 +80,7 @@ static uint32_t find_end(const uint8_t *ends, uint8_t end) {
         g_assert_not_reached();
 }
 
-/* Tells one lie in actor 1's segment; returns the row at which it is to be found. */
+/* Puts one lie into actor 1's segment; returns the row where it must be found. */
 static uint32_t tell(Bed *bed, Lie lie, bool discrete) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[1];

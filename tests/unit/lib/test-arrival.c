@@ -30,7 +30,7 @@ static JobSettings settings_of(uint32_t n_actors_max) {
         return s;
 }
 
-/* A round by the model; returns who was taken. */
+/* A round by the model; returns the actor that was taken. */
 static uint32_t play(Arrival *arrival, const JobSettings *s, uint32_t n_actors, uint64_t version,
                 uint64_t *ret_nsec) {
         uint64_t nsec;

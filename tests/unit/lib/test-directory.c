@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What may be mounted into actors: virtual environments and folders of models, and nothing of the
- * system's. */
+/* Which directories may be mounted into actors: virtual environments and folders of models, and no system
+ * directory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

@@ -289,7 +289,7 @@ static void test_relations(void) {
         accept(CARTPOLE "[Scaling]\nPolicy=max\nMaxActors=2\n[Learner]\nMinibatchSize=256\n", NULL, &s);
         refuse(CARTPOLE "[Scaling]\nPolicy=max\nMaxActors=2\n[Learner]\nMinibatchSize=257\n", NULL,
                         "256 rows (MaxActors=2", NULL);
-        /* A plugin's keys are its own affair. */
+        /* A plugin's keys are not checked here. */
         accept("[Job]\nEnvironment=./mine.so\n[Environment]\nAnything=goes\n", NULL, &s);
         g_assert_cmpuint(s.n_options, ==, 1);
         g_assert_cmpstr(s.options[0].key, ==, "Anything");
@@ -391,7 +391,7 @@ static void test_sizes(void) {
         for (unsigned i = 0; i <= OPTIONS_MAX; i++)
                 g_string_append_printf(options, "Key%u=1\n", i);
         refuse(options->str, NULL, "more than 32 keys", NULL);
-        /* What is shown of a value is short and sanitised. */
+        /* A value in a message is short and sanitised. */
         refuse(CARTPOLE, "Job.Seed=\033[2J", "Seed=?[2J", NULL);
 }
 
@@ -532,7 +532,7 @@ static void test_round_trip(void) {
                 }
 }
 
-/* Noise never does more than be refused. */
+/* Random bytes are refused at most. */
 static void test_noise(void) {
         static const char letters[] = "[]=#;\n\n\n .,-+%eEJobSd109KMG\"\\\t";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The grammar of Reward= and Terminate=: what it takes, and the sentence for what it does not. */
+/* The grammar of Reward= and Terminate=: texts that it takes, and the sentence for each that it refuses. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>

@@ -19,7 +19,7 @@ enum { ROUNDS = 10000 };
 enum { ROUNDS = 30000 }; /* of eight cases */
 #endif
 
-/* A wake-up that got lost would wait for ever: longer than any scheduler's whim is lost. */
+/* A lost wake-up would wait for ever: a wait longer than any scheduler causes counts as lost. */
 enum { LOST_MSEC = 20000 };
 
 typedef struct Pair {

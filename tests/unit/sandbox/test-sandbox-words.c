@@ -28,7 +28,7 @@ static int act_signal_by_a_file(void) {
         return !shared_words || futex_at((void *) file_page, FUTEX_WAKE, NULL) >= 0 ? WORKED : REFUSED;
 }
 
-/* Those who wait on a word of ours would wait on the file's page. */
+/* A wait on a word of such a page would be a wait on the file's page. */
 static int act_requeue(void) {
         return futex_at(shared_words, FUTEX_REQUEUE, (void *) file_page) >= 0 ? WORKED : REFUSED;
 }
@@ -95,7 +95,7 @@ static void test_words(gconstpointer data) {
                 }
 }
 
-/* What the same filter allows: shared words, locks of its own, memory that comes and goes. */
+/* Uses that the same filter allows: shared words, locks of its own, memory that comes and goes. */
 static int act_wait(void) {
         static uint32_t lock;
         char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

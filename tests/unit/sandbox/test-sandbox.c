@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a sandbox closes is closed: each forbidden thing is tried by a child that has entered, at each
- * level that this machine can give. A child says what it saw by its exit status: 0, the thing failed; 1,
- * it worked. */
+/* A sandbox forbids all that it should: each forbidden thing is tried by a child that has entered, at each
+ * level that this machine can give. The child's exit status is 0 if the thing failed, 1 if it worked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
@@ -171,7 +170,7 @@ static int act_notify(void) {
                                : REFUSED;
 }
 
-/* What the filter must end: the same list for every level above none. */
+/* Calls that the filter must end: the same list for every level above none. */
 static const struct {
         const char *name;
         int (*act)(void);
@@ -202,7 +201,7 @@ static const struct {
         { "kill-oneself", act_kill_oneself },
 };
 
-/* What it must end also for actors that may open files. */
+/* Calls that it must end also for actors that may open files. */
 static const struct {
         const char *name;
         int (*act)(void);

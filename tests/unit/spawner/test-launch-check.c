@@ -141,7 +141,7 @@ static void test_places(void) {
         g_assert_cmpint(check(&launch, 0), ==, -EBADMSG);
 }
 
-/* What the unit allows, no record changes. */
+/* No record extends what the unit allows. */
 static void test_terms(void) {
         static const Terms system = { .system = true, .least_sandbox = SANDBOX_LEVEL_USERNS }, own = {};
         static const struct {
@@ -174,7 +174,7 @@ static void test_terms(void) {
         }
 }
 
-/* Whatever passes keeps what the rest of the program relies on. */
+/* A record that passes satisfies all that the rest of the program relies on. */
 static void test_random(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(3);
         unsigned n_good = 0;
