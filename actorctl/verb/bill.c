@@ -58,12 +58,13 @@ static void print(const Options *options, const Bills *bills) {
 
         job_bill_print(bills->bill, options);
         if (bills->own)
-                printf("as billed: paper total %s, full total %s (prices: %s)\n",
+                print_line(2, "as billed: paper total %s, full total %s (prices: %s)",
                                 format_money(bills->own->paper, bills->own->currency, paper),
                                 format_money(bills->own->full, bills->own->currency, full),
                                 bills->own->price_sheet);
         job_unmetered_print(job);
-        printf("time: %s on this host, %s on the emulated fleet\n", format_duration(job->wall_nsec, wall),
+        print_line(2, "time: %s on this host, %s on the emulated fleet",
+                        format_duration(job->wall_nsec, wall),
                         format_duration(job->emulated_nsec, emulated));
         if (bills->beside)
                 bill_beside_print(bills->beside, bills->bill, options);

@@ -153,7 +153,7 @@ static ExitStatus env_list(const Options *options, const char *environment) {
         pager_open(options);
         table_print(table, options, "environment");
         if (options->json == JSON_OFF && !options->no_legend)
-                puts("gym:ID is any of Gymnasium's, mujoco:FILE.xml a model, ./FILE.so a plugin.");
+                print_line(2, "gym:ID is any of Gymnasium's, mujoco:FILE.xml a model, ./FILE.so a plugin.");
         pager_close();
         return STATUS_OK;
 }
@@ -265,7 +265,7 @@ static void show_json(const Options *options, const EnvironmentRow *row, const T
         json_object_unref(object);
 }
 
-/* A line for each key: name, default, help. The helps fit 80 columns. */
+/* A line for each key: name, default, help. They fit 80 columns. */
 static void print_options(const EnvironmentRow *row) {
         int key_width = 0, value_width = 1;
         ActordOption option;
@@ -275,9 +275,9 @@ static void print_options(const EnvironmentRow *row) {
                 key_width = MAX(key_width, (int) strlen(option.key));
                 value_width = MAX(value_width, (int) strlen(option.value));
         }
-        printf("options:      %s\n", n > 0 ? "each with its default" : "none");
+        print_line(14, "options:      %s", n > 0 ? "each with its default" : "none");
         for (size_t i = 0; environment_option(row, i, &option); i++)
-                printf("  %-*s  %-*s  %s\n", key_width, option.key, value_width,
+                print_line(4, "  %-*s  %-*s  %s", key_width, option.key, value_width,
                                 option.value[0] ? option.value : "-", environment_option_help(option.key));
 }
 
@@ -288,26 +288,27 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
         g_autofree char *state = state_words(said), *list = g_strjoinv(", ", engines);
 
         printf("%s%s%s\n", spec->name, row ? ": " : "", row ? row->description : "");
-        printf("module:       %s\n", row ? module_name(row) : "a plugin");
-        printf("observation:  %s\n", observation);
+        print_line(14, "module:       %s", row ? module_name(row) : "a plugin");
+        print_line(14, "observation:  %s", observation);
         if (spec->stack > 0)
-                printf("frames:       the last %u, each stored once\n", spec->stack);
-        printf("action:       %s\n", action);
+                print_line(14, "frames:       the last %u, each stored once", spec->stack);
+        print_line(14, "action:       %s", action);
         if (spec->horizon_steps > 0)
-                printf("episode:      at most %u steps\n", spec->horizon_steps);
+                print_line(14, "episode:      at most %u steps", spec->horizon_steps);
         else
-                printf("episode:      without a limit\n");
+                print_line(14, "episode:      without a limit");
         if (isfinite(spec->reward_low) && isfinite(spec->reward_high))
-                printf("reward:       from %.6g to %.6g a step\n", spec->reward_low, spec->reward_high);
+                print_line(14, "reward:       from %.6g to %.6g a step", spec->reward_low,
+                                spec->reward_high);
         if (isfinite(spec->solved_return))
-                printf("solved:       at a mean return of %g\n", spec->solved_return);
+                print_line(14, "solved:       at a mean return of %g", spec->solved_return);
         if (spec->flags & ACTORD_ENV_STICKY)
-                printf("snapshots:    none: an episode ends with the actor that it runs in\n");
+                print_line(14, "snapshots:    none: an episode ends with the actor that it runs in");
         else
-                printf("snapshots:    yes, of %" G_GUINT64_FORMAT " bytes\n", spec->snapshot_bytes);
-        printf("state:        %s\n", state[0] ? state : "not shown");
+                print_line(14, "snapshots:    yes, of %" G_GUINT64_FORMAT " bytes", spec->snapshot_bytes);
+        print_line(14, "state:        %s", state[0] ? state : "not shown");
         if (list[0])
-                printf("engines:      %s\n", list);
+                print_line(14, "engines:      %s", list);
         if (row)
                 print_options(row);
 }

@@ -118,26 +118,31 @@ static void print_measuring(const JobSettings *settings) {
 static void print_text(const Options *options, const Graph *graph, const Distribution *row,
                 const char *policy, const char *why, const JobSettings *settings) {
         g_autoptr(Table) fragments = fragments_table(graph, row), edges = edges_table(graph);
+        g_autofree char *tensors = NULL;
         uint64_t n = hand_overs(graph);
 
         pager_open(options);
-        printf("%s:\n%s.\n", policy, row->help);
+        printf("%s:\n", policy);
+        print_line(2, "%s.", row->help);
         if (why) {
                 g_autofree char *begins = g_strdup_printf("It is what auto begins with, since %s.", why);
 
                 print_wrapped("", "  ", begins);
                 print_measuring(settings);
         }
-        printf("An update waits for %s%s%s.\n\n", barrier_to_string(graph->round_barrier),
+        print_line(2, "An update waits for %s%s%s.", barrier_to_string(graph->round_barrier),
                         distribution_serves(row) ? ", serving a step for " : "",
                         distribution_serves(row) ? barrier_to_string(graph->inference_barrier) : "");
+        printf("\n");
         table_print(fragments, options, NULL);
         printf("\n");
         table_print(edges, options, NULL);
-        printf("\nTensors cross processes %" G_GUINT64_FORMAT
-               " time%s a round, gradients not counted; those without\n"
-               "THROUGH stay in one process.\n",
+        printf("\n");
+        tensors = g_strdup_printf(
+                        "Tensors cross processes %" G_GUINT64_FORMAT
+                        " time%s a round, gradients not counted; those without THROUGH stay in one process.",
                         n, n == 1 ? "" : "s");
+        print_wrapped("", "", tensors);
         pager_close();
 }
 

@@ -243,6 +243,7 @@ ExitStatus verb_list(const Options *options, char **arguments, size_t n) {
         table_column(table, "RESULT", "result", COLUMN_TEXT);
         table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
         table_column(table, "DESCRIPTION", "description", COLUMN_TEXT);
+        table_spare(table, "description");
         r = chooses(options) ? chosen(connection, options, table) : remembered(connection, table);
         if (r < 0)
                 return status_of_error(r);

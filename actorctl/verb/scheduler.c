@@ -63,32 +63,33 @@ void trained_print(const Trained *trained, const Options *options) {
                 json_print(node, options->json);
                 return;
         }
-        printf("scheduler     %s\n", trained->name);
-        printf("file          %s\n", trained->path);
-        printf("trained on    %s (%s), 1 to %u actors, seed %" G_GUINT64_FORMAT "\n", m->job, m->environment,
-                        m->n_choices, m->seed);
-        printf("target        a return of %g\n", m->target);
-        printf("reward        less %g for each second on the emulated clock, and less the share of the "
-               "target that a run missed\n",
+        print_line(14, "scheduler     %s", trained->name);
+        print_line(14, "file          %s", trained->path);
+        print_line(14, "trained on    %s (%s), 1 to %u actors, seed %" G_GUINT64_FORMAT "", m->job,
+                        m->environment, m->n_choices, m->seed);
+        print_line(14, "target        a return of %g", m->target);
+        print_line(14,
+                        "reward        less %g for each second on the emulated clock, and less the share of the "
+                        "target that a run missed",
                         m->beta);
         printf("training      %s runs, %s rounds", format_count(m->n_episodes, runs),
                         format_count(m->n_rounds, rounds));
         if (m->n_asked > 0)
                 printf("; unfinished: interrupted, of %s runs at least", format_count(m->n_asked, runs));
         printf("\n");
-        printf("time          %s on its host; %s on the emulated fleet\n",
+        print_line(14, "time          %s on its host; %s on the emulated fleet",
                         format_duration(m->wall_nsec, wall), format_duration(m->emulated_nsec, emulated));
-        printf("its bill      paper total %s, full total %s (prices: %s)\n",
+        print_line(14, "its bill      paper total %s, full total %s (prices: %s)",
                         format_money(m->cost_paper, m->currency, paper),
                         format_money(m->cost_full, m->currency, full), m->price_sheet);
         if (!*m->start)
                 return;
-        printf("begun with    %s (%s), %s runs, which took %s\n", m->start, m->start_environment,
+        print_line(14, "begun with    %s (%s), %s runs, which took %s", m->start, m->start_environment,
                         format_count(m->start_episodes, runs), format_duration(m->start_wall_nsec, wall));
-        printf("its bill      paper total %s, full total %s\n",
+        print_line(14, "its bill      paper total %s, full total %s",
                         format_money(m->start_paper, m->currency, paper),
                         format_money(m->start_full, m->currency, full));
-        printf("together      paper total %s, full total %s\n",
+        print_line(14, "together      paper total %s, full total %s",
                         format_money(m->start_paper + m->cost_paper, m->currency, paper),
                         format_money(m->start_full + m->cost_full, m->currency, full));
 }
@@ -114,6 +115,8 @@ static ExitStatus list(const Options *options) {
         table_column(table, "RUNS", "episodes", COLUMN_NUMBER);
         table_column(table, "BILL", "full", COLUMN_NUMBER);
         table_column(table, "FILE", "file", COLUMN_JSON);
+        table_spare(table, "job");
+        table_spare(table, "origin");
         for (guint i = 0; i < all->len; i++) {
                 const Trained *t = all->pdata[i];
 

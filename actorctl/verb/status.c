@@ -74,7 +74,7 @@ static void print_progress(const JobStatus *job) {
 static void print_job(const JobStatus *job, const char *called) {
         g_autofree char *scheduler = format_scheduler(job, NAN);
 
-        printf("%s - %s\n", called, job->description[0] ? job->description : job->environment);
+        print_line(2, "%s - %s", called, job->description[0] ? job->description : job->environment);
         if (job_has_ended(job))
                 row("state", "ended (%s)", job->result);
         else

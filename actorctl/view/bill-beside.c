@@ -214,10 +214,13 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
                 print_lines(beside->unknown->str);
         }
         if (beside->has_fleets) {
-                printf("\nas functions the training cost %s; as a fleet of servers, in %s:\n\n",
+                printf("\n");
+                print_line(2, "as functions the training cost %s; as a fleet of servers, in %s:",
                                 format_money(beside->serverless, bill->currency, money), bill->currency);
+                printf("\n");
                 table_print(beside->fleets, &text, NULL);
-                printf("\nEVEN AT: the share of its time that a fleet must be training to be as cheap.\n");
+                printf("\n");
+                print_line(2, "EVEN AT: the share of its time that a fleet must be training to be as cheap.");
         }
 }
 

@@ -182,12 +182,15 @@ void job_bill_print(const JobBill *bill, const Options *options) {
                 table_string(table, line->paper ? "paper, full" : "full");
         }
         table_print(table, &text, NULL);
-        printf("%spaper total %s, full total %s (prices: %s)\n", bill->lines->len > 0 ? "\n" : "",
+        if (bill->lines->len > 0)
+                printf("\n");
+        print_line(2, "paper total %s, full total %s (prices: %s)",
                         format_money(bill->paper, bill->currency, paper),
                         format_money(bill->full, bill->currency, full), bill->price_sheet);
         if (bill->scheduler.job)
-                printf("its scheduler was trained by %" G_GUINT64_FORMAT " runs of %s, which cost: "
-                       "paper total %s, full total %s\n",
+                print_line(2,
+                                "its scheduler was trained by %" G_GUINT64_FORMAT " runs of %s, which cost: "
+                                "paper total %s, full total %s",
                                 bill->scheduler.n_episodes, bill->scheduler.job,
                                 format_money(bill->scheduler.paper, bill->scheduler.currency, paper),
                                 format_money(bill->scheduler.full, bill->scheduler.currency, full));

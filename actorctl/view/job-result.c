@@ -171,8 +171,9 @@ void job_unmetered_print(const JobStatus *status) {
         uint32_t n = status->n_lives_unmetered;
 
         if (n > 0)
-                printf("%u %s of this job ended without a last record, and no cgroup could be read: what "
-                       "was used after the last record of %s is not on the bill\n",
+                print_line(2,
+                                "%u %s of this job ended without a last record, and no cgroup could be read: what "
+                                "was used after the last record of %s is not on the bill",
                                 n, n == 1 ? "life" : "lives", n == 1 ? "that life" : "each");
 }
 
@@ -181,13 +182,14 @@ void job_result_print(
         g_autofree char *scheduler = format_scheduler(status, actors_mean);
         char steps[32], episodes[32], wall[32], emulated[32], evaluation[EVALUATION_TEXT_MAX];
 
-        printf("%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes\n", status->environment,
-                        status->result, format_count(status->n_env_steps, steps), status->round,
-                        status->round == 1 ? "" : "s", format_count(status->n_episodes, episodes));
+        print_line(2, "%s: %s after %s steps in %" G_GUINT64_FORMAT " round%s, %s episodes",
+                        status->environment, status->result, format_count(status->n_env_steps, steps),
+                        status->round, status->round == 1 ? "" : "s",
+                        format_count(status->n_episodes, episodes));
         /* The reason of a failure is printed at the end, as an error. */
         if (status->fault[0] && !has_failed(status))
-                printf("reason        %s\n", status->fault);
-        printf("scheduler     %s\n", scheduler);
+                print_line(14, "reason        %s", status->fault);
+        print_line(14, "scheduler     %s", scheduler);
         if (status->distribution_reason[0]) {
                 g_autofree char *text = g_strdup_printf(
                                 "%s, since %s", status->distribution, status->distribution_reason);
@@ -195,14 +197,14 @@ void job_result_print(
                 print_wrapped("distribution  ", "              ", text);
         }
         if (isfinite(status->return_mean))
-                printf("return        %.2f (mean of the last 100 episodes)\n", status->return_mean);
+                print_line(14, "return        %.2f (mean of the last 100 episodes)", status->return_mean);
         if (status->n_evaluation_episodes > 0)
-                printf("evaluation    %s\n", format_evaluation(status, evaluation));
+                print_line(14, "evaluation    %s", format_evaluation(status, evaluation));
         if (status->target_reached)
-                printf("target        reached at %s steps, after %s\n",
+                print_line(14, "target        reached at %s steps, after %s",
                                 format_count(status->target_env_steps, steps),
                                 format_duration(status->target_wall_nsec, wall));
-        printf("time          %s on this host; %s on the emulated fleet\n",
+        print_line(14, "time          %s on this host; %s on the emulated fleet",
                         format_duration(status->wall_nsec, wall),
                         format_duration(status->emulated_nsec, emulated));
         if (status->policy_sha256[0])

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "actorctl/view/screen.h"
 #include "lib/cleanup.h"
 
 extern char **environ;
@@ -55,6 +56,7 @@ void pager_open(const Options *options) {
         const char *command = pager_command();
         int fds[2];
 
+        (void) screen_columns();
         if (options->no_pager || options->json != JSON_OFF || !isatty(STDOUT_FILENO) || pager_pid > 0)
                 return;
         if (command[0] == '\0' || strcmp(command, "cat") == 0 || g_strcmp0(g_getenv("TERM"), "dumb") == 0)

@@ -6,10 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "actorctl/view/pager.h"
+#include "actorctl/view/screen.h"
 #include "actorctl/view/table.h"
 #include "actorctl/view/why.h"
 #include "include/bus.h"
@@ -110,17 +109,14 @@ static int read_names(Printer *p, sd_bus_message *m) {
         return 0;
 }
 
-/* The width of the screen; 80 for a pager and for programs. */
+/* Where there is no terminal, COLUMNS= may still say how wide words are to be. */
 static unsigned words_columns(void) {
         const char *said = g_getenv("COLUMNS");
-        guint64 columns = said ? g_ascii_strtoull(said, NULL, 10) : 0;
-        struct winsize size;
+        unsigned columns = screen_columns();
 
-        if (columns >= 40)
-                return (unsigned) MIN(columns, 120u);
-        if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 40)
-                return 80;
-        return MIN(size.ws_col, 120u);
+        if (columns == 0 && said)
+                columns = (unsigned) MIN(g_ascii_strtoull(said, NULL, 10), 120u);
+        return columns < 40 ? 80 : MIN(columns, 120u);
 }
 
 static void add_words(Printer *p, const double *row) {

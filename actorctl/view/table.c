@@ -4,13 +4,25 @@
 #include "actorctl/view/table.h"
 
 #include <libsmartcols.h>
+#include <limits.h>
 #include <math.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "actorctl/view/fit.h"
+#include "actorctl/view/screen.h"
+#include "lib/sanitise.h"
+
+#define TEXT_LEAST      8u /* what is left of a text, if its heading is not wider */
+#define WRAPPED_LEAST   40u
+#define WRAPPED_LONGEST 80u
 
 typedef struct Column {
         const char *heading, *name;
         ColumnKind kind;
+        unsigned spare; /* see fit.h */
 } Column;
 
 typedef struct Cell {
@@ -21,6 +33,7 @@ typedef struct Cell {
 struct Table {
         GArray *columns; /* of Column */
         GArray *cells;   /* of Cell */
+        unsigned n_spare;
 };
 
 static void cell_clear(gpointer data) {
@@ -49,10 +62,19 @@ Table *table_free(Table *table) {
 }
 
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind) {
-        Column column = { heading, name, kind };
+        Column column = { heading, name, kind, 0 };
 
         g_assert(table->cells->len == 0);
         g_array_append_val(table->columns, column);
+}
+
+void table_spare(Table *table, const char *name) {
+        for (guint i = 0; i < table->columns->len; i++) {
+                Column *column = &g_array_index(table->columns, Column, i);
+
+                if (strcmp(column->name, name) == 0)
+                        column->spare = ++table->n_spare;
+        }
 }
 
 static void table_cell(Table *table, char *text, JsonNode *node) {
@@ -62,7 +84,7 @@ static void table_cell(Table *table, char *text, JsonNode *node) {
 }
 
 void table_string(Table *table, const char *value) {
-        table_cell(table, g_strdup(value), json_node_init_string(json_node_alloc(), value));
+        table_cell(table, g_utf8_make_valid(value, -1), json_node_init_string(json_node_alloc(), value));
 }
 
 void table_user(Table *table, uint32_t uid) {
@@ -109,26 +131,83 @@ JsonNode *table_to_json(const Table *table) {
         return node;
 }
 
+static unsigned text_width(const char *text) {
+        unsigned width = 0;
+
+        for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+                gunichar c = g_utf8_get_char(p);
+
+                if (!g_unichar_iszerowidth(c))
+                        width += g_unichar_iswide(c) ? 2 : 1;
+        }
+        return width;
+}
+
+/* As many characters as fit, the last one a sign that there are more. */
+static char *text_cut(const char *text, unsigned width) {
+        const char *more = sanitise_locale_is_utf8() ? "…" : "~", *p = text;
+        unsigned left = width > 0 ? width - 1 : 0;
+
+        if (text_width(text) <= width)
+                return g_strdup(text);
+        for (; *p; p = g_utf8_next_char(p)) {
+                gunichar c = g_utf8_get_char(p);
+                unsigned n = g_unichar_iswide(c) ? 2 : 1;
+
+                if (g_unichar_iszerowidth(c))
+                        continue;
+                if (n > left)
+                        break;
+                left -= n;
+        }
+        return g_strdup_printf("%.*s%s", (int) (p - text), text, more);
+}
+
+static FitColumn *measure(const Table *table, const Options *options) {
+        FitColumn *fit = g_new0(FitColumn, table->columns->len);
+
+        for (guint i = 0; i < table->columns->len; i++) {
+                const Column *column = &g_array_index(table->columns, Column, i);
+                unsigned heading = options->no_legend ? 0 : text_width(column->heading);
+
+                fit[i] = (FitColumn){
+                        .width = heading, .spare = column->spare, .shown = column->kind != COLUMN_JSON
+                };
+                for (size_t row = 0; row < table_rows(table); row++)
+                        fit[i].width = MAX(fit[i].width, text_width(cell_at(table, row, i)->text));
+                fit[i].least = fit[i].width;
+                /* The first one is what users type: it is never shortened. */
+                if (column->kind == COLUMN_TEXT && i > 0)
+                        fit[i].least = MIN(fit[i].width, MAX(heading, TEXT_LEAST));
+        }
+        return fit;
+}
+
 static struct libscols_table *table_to_scols(const Table *table, const Options *options) {
         struct libscols_table *scols = scols_new_table();
+        g_autofree FitColumn *fit = measure(table, options);
 
         if (!scols)
                 return NULL;
+        if (screen_columns() > 0)
+                columns_fit(fit, table->columns->len, screen_columns());
         (void) scols_table_enable_noheadings(scols, options->no_legend);
         for (size_t i = 0; i < table->columns->len; i++) {
                 const Column *column = &g_array_index(table->columns, Column, i);
-
                 int flags = column->kind == COLUMN_NUMBER ? SCOLS_FL_RIGHT : 0;
 
-                if (column->kind == COLUMN_JSON)
+                if (!fit[i].shown)
                         flags = SCOLS_FL_HIDDEN;
                 (void) scols_table_new_column(scols, column->heading, 0, flags);
         }
         for (size_t row = 0; row < table_rows(table); row++) {
                 struct libscols_line *line = scols_table_new_line(scols, NULL);
 
-                for (size_t i = 0; line && i < table->columns->len; i++)
-                        (void) scols_line_set_data(line, i, cell_at(table, row, i)->text);
+                for (size_t i = 0; line && i < table->columns->len; i++) {
+                        g_autofree char *text = text_cut(cell_at(table, row, i)->text, fit[i].width);
+
+                        (void) scols_line_set_data(line, i, text);
+                }
         }
         return scols;
 }
@@ -152,23 +231,41 @@ void table_print(const Table *table, const Options *options, const char *noun) {
                                 table_rows(table) == 1 ? "" : "s");
 }
 
-void print_wrapped(const char *first, const char *rest, const char *text) {
+static void wrap(const char *first, const char *rest, const char *text, unsigned longest) {
         g_auto(GStrv) words = g_strsplit(text, " ", -1);
-        size_t column = strlen(first);
+        unsigned column = text_width(first);
 
         printf("%s", first);
         for (char **word = words; *word; word++) {
-                bool breaks = word > words && column + 1 + strlen(*word) > 80;
+                bool breaks = word > words && column + 1 + text_width(*word) > longest;
 
                 if (breaks) {
                         printf("\n%s", rest);
-                        column = strlen(rest);
+                        column = text_width(rest);
                 } else if (word > words) {
                         printf(" ");
                         column++;
                 }
                 printf("%s", *word);
-                column += strlen(*word);
+                column += text_width(*word);
         }
         printf("\n");
+}
+
+void print_wrapped(const char *first, const char *rest, const char *text) {
+        unsigned screen = screen_columns() > 0 ? screen_columns() : WRAPPED_LONGEST;
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+
+        wrap(first, rest, valid, CLAMP(screen, WRAPPED_LEAST, WRAPPED_LONGEST));
+}
+
+void print_line(unsigned indent, const char *format, ...) {
+        g_autofree char *text = NULL, *valid = NULL, *rest = g_strnfill(indent, ' ');
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        valid = g_utf8_make_valid(text, -1);
+        wrap("", rest, valid, screen_columns() > 0 ? MAX(screen_columns(), WRAPPED_LEAST) : UINT_MAX);
 }

@@ -7,6 +7,7 @@
 
 #include "actorctl/checkpoint.h"
 #include "actorctl/view/display.h"
+#include "actorctl/view/fit.h"
 #include "actorctl/view/sanitise-lines.h"
 #include "lib/sanitise.h"
 #include "actorctl/job-status.h"
@@ -29,6 +30,29 @@ static void test_bar(void) {
         g_autofree char *half = bar_draw(0.5, 4, false), *full = bar_draw(1, 2, true);
         g_assert_cmpstr(half, ==, "[##  ]");
         g_assert_cmpstr(full, ==, "[██]");
+}
+
+static void check_fit(unsigned screen, const unsigned want[4]) {
+        /* a name, a number that is spared first, two texts */
+        FitColumn columns[] = { { 8, 8, 0, true }, { 6, 6, 1, true }, { 20, 8, 0, true },
+                { 30, 8, 0, true } };
+
+        columns_fit(columns, G_N_ELEMENTS(columns), screen);
+        for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
+                g_assert_cmpuint(columns[i].shown ? columns[i].width : 0, ==, want[i]);
+}
+
+/* Texts are shortened, the widest one first; then columns go, and texts have their room. */
+static void test_fit(void) {
+        check_fit(100, (const unsigned[]){ 8, 6, 20, 30 });
+        check_fit(67, (const unsigned[]){ 8, 6, 20, 30 });
+        check_fit(60, (const unsigned[]){ 8, 6, 20, 23 });
+        check_fit(49, (const unsigned[]){ 8, 6, 16, 16 });
+        check_fit(33, (const unsigned[]){ 8, 6, 8, 8 });
+        check_fit(32, (const unsigned[]){ 8, 0, 11, 11 });
+        check_fit(25, (const unsigned[]){ 8, 0, 16, 0 });
+        check_fit(10, (const unsigned[]){ 8, 0, 0, 0 });
+        check_fit(1, (const unsigned[]){ 8, 0, 0, 0 });
 }
 
 /* Always the same size, whatever the points are. */
@@ -238,6 +262,7 @@ static void test_sanitise_amount(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/actorctl/bar", test_bar);
+        g_test_add_func("/actorctl/fit", test_fit);
         g_test_add_func("/actorctl/curve", test_curve);
         g_test_add_func("/actorctl/numbers", test_numbers);
         g_test_add_func("/actorctl/exit-statuses", test_exit_statuses);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The pager takes the place of standard output, so the first answer is kept: pager_open() asks before. */
+#include "actorctl/view/screen.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define COLUMNS_LEAST 20u
+#define COLUMNS_USUAL 80u
+
+static unsigned measure(void) {
+        const char *said = g_getenv("COLUMNS");
+        guint64 columns = said ? g_ascii_strtoull(said, NULL, 10) : 0;
+        struct winsize size;
+
+        if (!isatty(STDOUT_FILENO))
+                return 0;
+        if (columns >= COLUMNS_LEAST && columns <= G_MAXUINT16)
+                return (unsigned) columns;
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+                return COLUMNS_USUAL;
+        return MAX(size.ws_col, COLUMNS_LEAST);
+}
+
+unsigned screen_columns(void) {
+        static unsigned columns;
+        static bool known;
+
+        if (!known)
+                columns = measure();
+        known = true;
+        return columns;
+}
