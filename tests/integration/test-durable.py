@@ -243,7 +243,8 @@ def every_point():
             disk.free()
             out, _ = p.communicate(timeout=60)
             if not os.path.exists(disk.run_directory() + "/jobs/1"):
-                assert p.returncode == 1 and (not out or json.loads(out)["invocations"]["total"] == 0), f"a run that could not begin printed a result: {out}"
+                acted = json.loads(out).get("invocations", {"total": 0})["total"] if out else 0
+                assert p.returncode == 1 and acted == 0, f"a run that could not begin printed a result: {out}"
                 continue
             if p.returncode == 0:
                 complete(disk.run_directory(), json.loads(out))
