@@ -459,14 +459,20 @@ static void set_row_state(Job *job, const char *word) {
         job->row.state = strdup(word);
 }
 
-/* From now on there is this life: a daemon that finds the row asks for what it has used. */
-static void note_life(Job *job) {
+/* From now on there is this life: a daemon that finds the row asks for what it has used. Negative: the
+ * ledger has not taken it, and nothing may be launched that no row tells of. */
+static int note_life(Job *job) {
+        int r;
+
         job->row.life++;
         set_row_state(job, "running");
         if (job->row.started_usec == 0)
                 job->row.started_usec = (uint64_t) g_get_real_time();
-        (void) job_save(job);
+        r = job_save(job);
+        if (r < 0)
+                return r;
         expect_answer(job);
+        return 0;
 }
 
 /* Nothing was launched: the next try is the same life. */
@@ -514,7 +520,13 @@ static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
                 cannot_begin(job, "its checkpoint", checkpoint_fd);
                 return;
         }
-        note_life(job);
+        r = note_life(job);
+        if (r < 0) {
+                (void) close_fd(checkpoint_fd);
+                unnote_life(job, row_state, started_usec);
+                cannot_begin(job, "its row in the ledger", r);
+                return;
+        }
         job->resume_round = round;
         job_schedule_anew(job);
         (void) job_load_progress(job, job->row.life > 1);

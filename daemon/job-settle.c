@@ -200,6 +200,12 @@ static bool has_cgroup(const Job *job) {
         return job->answer.abi == LAUNCH_ABI && job->answer.metering != INVOKER_CGROUP_NONE;
 }
 
+/* A daemon before us has closed the books of this life, and noted what the next one begins from. */
+static bool is_noted(const Job *job) {
+        return has_cgroup(job) && job->answer.life == job->row.life + 1 &&
+               job->answer.cpu_nsec != UINT64_MAX;
+}
+
 bool job_settle(Job *job) {
         assert(job);
 
@@ -208,7 +214,8 @@ bool job_settle(Job *job) {
         if (!has_cgroup(job) || job->answer.life != job->row.life) {
                 job->launch = launch_call_free(job->launch);
                 job->books.known = true;
-                job->books.error = -ENOENT;
+                job->books.error = is_noted(job) ? 0 : -ENOENT;
+                job->books.nsec = job->answer.cpu_nsec;
         }
         if (!ask(job, LAUNCH_SETTLE))
                 return false;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A life that cannot begin: it is tried again while the cause may pass, and meanwhile the job can end like any other."""
-import resource
+import resource, struct
 
 from bus import *
 
@@ -18,6 +18,16 @@ def comm(pid):
         return open(f"/proc/{pid}/comm").read().strip()
     except OSError:
         return ""
+
+
+UNKNOWN = 2**64 - 1
+
+
+def begins_from(bus, job):
+    """Of the newest life that is noted: its number, and what the job's cgroup had counted when it began (LaunchAnswer of include/launch.h)."""
+    answer = open(f"{bus.dir}/actord/jobs/{job}.launch", "rb").read()
+    nsec, _, life = struct.unpack_from("=QQQ", answer, 24)
+    return life, nsec
 
 
 def log(bus):
@@ -99,31 +109,67 @@ def runtime():
         equal((bus.ended(job), bus.get(job, "Life")), ("runtime-exceeded", 4), "result and life")
 
 
-def stopped_reader(bus, job):
-    """Kills invokers until the process that reads the next life's checkpoint is there to be stopped; the life that is over then."""
+def stop_reader(bus, over):
+    """Stops the process that reads the next life's checkpoint, as soon as it is there; None: over() came first."""
     path = f"/proc/{bus.daemon.pid}/task/{bus.daemon.pid}/children"
+    while not over():
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            for pid in map(int, open(path).read().split()):
+                if comm(pid) == "actord-verify":
+                    os.kill(pid, signal.SIGSTOP)
+                    return pid
+    return None
+
+
+def between_lives(bus, sets=()):
+    """A job whose life is over while the checkpoint of its next one is being read: the job, its life and the process that reads. The file
+    is large enough that it is a process."""
+    job = bus.submit(overrides=[*ENDLESS, ("Checkpoint.IntervalSec", "0.5"), ("Learner.HiddenLayers", "1024 1024"), *sets])
+    wait_for("a checkpoint", lambda: "has a checkpoint of round" in log(bus) or bus.state(job) == "ended")
     while bus.state(job) != "ended":
         life = bus.get(job, "Life")
         for pid in bus.processes("actord-invoker"):
             os.kill(pid, signal.SIGKILL)
-        while bus.get(job, "Life") == life and bus.state(job) != "ended":
-            end = time.monotonic() + 0.5
-            while time.monotonic() < end:
-                for pid in map(int, open(path).read().split()):
-                    if comm(pid) == "actord-verify":
-                        os.kill(pid, signal.SIGSTOP)
-                        return life
-    raise Skip("the time was over before a checkpoint was seen to be read")
+        reader = stop_reader(bus, lambda: bus.get(job, "Life") > life or bus.state(job) == "ended")
+        if reader:
+            return job, life, reader
+    raise Skip("the job was over before a checkpoint was seen to be read")
 
 
 @story("RuntimeMaxSec= ends a job also between two lives, while the checkpoint that the next one begins with is read")
 def runtime_between_lives():
     with Bus() as bus:
-        # Large enough that a process of its own compares the file with its digest.
-        job = bus.submit(overrides=[*ENDLESS, ("Job.RuntimeMaxSec", "20"), ("Checkpoint.IntervalSec", "0.5"), ("Learner.HiddenLayers", "1024 1024")])
-        wait_for("a checkpoint", lambda: "has a checkpoint of round" in log(bus) or bus.state(job) == "ended")
-        life = stopped_reader(bus, job)
+        job, life, _ = between_lives(bus, [("Job.RuntimeMaxSec", "20")])
         equal((bus.ended(job), bus.get(job, "Life")), ("runtime-exceeded", life), "result and life")
+
+
+@story("a life that the ledger does not take is not launched, and is tried again")
+def no_row():
+    with Bus() as bus:
+        job, life, reader = between_lives(bus)
+        path = bus.dir + "/state/actord/ledger.sqlite"
+        os.rename(path, path + ".away")
+        os.kill(reader, signal.SIGCONT)
+        wait_for("it cannot begin, or begins", lambda: f"starts, life {life + 1}" in log(bus) or "its row in the ledger" in bus.get(job, "Fault"))
+        assert f"starts, life {life + 1}" not in log(bus), "a life was launched that no row tells of"
+        os.rename(path + ".away", path)
+        wait_for("it goes on", lambda: bus.get(job, "Life") == life + 1 and bus.state(job) == "running")
+
+
+@story("a daemon that is killed between two lives: the next one knows what the job's cgroup had counted by then")
+def killed_between_lives():
+    with Bus() as bus:
+        job, life, _ = between_lives(bus)
+        noted = begins_from(bus, job)
+        if noted[1] == UNKNOWN:
+            raise Skip("no cgroup can be made here")
+        equal(noted[0], life + 1, "the life whose beginning is noted")
+        bus.stop(signal.SIGKILL)
+        bus.start(wait=False)
+        if not stop_reader(bus, lambda: f"starts, life {life + 1}" in log(bus)):
+            raise Skip("the next life began before the reader of its checkpoint was seen")
+        equal(begins_from(bus, job), noted, "the life, and what was counted before it")
 
 
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
