@@ -512,7 +512,7 @@ _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daem
         };
         r = fd_keep_only(gate.fds, _GATE_FDS);
         if (r >= 0)
-                r = keepers_new(&gate.keepers);
+                r = keepers_new(KEEPER_START_USEC, &gate.keepers);
         if (r >= 0)
                 r = ask_new(gate.fds[GATE_ASK], &gate.ask);
         if (r >= 0)

@@ -30,7 +30,6 @@
 #define ATTIC_UID        (UINT32_MAX - 1)
 #define ANSWER_MSEC      100
 #define ANSWER_NSEC      (60ull * 1000 * 1000 * 1000)
-#define START_NSEC       (10ull * 1000 * 1000 * 1000)
 #define LINGER_MSEC      1000
 
 typedef struct Slot {
@@ -60,6 +59,7 @@ struct Keepers {
         int attic_fd;     /* orders for the attic; below 0: there is none */
         unsigned n_attic; /* descriptors that it holds */
         pid_t gate;
+        uint64_t start_nsec; /* one that takes longer to come up is not counted on */
 };
 
 DEFINE_CLEANUP(Keepers *, keepers_free)
@@ -289,8 +289,7 @@ static int start(Keepers *keepers, int orders_fd, bool attic, const FirstOrder *
         return 0;
 }
 
-/* How many can take an order: an order to leave takes one of them, it does not matter which. One that
- * does not come up for long is no longer counted on. */
+/* How many can take an order: an order to leave takes one of them, it does not matter which. */
 static unsigned count_ready(const Keepers *keepers) {
         uint64_t now = clock_boottime();
         unsigned n = 0;
@@ -300,7 +299,7 @@ static unsigned count_ready(const Keepers *keepers) {
 
                 n += slot->pid > 0 && !__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE) &&
                      (__atomic_load_n(&slot->is_up, __ATOMIC_ACQUIRE) ||
-                                     now < slot->started_nsec + START_NSEC);
+                                     now < slot->started_nsec + keepers->start_nsec);
         }
         return n > keepers->n_leave ? n - keepers->n_leave : 0;
 }
@@ -479,7 +478,7 @@ Keepers *keepers_free(Keepers *keepers) {
         return NULL;
 }
 
-int keepers_new(Keepers **ret) {
+int keepers_new(uint64_t start_usec, Keepers **ret) {
         _cleanup_(keepers_freep) Keepers *keepers = NULL;
         Shared *shared;
 
@@ -496,6 +495,7 @@ int keepers_new(Keepers **ret) {
                 .answers = { -EBADF, -EBADF },
                 .attic_fd = -EBADF,
                 .gate = getpid(),
+                .start_nsec = start_usec * 1000,
         };
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keepers->orders) < 0)
                 return -errno;

@@ -12,8 +12,9 @@
 
 /* Keepers that hold descriptors: for all, and for each user. Descriptors of a user beyond that get tokens
  * that no keeper answers. */
-#define KEEPERS_MAX      2048u
-#define KEEPERS_USER_MAX 512u
+#define KEEPERS_MAX       2048u
+#define KEEPERS_USER_MAX  512u
+#define KEEPER_START_USEC (10ull * 1000 * 1000)
 /* Of one message: those behind them get no token, so that it is known what a call that waits can hold. */
 #define GATE_DESCRIPTORS_MAX 8u
 
@@ -25,8 +26,9 @@ typedef struct Received {
         size_t n_tokens;
 } Received;
 
-/* For a process that has no other children. -errno. */
-int keepers_new(Keepers **ret);
+/* For a process that has no other children. start_usec: a keeper that takes longer to come up is not waited
+ * for, but another one is started. -errno. */
+int keepers_new(uint64_t start_usec, Keepers **ret);
 /* Its processes end when the one that made them does, and those that are ready at once. */
 Keepers *keepers_free(Keepers *keepers);
 

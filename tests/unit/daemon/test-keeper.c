@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +22,7 @@
 #include "lib/message.h"
 
 #define PATIENCE_USEC (60 * G_USEC_PER_SEC)
+#define SOON_USEC     (200u * 1000)
 #define EXIT_SKIP     77
 
 typedef struct Fixture {
@@ -27,9 +30,13 @@ typedef struct Fixture {
         int bus[2]; /* descriptors are sent by the second */
 } Fixture;
 
-static void open_fixture(Fixture *f) {
-        g_assert_cmpint(keepers_new(&f->keepers), ==, 0);
+static void open_fixture_for(Fixture *f, uint64_t start_usec) {
+        g_assert_cmpint(keepers_new(start_usec, &f->keepers), ==, 0);
         g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, f->bus), ==, 0);
+}
+
+static void open_fixture(Fixture *f) {
+        open_fixture_for(f, KEEPER_START_USEC);
 }
 
 static void close_fixture(Fixture *f) {
@@ -208,6 +215,45 @@ static void test_killed(void) {
         close_fixture(&f);
 }
 
+/* The next process that is forked hangs before it does anything, for as long as we live. */
+static bool next_hangs;
+
+static void hang_in_child(void) {
+        if (!next_hangs)
+                return;
+        (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
+        for (;;)
+                (void) pause();
+}
+
+static void hang_once(void) {
+        next_hangs = false;
+}
+
+/* A keeper that does not come up is not waited for: another one takes its order, and the next message. */
+static void test_hangs_at_start(void) {
+        Received received;
+        pid_t keeper;
+        Fixture f;
+
+        g_assert_cmpint(pthread_atfork(NULL, hang_once, hang_in_child), ==, 0);
+        open_fixture_for(&f, SOON_USEC);
+        next_hangs = true;
+        received = one(&f, 1000);
+        g_assert_cmpuint(received.n_tokens, ==, 1);
+        g_assert_cmpuint(keepers_count(f.keepers), ==, 2);
+        keeper = only_child();
+        close_tokens(&received);
+        received = one(&f, 1001);
+        g_assert_cmpuint(received.n_tokens, ==, 1);
+        close_tokens(&received);
+        if (keeper > 0) {
+                g_assert_cmpint(kill(keeper, SIGKILL), ==, 0);
+                rest(&f);
+        }
+        close_fixture(&f);
+}
+
 /* Where no process can be had nothing is received, and later it is. */
 static int without_processes(void) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -350,6 +396,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/keeper/limit", test_limit);
         g_test_add_func("/keeper/killed", test_killed);
         g_test_add_func("/keeper/killed-late", test_killed_late);
+        g_test_add_func("/keeper/hangs-at-start", test_hangs_at_start);
         g_test_add_func("/keeper/no-process", test_no_process);
         g_test_add_func("/keeper/full", test_full);
         return g_test_run();
