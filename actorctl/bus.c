@@ -313,6 +313,11 @@ int connection_call(Connection *connection, const char *path, const char *interf
 int job_path(const char *number, uint64_t *ret_id, char **ret_path) {
         uint64_t id;
 
+        if (word_names_run(number)) {
+                complain("%s is a run of `actorctl run`: it needs no daemon, and this verb takes the number of a job of one",
+                                number);
+                return -EINVAL;
+        }
         if (!g_ascii_string_to_unsigned(number, 10, 1, UINT64_MAX, &id, NULL)) {
                 complain("%s is not the number of a job; `actorctl list` shows them", number);
                 return -EINVAL;
@@ -325,19 +330,21 @@ int job_path(const char *number, uint64_t *ret_id, char **ret_path) {
 
 ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const char *method) {
         g_autoptr(Connection) connection = NULL;
+        g_autofree uint64_t *ids = g_new0(uint64_t, n);
         ExitStatus status = STATUS_OK;
 
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
         for (size_t i = 0; i < n; i++) {
                 g_autofree char *path = NULL;
-                uint64_t id;
 
-                if (job_path(numbers[i], &id, &path) < 0)
+                if (job_path(numbers[i], &ids[i], &path) < 0)
                         return STATUS_USAGE;
-                if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, method, NULL, "t", id) < 0)
-                        status = STATUS_FAILED;
         }
+        if (connection_open(options, &connection) < 0)
+                return STATUS_FAILED;
+        for (size_t i = 0; i < n; i++)
+                if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, method, NULL, "t", ids[i]) <
+                                0)
+                        status = STATUS_FAILED;
         return status;
 }
 

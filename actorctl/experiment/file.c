@@ -369,6 +369,9 @@ static ExitStatus read_section(const Reader *reader, const char *section) {
                 return read_arm(reader, section);
         if (g_str_has_prefix(section, SECTION_FACTOR))
                 return read_factor(reader, section);
+        if (strcmp(section, "Job") == 0)
+                return wrong(reader, section, NULL,
+                                "unknown section; this is a job file: `actorctl run` trains it");
         nearest = nearest_word(section, known);
         return wrong(reader, section, NULL, "unknown section%s%s%s",
                         nearest ? " (did you mean "

@@ -247,7 +247,9 @@ static void check_section(SettingsReader *reader, const char *section) {
                 return;
         }
         sections = section_names();
-        hint = did_you_mean(section, (const char *const *) sections->pdata);
+        hint = strcmp(section, "Experiment") == 0
+                               ? g_strdup("; this is an experiment: `actorctl experiment` runs it")
+                               : did_you_mean(section, (const char *const *) sections->pdata);
         reader_complain(reader, section, NULL, NULL, "unknown section%s", hint);
 }
 

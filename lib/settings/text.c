@@ -9,6 +9,8 @@
 #include "lib/settings/internal.h"
 #include "lib/settings/print.h"
 
+#define WHOLE_NUMBER "a whole number"
+
 typedef struct Unit {
         const char *name;
         uint64_t scale;
@@ -191,6 +193,16 @@ static int refuse_range(char **ret_reason, const Unit *units, double lowest, dou
         return refuse(ret_reason, "out of range: it must be from %s to %s", low, high);
 }
 
+/* "20k" and "1.5M" are how people say step counts; a file holds the number. */
+static int refuse_number(const char *text, const char *what, char **ret_reason) {
+        static const Unit thousands[] = { { "k", 1000 }, { "K", 1000 }, { "M", 1000000 }, { NULL } };
+        uint64_t n;
+
+        if (strcmp(what, WHOLE_NUMBER) == 0 && quantity_parse(text, thousands, &n) >= 0)
+                return refuse(ret_reason, "not %s: write %" G_GUINT64_FORMAT, what, n);
+        return refuse(ret_reason, "not %s", what);
+}
+
 static int counted_parse(const char *text, const Unit *units, const char *what, double lowest,
                 double highest, uint64_t *ret, char **ret_reason) {
         uint64_t n;
@@ -198,7 +210,7 @@ static int counted_parse(const char *text, const Unit *units, const char *what, 
 
         r = quantity_parse(text, units, &n);
         if (r == -EINVAL)
-                return refuse(ret_reason, "not %s", what);
+                return refuse_number(text, what, ret_reason);
         if (r < 0 || (double) n < lowest || (highest > lowest && (double) n > highest))
                 return refuse_range(ret_reason, units, lowest, highest);
         *ret = n;
@@ -206,13 +218,13 @@ static int counted_parse(const char *text, const Unit *units, const char *what, 
 }
 
 static int parse_u64(const char *text, double lowest, double highest, setting_u64 *ret, char **ret_reason) {
-        return counted_parse(text, units_count, "a whole number", lowest, highest, ret, ret_reason);
+        return counted_parse(text, units_count, WHOLE_NUMBER, lowest, highest, ret, ret_reason);
 }
 
 static int parse_u32(const char *text, double lowest, double highest, setting_u32 *ret, char **ret_reason) {
         uint64_t n;
 
-        if (counted_parse(text, units_count, "a whole number", lowest, highest, &n, ret_reason) < 0)
+        if (counted_parse(text, units_count, WHOLE_NUMBER, lowest, highest, &n, ret_reason) < 0)
                 return -EINVAL;
         *ret = (uint32_t) n;
         return 0;

@@ -272,6 +272,9 @@ def records_refused():
     for word, sentence in (("r77777", f"There is no run 77777 in {runs}."), (EXAMPLES, f"There is no run in {EXAMPLES}"), ("rx", "nor a run: write r7")):
         r = ctl("bill", word)
         assert r.status in (1, 2) and sentence in r.err and not r.out, r.err
+    for verb in "watch", "stop", "logs", "remove":
+        r = ctl(verb, "r" + newest)
+        assert r.status == 2 and f"r{newest} is a run of `actorctl run`" in r.err, (verb, r.err)
     equal(left_over(), {}, "processes")
 
 

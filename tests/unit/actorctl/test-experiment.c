@@ -181,6 +181,7 @@ typedef struct Wrong {
 
 static const Wrong wrongs[] = {
         { HEAD, "*no ?Arm NAME?*" },
+        { "[Job]\nSeed=1\n", "*?Job?: unknown section; this is a job file: `actorctl run` trains it*" },
         { "[Experiment]\nSeeds=1\n[Arm x]\n", "*Job=FILE.conf is missing*" },
         { "[Experiment]\nJob=job.conf\n[Arm x]\n", "*Seeds= is missing*" },
         { "[Experiment]\nJob=no.conf\nSeeds=1\n[Arm x]\n", "*x.exp:2: *cannot be read*" },

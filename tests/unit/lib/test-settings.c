@@ -221,12 +221,10 @@ static void test_repeated(void) {
         refuse(CARTPOLE "Seed=1\n\nSeed=2\n", NULL,
                         "x.conf:5: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two",
                         NULL);
-        /* an empty value, blanks, another part of the section, an option, an inner job's key */
+        /* an empty value, blanks, another part of the section, an inner job's key */
         refuse(CARTPOLE " Seed = 1\n\tSeed=\n", NULL, "x.conf:4: [Job] Seed=: ", NULL);
         refuse(CARTPOLE "Seed=1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n", NULL, "stands in line 3", NULL);
-        refuse(CARTPOLE "[Environment]\nG=1\n# G=2\nG=3\n", NULL, "x.conf:6: [Environment] G=3", NULL);
         refuse(CARTPOLE "[Inner.Job]\nSeed=1\nSeed=2\n", NULL, "x.conf:5: [Inner.Job] Seed=2", NULL);
-        /* each by itself, and --set does not hide a mistake of the file */
         refuse(CARTPOLE "Seed=1\nSeed=2\nSeed=3\n", "Job.Seed=4",
                         "x.conf:4: ", "x.conf:5: ", "stands in line 3", NULL);
 }
@@ -236,6 +234,8 @@ static void test_sentences(void) {
                         "did you mean LearningRate?", NULL);
         refuse(CARTPOLE "[Lerner]\nEpochs=3\n", NULL, "x.conf:3: [Lerner]", "did you mean Learner?", NULL);
         refuse(CARTPOLE "[Learner]\nRolloutSteps=3\n", NULL, "x.conf:4:", "belongs to [Actor]", NULL);
+        refuse(CARTPOLE "StopSteps=1.5M\n", NULL, "x.conf:3:", "not a whole number: write 1500000", NULL);
+        refuse("[Experiment]\n", NULL, "x.conf:1: [Experiment]", "`actorctl experiment` runs it", NULL);
         refuse(CARTPOLE "[Scaling]\nMaxActors=-3\n", NULL, "x.conf:4: [Scaling] MaxActors=-3",
                         "from 1 to 1000", NULL);
         refuse(CARTPOLE "[Learner]\nLearningRate=fast\n", NULL, "LearningRate=fast: not a number", NULL);
