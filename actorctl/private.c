@@ -155,7 +155,9 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
 }
 
 bool word_names_run(const char *word) {
-        return (word[0] == 'r' && run_number(word + 1) > 0) || g_file_test(word, G_FILE_TEST_IS_DIR);
+        g_autofree char *ledger = g_build_filename(word, "ledger.sqlite", NULL);
+
+        return (word[0] == 'r' && run_number(word + 1) > 0) || access(ledger, F_OK) == 0;
 }
 
 char *run_directory_of(const char *word) {

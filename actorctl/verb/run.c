@@ -24,14 +24,15 @@ static void print_places(const Connection *connection, const JobStatus *status) 
         g_autofree char *word = run_directory_word(connection->state_directory);
         bool numbered = !connection->temporary && !g_str_equal(word, connection->state_directory);
 
+        if (numbered)
+                printf("records `actorctl status r%s`; also rounds, decisions, bill\n", word);
+        if (numbered && strcmp(status->result, "interrupted") == 0 && access(checkpoint, R_OK) == 0)
+                printf("goes on with `actorctl run FILE --from=r%s`\n", word);
+        /* Scripts read the path in this last line. */
         if (access(checkpoint, R_OK) == 0)
                 printf("checkpoint %s\n", checkpoint);
         else if (!connection->temporary)
                 printf("state in %s\n", connection->state_directory);
-        if (numbered && strcmp(status->result, "interrupted") == 0 && access(checkpoint, R_OK) == 0)
-                printf("goes on with `actorctl run FILE --from=r%s`\n", word);
-        if (numbered)
-                printf("records `actorctl status r%s`; also rounds, decisions, bill\n", word);
 }
 
 /* Writes the file that Policy=replay:FILE reads. A fixed number of actors needs none, unless each round

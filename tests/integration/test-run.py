@@ -269,7 +269,7 @@ def records_refused():
     assert left.status == 1 and f"`actorctl recover {newest}`" in left.err and "Job 1 has ended" not in left.err, left.err
     equal(ctl("recover", "r" + newest).status, 0, "recover")
     equal(ctl("rounds", "r" + newest, "--json").status, 0, "rounds after it")
-    for word, sentence in (("r77777", f"There is no run 77777 in {runs}."), (EXAMPLES, f"There is no run in {EXAMPLES}"), ("rx", "nor a run: write r7")):
+    for word, sentence in (("r77777", f"There is no run 77777 in {runs}."), (EXAMPLES, "nor a run: write r7"), ("rx", "nor a run: write r7")):
         r = ctl("bill", word)
         assert r.status in (1, 2) and sentence in r.err and not r.out, r.err
     for verb in "watch", "stop", "logs", "remove":
