@@ -8,7 +8,8 @@
  *   KERNEL_HOLD(x, bound)  x within [-bound, bound]; a NaN stays one
  *   KERNEL_LOW(a, b), KERNEL_HIGH(a, b)  numbers of a and b by turns, of their first, or last, halves
  *
- * and with what lib/one-width.h makes of them. No include guard, on purpose. */
+ * and with what lib/one-width.h makes of them. The file ends with KERNEL(table), a `static const Kernels`,
+ * which is the including file's own type. No include guard, on purpose. */
 #define KERNEL(name) name##_scalar
 #define KERNEL_TARGET
 #define KERNEL_WIDTH          4
@@ -40,5 +41,16 @@
         __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #include "lib/one-width.h"
 #endif
+
+/* The table of this process's width. */
+static const Kernels *kernels_chosen(void) {
+#if defined(__x86_64__)
+        static const Kernels *const tables[_WIDTH_MAX] = { &table_scalar, &table_avx2, &table_avx512 };
+
+        return tables[width_chosen()];
+#else
+        return &table_scalar;
+#endif
+}
 
 #undef KERNEL_TEMPLATE

@@ -130,14 +130,15 @@ void fd_unmap(void *map, uint64_t bytes) {
                 (void) munmap(map, bytes);
 }
 
-int read_full(int fd, void *ret, size_t n) {
+/* at < 0: from the descriptor's position. */
+static int read_from(int fd, void *ret, size_t n, off_t at) {
         uint8_t *p = ret;
 
         assert(fd >= 0);
         assert(ret || n == 0);
 
         while (n > 0) {
-                ssize_t k = read(fd, p, n);
+                ssize_t k = at < 0 ? read(fd, p, n) : pread(fd, p, n, at);
 
                 if (k < 0 && errno == EINTR)
                         continue;
@@ -146,31 +147,20 @@ int read_full(int fd, void *ret, size_t n) {
                 if (k == 0)
                         return -ENODATA;
                 p += k;
+                at += at < 0 ? 0 : k;
                 n -= (size_t) k;
         }
         return 0;
 }
 
+int read_full(int fd, void *ret, size_t n) {
+        return read_from(fd, ret, n, -1);
+}
+
 int pread_full(int fd, void *ret, size_t n, off_t at) {
-        uint8_t *p = ret;
+        assert(at >= 0);
 
-        assert(fd >= 0);
-        assert(ret || n == 0);
-
-        while (n > 0) {
-                ssize_t k = pread(fd, p, n, at);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        return -ENODATA;
-                p += k;
-                at += k;
-                n -= (size_t) k;
-        }
-        return 0;
+        return read_from(fd, ret, n, at);
 }
 
 int write_full(int fd, const void *data, size_t n) {

@@ -25,16 +25,6 @@ typedef struct Kernels {
 #define KERNEL_TEMPLATE "lib/kernel-wide.h"
 #include "lib/each-width.h"
 
-static const Kernels *kernels_chosen(void) {
-#if defined(__x86_64__)
-        static const Kernels *const tables[_WIDTH_MAX] = { &table_scalar, &table_avx2, &table_avx512 };
-
-        return tables[width_chosen()];
-#else
-        return &table_scalar;
-#endif
-}
-
 void kernel_product(const Product *p) {
         kernels_chosen()->product(p);
 }

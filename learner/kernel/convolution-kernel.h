@@ -101,4 +101,4 @@ KERNEL_TARGET static void KERNEL(weights)(const float *const dy[SIDE], const flo
                 KERNEL(weights_rows)(dy, reads, n_squares, rows, ret);
 }
 
-static const Kernels KERNEL(kernels) = { KERNEL(UNITS), KERNEL(place), KERNEL(weights) };
+static const Kernels KERNEL(table) = { KERNEL(UNITS), KERNEL(place), KERNEL(weights) };

@@ -70,16 +70,6 @@ static inline void lanes_sum(const float lanes[SIDE][LANES], float *ret) {
 #define KERNEL_TEMPLATE "learner/kernel/convolution-kernel.h"
 #include "lib/each-width.h"
 
-static const Kernels *kernels_chosen(void) {
-#if defined(__x86_64__)
-        static const Kernels *const tables[_WIDTH_MAX] = { &kernels_scalar, &kernels_avx2, &kernels_avx512 };
-
-        return tables[width_chosen()];
-#else
-        return &kernels_scalar;
-#endif
-}
-
 static uint32_t padded(uint32_t n) {
         return (n + UNITS_ALIGN - 1) / UNITS_ALIGN * UNITS_ALIGN;
 }

@@ -207,11 +207,6 @@ KERNEL_TARGET static void KERNEL(exp)(float *x, size_t n) {
                 x[i] = elementary_exp(x[i]);
 }
 
-KERNEL_TARGET static void KERNEL(log)(float *x, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                x[i] = elementary_log(x[i]);
-}
-
 /* m rows, a constant where this is inlined, of `width` columns of c, from what lies together in block. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,
                 uint32_t m, const double *a, const BlockRow *block, uint32_t n_k, bool goes_on,
@@ -247,12 +242,12 @@ KERNEL_TARGET static void KERNEL(double_product)(const DoubleProduct *p) {
 
                         for (; i + BLOCK_ROWS <= p->m; i += BLOCK_ROWS)
                                 KERNEL(double_tile)
-                                (p, BLOCK_ROWS, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on,
-                                                width, p->c + (size_t) i * p->n + j);
+                        (p, BLOCK_ROWS, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on, width,
+                                        p->c + (size_t) i * p->n + j);
                         for (; i < p->m; i++)
                                 KERNEL(double_tile)
-                                (p, 1, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on, width,
-                                                p->c + (size_t) i * p->n + j);
+                        (p, 1, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on, width,
+                                        p->c + (size_t) i * p->n + j);
                 }
 }
 

@@ -63,7 +63,6 @@ typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8),
                                         const AdamScalars *scalars),                                        \
                         (parameters, m, v, gradient, n, scalars))                                           \
         X(void, exp, (float *x, size_t n), (x, n))                                                          \
-        X(void, log, (float *x, size_t n), (x, n))                                                          \
         X(void, double_product, (const DoubleProduct *p), (p))                                              \
         X(void, double_dots, (const double *a, uint32_t n_rows, size_t n, const double *x, double *ret),    \
                         (a, n_rows, n, x, ret))                                                             \
@@ -88,16 +87,6 @@ static inline __attribute__((always_inline)) float lanes_sum(const float lanes[K
 
 #define KERNEL_TEMPLATE "learner/kernel/kernels-wide.h"
 #include "lib/each-width.h"
-
-static const Kernels *kernels_chosen(void) {
-#if defined(__x86_64__)
-        static const Kernels *const tables[_WIDTH_MAX] = { &table_scalar, &table_avx2, &table_avx512 };
-
-        return tables[width_chosen()];
-#else
-        return &table_scalar;
-#endif
-}
 
 #define X(type, name, parameters, arguments)             \
         type kernel_##name parameters {                  \

@@ -66,9 +66,8 @@ void kernel_add(float *x, const float *y, size_t n); /* x += y */
 double kernel_square_sum(const float *x, size_t n);
 void kernel_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
                 const AdamScalars *scalars);
-/* x[i] = exp(x[i]), log(x[i]) */
+/* x[i] = exp(x[i]) */
 void kernel_exp(float *x, size_t n);
-void kernel_log(float *x, size_t n);
 
 /* In double precision, of what is measured for schedulers. Products are not fused with additions: a CPU that
  * cannot is not slower then. */

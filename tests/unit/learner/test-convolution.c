@@ -144,7 +144,7 @@ static void test_widths(void) {
         g_autofree float *x = floats_draw(rand, 1000), *weight = floats_draw(rand, 480);
         float y[2][16 * 48] = {}, sums[2][SIDE * SIDE];
 
-        kernels_run(&kernels_scalar, x, weight, y[0], sums[0]);
+        kernels_run(&table_scalar, x, weight, y[0], sums[0]);
         for (Width width = WIDTH_AVX2; width < _WIDTH_MAX; width++) {
                 if (!width_present(width))
                         continue;
