@@ -116,7 +116,7 @@ check-fuzz:
 	@$(RUN) $(call fuzz,$(FUZZ_SECONDS))
 fuzzers: $(FUZZERS)
 
-# Figures, never a test: what is printed is read by people.
+# Figures, never a test: what is printed is read by people. BENCH="gradient learn": only these.
 $(B)/bench/%.o: CFLAGS_room = $(CFLAGS_control)
 # Numbers of instructions of builds with other flags are not compared.
 $(B)/bench/instructions.o: CFLAGS_room = $(CFLAGS_control) -DBENCH_FLAGS='"$(strip $(OPT) $(SANITIZE))"'
@@ -126,7 +126,7 @@ $(B)/bench/%.o: tests/bench/%.c
 $(B)/bench/%: $(B)/bench/%.o $(B)/rooms.a
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
 bench: all $(BENCHES)
-	@for bench in $(sort $(wildcard tests/bench/*.sh)); do echo "== $$bench"; $$bench || exit 1; done
+	@tests/bench/run.py $(BENCH)
 
 # Each file is looked at again only after it, a header of it or the rules have changed.
 $(B)/tidy/%.ok: %.c $(B)/o/%.o .clang-tidy

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "tests/bench/figure.h"
 #include "tests/unit/actor-fixture.h"
 
 #define RUN_SECONDS 0.3
@@ -38,6 +39,7 @@ static double seconds_per_invocation(Job *job) {
 
 static void bench(const char *name, const char *directory, uint32_t envs, uint32_t steps) {
         double rest, one, many;
+        char figure[128];
         const ActordEnv *env;
         Job job;
 
@@ -59,6 +61,8 @@ static void bench(const char *name, const char *directory, uint32_t envs, uint32
 
         printf("%-16s %2u x %4u  %9.0f steps/s  %7.0f ns a step  %7.0f ns to take up and park a slot\n",
                         name, envs, steps, envs * steps / many, many / (envs * steps) * 1e9, rest * 1e9);
+        (void) snprintf(figure, sizeof(figure), "%s, invocations of %u x %u", name, envs, steps);
+        figure_note(&(Figure){ .name = figure, .unit = "steps/s", .value = envs * steps / many });
 }
 
 int main(int argc, char *argv[]) {

@@ -3,13 +3,20 @@
 """Whole jobs, measured from outside: learning, wall time, start-up, memory, what the sandbox costs. Medians; A and B alternate. Prints a table; never fails.
 
 jobs.py [cartpole] [hopper] [sandbox] [start] [clock] [memory] [--seeds N]; all but hopper by default (hopper takes ten minutes)."""
-import os, statistics, sys
+import json, os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
 
 
 def line(what, value, bar=""):
     print(f"{what:<62} {value:>16}  {bar}", flush=True)
+
+
+def figure(name, value, unit, limit=None):
+    """For the table of make bench, as tests/bench/figure.h."""
+    if path := os.environ.get("BENCH_FIGURES"):
+        with open(path, "a") as f:
+            print(json.dumps({"name": name, "unit": unit, "value": value, **({"limit": limit} if limit else {})}), file=f)
 
 
 def median(values):
@@ -27,12 +34,14 @@ def cartpole():
     line("  steps to the target, median (least, most)",
          f"{median([r.env_steps for r in good]):.0f}", f"{min(r.env_steps for r in good)} .. {max(r.env_steps for r in good)}")
     line("  actorctl run, exec to exit, median", f"{median([r.seconds for r in runs]):.2f} s", "1.0 s")
+    figure("CartPole-v1 to 475, exec to exit", median([r.seconds for r in runs]), "s")
 
 
 def hopper():
     n = seeds(5)
     one = [run("hopper", seed=s, timeout=600) for s in range(1, n + 1)]
     line("Hopper-v4, 1 M steps, one actor: wall, median", f"{median([r.wall_s for r in one]):.1f} s", "60 s")
+    figure("Hopper-v4, 1 M steps, one actor, wall", median([r.wall_s for r in one]), "s")
     means = [r.return_mean for r in one]
     line(f"  mean return over {n} seeds", f"{statistics.mean(means):.0f}", "2383 - 272 (CleanRL)")
     print("  by seed: " + " ".join(f"{m:.0f}" for m in means))
@@ -79,6 +88,8 @@ def start():
         warm += [d for c, d in rows if not c]
     line("sandboxed actor, built-in environment: cold start to first step, p50", f"{median(cold) / 1e6:.3f} ms", "2 ms")
     line("  warm, p50", f"{median(warm) / 1e6:.3f} ms", "0.2 ms")
+    figure("cold start to first step, p50", median(cold) / 1e6, "ms")
+    figure("warm start to first step, p50", median(warm) / 1e6, "ms")
 
 
 def memory():

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "tests/bench/figure.h"
 #include "tests/unit/learner-fixture.h"
 
 enum { ROUNDS = 30 };
@@ -25,6 +26,7 @@ static void measure(const char *name, const char *sections, const ActordEnvSpec 
         g_autofree char *text = g_strdup_printf("%s\nThreads=%u\n", sections, n_threads);
         double take[ROUNDS], learn[ROUNDS];
         Answer learned = {};
+        char figure[64];
         Bed bed = {};
 
         bed_settings("CartPole-v1", text, &bed.settings);
@@ -45,6 +47,9 @@ static void measure(const char *name, const char *sections, const ActordEnvSpec 
         qsort(learn, ROUNDS, sizeof(double), compare);
         printf("%-9s %u threads: take %6.3f ms, learn %7.3f ms (slowest thread %7.3f ms)\n", name, n_threads,
                         take[ROUNDS / 2], learn[ROUNDS / 2], (double) learned.slowest_thread_nsec * 1e-6);
+        (void) snprintf(figure, sizeof(figure), "one update, %s, %u thread%s", name, n_threads,
+                        n_threads == 1 ? "" : "s");
+        figure_note(&(Figure){ .name = figure, .unit = "ms", .value = learn[ROUNDS / 2] });
         bed_close(&bed);
 }
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A figure for the table of `make bench`, beside what a program of build/bench prints: a line of JSON in the
+ * file that tests/bench/run.py names. Without it, nothing. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Figure {
+        const char *name, *unit; /* a unit that ends with /s is better when more */
+        double value;
+        double limit;     /* in the same unit, measured here as well; 0: none is known */
+        const char *peer; /* that does the same; NULL: none */
+        double peer_value;
+} Figure;
+
+static inline void figure_note(const Figure *figure) {
+        const char *path = getenv("BENCH_FIGURES");
+        FILE *file = path ? fopen(path, "a") : NULL;
+
+        if (!file)
+                return;
+        (void) fprintf(file, "{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.9g", figure->name,
+                        figure->unit, figure->value);
+        if (figure->limit > 0)
+                (void) fprintf(file, ", \"limit\": %.9g", figure->limit);
+        if (figure->peer)
+                (void) fprintf(file, ", \"peer\": \"%s\", \"peer_value\": %.9g", figure->peer,
+                                figure->peer_value);
+        (void) fprintf(file, "}\n");
+        (void) fclose(file);
+}
