@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 #include "daemon/access.h"
+#include "daemon/background.h"
 #include "daemon/job-context.h"
 
 #define STOP_LONGEST_USEC (12000ull * 1000)
@@ -29,8 +30,8 @@ typedef struct Manager {
         Turns *turns;
         sd_event_source *places_timer, *idle_timer;
         GQueue removals; /* of Removal */
-        sd_event_source *removal_source, *files_timer, *older_source;
-        sd_event_source *trim_source, *trim_timer;
+        Background removing, trimming_records, reading_older;
+        sd_event_source *files_timer, *trim_timer;
         /* The ended job of an older program whose records are being added up; NULL: none. */
         Job *older_job;
         JobReplay *older_replay;

@@ -87,7 +87,7 @@ static int sum_some(Manager *manager) {
         return r < 0 ? r : 1;
 }
 
-static int on_idle(sd_event_source *source, void *userdata) {
+static void read_some(void *userdata) {
         Manager *manager = userdata;
         int r;
 
@@ -96,14 +96,13 @@ static int on_idle(sd_event_source *source, void *userdata) {
         if (r == 0 && manager->context.mode != DAEMON_RUN)
                 r = sum_some(manager);
         if (r > 0)
-                return 0;
+                return;
         if (r < 0)
                 log_line(LOG_WARNING,
                                 "What jobs of an older actord came to could not be written down (%s); the "
                                 "next start goes on with it.",
                                 ledger_error_words(r));
         older_done(manager);
-        return 0;
 }
 
 void older_start(Manager *manager) {
@@ -115,13 +114,13 @@ void older_start(Manager *manager) {
         for (left = manager->context.config.keep_jobs; left > 0 && n > 0; left -= (size_t) MAX(n, 0))
                 n = describe_some(manager, left);
         if (n >= 0)
-                (void) repeat_start(manager->context.event, &manager->older_source, "older-rows",
-                                SD_EVENT_PRIORITY_IDLE, on_idle, manager);
+                (void) background_start(&manager->reading_older, manager->context.event, "older-rows",
+                                read_some, manager);
 }
 
 void older_done(Manager *manager) {
         assert(manager);
 
-        manager->older_source = sd_event_source_disable_unref(manager->older_source);
+        background_stop(&manager->reading_older);
         forget(manager);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* To remove files is to give the job's directory a name that says so: that is one step, it lasts, and no
- * number leads there. What lies behind that name goes in small portions when the daemon has nothing else
- * to do, and what a daemon that was killed has left of it is found by the name. The ledger stays as it
+ * number leads there. What lies behind that name goes in small portions in the background, and what a daemon that was killed has left of it is found by the name. The ledger stays as it
  * is, rows of checkpoints included: bills are records, and by those rows it tells what work counted from
  * what was repeated. */
 #include "daemon/removals.h"
@@ -42,20 +41,19 @@ static void say_left(const Manager *manager, const char *name, int error) {
                         name, g_strerror(-error));
 }
 
-static int on_portion(sd_event_source *source, void *userdata) {
+static void remove_portion(void *userdata) {
         Manager *manager = userdata;
         Removal *removal = g_queue_peek_head(&manager->removals);
         int r;
 
         r = tree_remove(manager->context.jobs_fd, removal->name, PORTION);
         if (r > 0 && ++removal->n_portions < PORTIONS_MAX)
-                return 0;
+                return;
         if (r != 0)
                 say_left(manager, removal->name, r < 0 ? r : -EBUSY);
         removal_free(g_queue_pop_head(&manager->removals));
         if (g_queue_is_empty(&manager->removals))
-                manager->removal_source = sd_event_source_disable_unref(manager->removal_source);
-        return 0;
+                background_stop(&manager->removing);
 }
 
 /* name is taken. Without memory for a source it is left to the next daemon. */
@@ -63,9 +61,8 @@ static void enqueue(Manager *manager, char *name) {
         Removal *removal = g_new0(Removal, 1);
 
         removal->name = name;
-        if (!manager->removal_source &&
-                        repeat_start(manager->context.event, &manager->removal_source, "removal",
-                                        SD_EVENT_PRIORITY_IDLE, on_portion, manager) < 0) {
+        if (background_start(&manager->removing, manager->context.event, "removal", remove_portion,
+                            manager) < 0) {
                 removal_free(removal);
                 return;
         }
@@ -158,7 +155,7 @@ void removals_start(Manager *manager) {
 void removals_done(Manager *manager) {
         assert(manager);
 
-        manager->removal_source = sd_event_source_disable_unref(manager->removal_source);
+        background_stop(&manager->removing);
         manager->files_timer = sd_event_source_disable_unref(manager->files_timer);
         g_queue_clear_full(&manager->removals, removal_free);
 }

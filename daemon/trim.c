@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small steps, each a transaction of its own, when the daemon has nothing else to do. What a daemon that
- * was killed has begun is found in the ledger, and comes first. A job goes by its summary from then on,
- * so one whose summary cannot be read keeps its records. */
+/* Small steps, each a transaction of its own, in the background. What a daemon that was killed has begun is
+ * found in the ledger, and comes first. A job goes by its summary from then on, so one whose summary cannot
+ * be read keeps its records. */
 #include "daemon/trim.h"
 
 #include <assert.h>
@@ -17,10 +17,6 @@
 #define STEP_PAGES    128u
 #define INTERVAL_USEC (3600ull * 1000 * 1000)
 #define SHORTEST_USEC (1000ull * 1000)
-
-static void stop(Manager *manager) {
-        manager->trim_source = sd_event_source_disable_unref(manager->trim_source);
-}
 
 static bool is_over_size(Manager *manager) {
         uint64_t used;
@@ -105,15 +101,15 @@ static int step(Manager *manager) {
         return r < 0 ? r : 1;
 }
 
-static int on_turn(sd_event_source *source, void *userdata) {
+static void trim_some(void *userdata) {
         Manager *manager = userdata;
         int r;
 
         /* What is to be written comes first, and a ledger that cannot be written is not asked for this,
          * too. */
         if (manager->context.ledger_blocked || ledger_is_full(manager->context.ledger)) {
-                stop(manager);
-                return 0;
+                background_stop(&manager->trimming_records);
+                return;
         }
         r = step(manager);
         if (r < 0)
@@ -122,17 +118,16 @@ static int on_turn(sd_event_source *source, void *userdata) {
                                 "is tried again within the hour.",
                                 ledger_error_words(r));
         if (r <= 0)
-                stop(manager);
-        return 0;
+                background_stop(&manager->trimming_records);
 }
 
 void trim_soon(Manager *manager) {
         assert(manager);
 
         /* A private daemon's ledger is its caller's. */
-        if (!manager->trim_source && manager->context.mode != DAEMON_RUN)
-                (void) repeat_start(manager->context.event, &manager->trim_source, "old-records",
-                                SD_EVENT_PRIORITY_IDLE, on_turn, manager);
+        if (manager->context.mode != DAEMON_RUN)
+                (void) background_start(&manager->trimming_records, manager->context.event, "old-records",
+                                trim_some, manager);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -160,6 +155,6 @@ void trim_start(Manager *manager) {
 void trim_done(Manager *manager) {
         assert(manager);
 
-        stop(manager);
+        background_stop(&manager->trimming_records);
         manager->trim_timer = sd_event_source_disable_unref(manager->trim_timer);
 }

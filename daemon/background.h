@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Work that nobody waits for: files to be removed, old records. It is done in small steps when the daemon has
+ * nothing else to do; and, as a steady flood of calls would otherwise put it off for ever while the disk fills
+ * up, one step in BACKGROUND_USEC is done in any case. */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#define BACKGROUND_USEC (250u * 1000)
+
+/* Nothing goes on in one that is all zero. */
+typedef struct Background {
+        sd_event_source *idle, *timer;
+        /* one of a few milliseconds; it may stop the work */
+        void (*step)(void *userdata);
+        void *userdata;
+} Background;
+
+/* Steps begin in the next turn of the loop, and go on until the work is stopped. If it goes on already, it
+ * stays as it is. Negative: without memory nothing goes on. */
+int background_start(Background *background, sd_event *event, const char *name, void (*step)(void *userdata),
+                void *userdata);
+void background_stop(Background *background);
