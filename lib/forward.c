@@ -21,8 +21,8 @@
 
 enum {
         LANES = KERNEL_LANES,
-        PANEL = 64,        /* outputs */
-        KEPT_MAX = 262144, /* numbers that are turned around once */
+        PANEL = 64,         /* outputs */
+        KEPT_MAX = 1 << 21, /* numbers that are turned around once: 8 MiB */
 };
 
 struct Forward {
