@@ -40,6 +40,7 @@
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 #include "lib/string-tables.h"
+#include "lib/width.h"
 
 #define CHECK_USEC         UINT64_C(60000000)
 #define CHECK_USEC_PER_MIB UINT64_C(1000000)
@@ -387,6 +388,14 @@ static void say_ready(const Manager *manager) {
                         daemon_mode_to_string(manager->context.mode), n, n == 1 ? " has" : "s have");
 }
 
+/* Below x86-64-v3. */
+static void say_width(void) {
+        if (width_of_class(KERNEL_CLASS_AUTO) == WIDTH_SCALAR)
+                log_line(LOG_NOTICE,
+                                "This CPU lacks AVX2 or FMA: kernels in plain C make the same policies, "
+                                "but take several times as long.");
+}
+
 int manager_start(Manager *manager) {
         int r;
 
@@ -420,5 +429,6 @@ int manager_start(Manager *manager) {
         }
         jobs_schedule(&manager->context.jobs);
         say_ready(manager);
+        say_width();
         return 0;
 }
