@@ -207,47 +207,52 @@ KERNEL_TARGET static void KERNEL(exp)(float *x, size_t n) {
                 x[i] = elementary_exp(x[i]);
 }
 
-/* m rows, a constant where this is inlined, of `width` columns of c, from what lies together in block. */
+/* m rows from i on, a constant where this is inlined, of a block's columns from j on: over n_k numbers from
+ * k on. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_tile)(const DoubleProduct *p,
-                uint32_t m, const double *a, const BlockRow *block, uint32_t n_k, bool goes_on,
-                uint32_t width, double *c) {
+                uint32_t m, uint32_t i, uint32_t j, uint32_t k, uint32_t n_k, const BlockRow *block) {
+        size_t bytes = (p->n - j < BLOCK_WIDTH ? p->n - j : BLOCK_WIDTH) * sizeof(double);
+        const double *a = p->a + i * p->a_m + k * p->a_k;
+        double *c = p->c + (size_t) i * p->n + j;
         BlockRow sums[BLOCK_ROWS] = {};
 
 #pragma GCC unroll 4
-        for (uint32_t i = 0; i < m; i++)
-                if (goes_on)
-                        memcpy(&sums[i], c + (size_t) i * p->n, width * sizeof(double));
-        for (uint32_t k = 0; k < n_k; k++)
+        for (uint32_t r = 0; r < m; r++)
+                if (p->accumulate || k > 0)
+                        memcpy(&sums[r], c + (size_t) r * p->n, bytes);
+        for (uint32_t l = 0; l < n_k; l++)
 #pragma GCC unroll 4
-                for (uint32_t i = 0; i < m; i++)
-                        sums[i] += a[i * p->a_m + k * p->a_k] * block[k];
+                for (uint32_t r = 0; r < m; r++)
+                        sums[r] += a[r * p->a_m + l * p->a_k] * block[l];
 #pragma GCC unroll 4
-        for (uint32_t i = 0; i < m; i++)
-                memcpy(c + (size_t) i * p->n, &sums[i], width * sizeof(double));
+        for (uint32_t r = 0; r < m; r++)
+                memcpy(c + (size_t) r * p->n, &sums[r], bytes);
+}
+
+/* A block of b, from row k and column j on; zeros beyond its last column. */
+KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_block)(
+                const DoubleProduct *p, uint32_t j, uint32_t k, uint32_t n_k, double ret[][BLOCK_WIDTH]) {
+        const double *b = p->b + k * p->b_k + j * p->b_n;
+
+        for (uint32_t l = 0; l < n_k; l++)
+                for (uint32_t w = 0; w < BLOCK_WIDTH; w++)
+                        ret[l][w] = w < p->n - j ? b[l * p->b_k + w * p->b_n] : 0.0;
 }
 
 KERNEL_TARGET static void KERNEL(double_product)(const DoubleProduct *p) {
-        double block[BLOCK_DEPTH][BLOCK_WIDTH];
+        double numbers[BLOCK_DEPTH][BLOCK_WIDTH];
+        const BlockRow *block = (const BlockRow *) numbers;
 
         for (uint32_t j = 0; j < p->n; j += BLOCK_WIDTH)
                 for (uint32_t k = 0, n_k; k < p->k; k += n_k) {
-                        uint32_t i = 0, width = p->n - j < BLOCK_WIDTH ? p->n - j : BLOCK_WIDTH;
-                        const double *a = p->a + k * p->a_k, *b = p->b + k * p->b_k + j * p->b_n;
-                        bool goes_on = p->accumulate || k > 0;
+                        uint32_t i = 0;
 
                         n_k = p->k - k < BLOCK_DEPTH ? p->k - k : BLOCK_DEPTH;
-                        for (uint32_t l = 0; l < n_k; l++)
-                                for (uint32_t w = 0; w < BLOCK_WIDTH; w++)
-                                        block[l][w] = w < width ? b[l * p->b_k + w * p->b_n] : 0.0;
-
+                        KERNEL(double_block)(p, j, k, n_k, numbers);
                         for (; i + BLOCK_ROWS <= p->m; i += BLOCK_ROWS)
-                                KERNEL(double_tile)
-                        (p, BLOCK_ROWS, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on, width,
-                                        p->c + (size_t) i * p->n + j);
+                                KERNEL(double_tile)(p, BLOCK_ROWS, i, j, k, n_k, block);
                         for (; i < p->m; i++)
-                                KERNEL(double_tile)
-                        (p, 1, a + i * p->a_m, (const BlockRow *) block, n_k, goes_on, width,
-                                        p->c + (size_t) i * p->n + j);
+                                KERNEL(double_tile)(p, 1, i, j, k, n_k, block);
                 }
 }
 

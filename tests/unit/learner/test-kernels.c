@@ -17,6 +17,14 @@ static float *random_floats(GRand *rand, size_t n, double scale) {
         return x;
 }
 
+static double *random_doubles(GRand *rand, size_t n) {
+        double *x = g_new(double, n);
+
+        for (size_t i = 0; i < n; i++)
+                x[i] = g_rand_double_range(rand, -1.0, 1.0);
+        return x;
+}
+
 static void assert_near(const float *a, const float *b, size_t n, double relative) {
         for (size_t i = 0; i < n; i++)
                 if (!(fabs((double) a[i] - (double) b[i]) <= relative * fmax(1.0, fabs((double) b[i]))))
@@ -142,6 +150,80 @@ static void test_widths(void) {
                         g_assert_cmpmem(wide, sizeof(*wide), plain, sizeof(*plain));
                 } else
                         g_test_message("this CPU has only: %s", width_words_present());
+}
+
+/* c of a product in double precision, in the documented order: over k in sequence, nothing fused. */
+static void check_double_product(GRand *rand, uint32_t m, uint32_t n, uint32_t k, bool a_turned,
+                bool b_turned, bool accumulate) {
+        g_autofree double *a = random_doubles(rand, (size_t) m * k),
+                          *b = random_doubles(rand, (size_t) k * n);
+        g_autofree double *c = random_doubles(rand, (size_t) m * n);
+        g_autofree double *expected = g_memdup2(c, (size_t) m * n * sizeof(double));
+        const DoubleProduct p = {
+                .m = m,
+                .n = n,
+                .k = k,
+                .a = a,
+                .a_m = a_turned ? 1 : k,
+                .a_k = a_turned ? m : 1,
+                .b = b,
+                .b_k = b_turned ? 1 : n,
+                .b_n = b_turned ? k : 1,
+                .accumulate = accumulate,
+                .c = c,
+        };
+
+        for (uint32_t i = 0; i < m; i++)
+                for (uint32_t j = 0; j < n; j++) {
+                        double *sum = &expected[(size_t) i * n + j];
+
+                        *sum = accumulate ? *sum : 0.0;
+                        for (uint32_t l = 0; l < k; l++)
+                                *sum += a[i * p.a_m + l * p.a_k] * b[l * p.b_k + j * p.b_n];
+                }
+        kernel_double_product(&p);
+        g_assert_cmpmem(c, (size_t) m * n * sizeof(double), expected, (size_t) m * n * sizeof(double));
+}
+
+static void check_double_vectors(GRand *rand, uint32_t rows, size_t n) {
+        g_autofree double *a = random_doubles(rand, rows * n), *x = random_doubles(rand, n);
+        g_autofree double *along = random_doubles(rand, rows), *y = random_doubles(rand, n);
+        g_autofree double *expected = g_memdup2(y, n * sizeof(double)), *dots = g_new(double, rows);
+
+        kernel_double_dots(a, rows, n, x, dots);
+        for (uint32_t row = 0; row < rows; row++) {
+                double lanes[KERNEL_GROUP] = {}, sum = 0.0;
+
+                for (size_t i = 0; i < n; i++)
+                        lanes[i % KERNEL_GROUP] += a[row * n + i] * x[i];
+                for (size_t l = 0; l < KERNEL_GROUP; l++)
+                        sum += lanes[l];
+                g_assert_true(dots[row] == sum);
+        }
+
+        kernel_double_take(a, rows, n, along, y);
+        for (uint32_t row = 0; row < rows; row++)
+                for (size_t i = 0; i < n; i++)
+                        expected[i] -= along[row] * a[row * n + i];
+        g_assert_cmpmem(y, n * sizeof(double), expected, n * sizeof(double));
+}
+
+static void test_doubles(void) {
+        static const uint32_t sizes[] = { 1, 2, 7, 8, 9, 64, 130 };
+        enum { N = G_N_ELEMENTS(sizes) };
+
+        for (Width width = 0; width < _WIDTH_MAX; width++) {
+                g_autoptr(GRand) rand = g_rand_new_with_seed(11);
+
+                if (!width_present(width))
+                        continue;
+                width_choose(width);
+                for (uint32_t i = 0; i < 8 * N; i++)
+                        check_double_product(rand, sizes[i % N], sizes[(i + 1 + i / N) % N],
+                                        sizes[(i + 3) % N], i & 1, i & 2, i & 4);
+                for (uint32_t i = 0; i < N; i++)
+                        check_double_vectors(rand, sizes[i] % 60 + 1, 17 * sizes[N - 1 - i]);
+        }
 }
 
 /* Bytes of whole lanes and of those that are left over. */
@@ -288,6 +370,7 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/kernels/products", test_products);
         g_test_add_func("/kernels/widths", test_widths);
+        g_test_add_func("/kernels/doubles", test_doubles);
         g_test_add_func("/kernels/pixels", test_pixels);
         g_test_add_func("/kernels/activations", test_activations);
         g_test_add_func("/kernels/tanh", test_tanh);
