@@ -31,10 +31,15 @@ static int append_lines(sd_bus_message *reply, const Bill *bill) {
         int r;
 
         r = sd_bus_message_open_container(reply, 'a', "(sdsdb)");
-        for (size_t i = 0; r >= 0 && i < bill->n_lines; i++)
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < bill->n_lines; i++) {
                 r = sd_bus_message_append(reply, "(sdsdb)", charge_to_string(bill->lines[i].charge),
                                 bill->lines[i].quantity, bill->lines[i].unit, bill->lines[i].amount,
                                 (int) bill->lines[i].paper);
+                if (r < 0)
+                        return r;
+        }
         return r;
 }
 
@@ -46,12 +51,14 @@ int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
         bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
         r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "ssdd", price_sheet_currency(job->sheet),
-                                price_sheet_name(job->sheet), bill.paper, bill.full);
-        if (r >= 0)
-                r = append_lines(reply, &bill);
-        return reply_rows(reply, r);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(reply, "ssdd", price_sheet_currency(job->sheet),
+                        price_sheet_name(job->sheet), bill.paper, bill.full);
+        if (r < 0)
+                return r;
+        r = append_lines(reply, &bill);
+        return r < 0 ? r : reply_send(reply);
 }
 
 /* A sheet that somebody named. Who asked is told why it cannot be read. */
@@ -119,15 +126,16 @@ static int bill_under_answer(sd_bus_message *m, int result, void *work) {
                                 g_strerror(-result));
         bill_make(&under->usage, under->sheet, &under->settings, &bill);
         r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "ssddddt", price_sheet_currency(under->sheet),
-                                price_sheet_name(under->sheet), bill.paper, bill.full,
-                                price_learner_second(under->sheet, &under->settings),
-                                rebill_actor_second(under->sheet, &under->settings),
-                                under->usage.emulated_nsec);
-        if (r >= 0)
-                r = append_lines(reply, &bill);
-        return reply_rows(reply, r);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(reply, "ssddddt", price_sheet_currency(under->sheet),
+                        price_sheet_name(under->sheet), bill.paper, bill.full,
+                        price_learner_second(under->sheet, &under->settings),
+                        rebill_actor_second(under->sheet, &under->settings), under->usage.emulated_nsec);
+        if (r < 0)
+                return r;
+        r = append_lines(reply, &bill);
+        return r < 0 ? r : reply_send(reply);
 }
 
 static int check_under(const Job *job, const PriceSheet *sheet, sd_bus_error *error) {
@@ -200,12 +208,15 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
         r = job->row.trimmed_usec > 0 ? job_load_summary(job) : job_load_records(job);
         if (r < 0)
                 return r;
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(suddds)");
-        for (uint32_t i = 0; r >= 0 && i < _ESTIMATE_MAX && job->row.purpose == LAUNCH_TRAIN; i++)
+        r = reply_list(m, "(suddds)", &reply);
+        if (r < 0)
+                return r;
+        for (uint32_t i = 0; i < _ESTIMATE_MAX && job->row.purpose == LAUNCH_TRAIN; i++) {
                 r = append_estimate(reply, job, i);
-        return reply_rows(reply, r);
+                if (r < 0)
+                        return r;
+        }
+        return reply_send(reply);
 }
 
 static int append_fleet(sd_bus_message *reply, const Job *job, const PriceSheet *sheet) {
@@ -241,10 +252,24 @@ static int add_sheet(
         return r < 0 ? 0 : append_fleet(reply, job, sheet);
 }
 
+static int add_sheets(sd_bus_message *reply, const Job *job, sd_bus_error *error) {
+        g_auto(GStrv) sheets = NULL;
+        int r;
+
+        r = sheets_list(&sheets);
+        if (r < 0)
+                return reply_no_sheets(error, r);
+        for (char **sheet = sheets; *sheet; sheet++) {
+                r = add_sheet(reply, job, *sheet, false, error);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        g_auto(GStrv) sheets = NULL;
         const char *name;
         int r;
 
@@ -252,23 +277,17 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         if (r < 0)
                 return r;
         r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "d",
-                                fleet_serverless(&job->progress.usage, job->sheet, &job->settings));
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sssddddd)");
-        if (r >= 0 && *name)
-                r = add_sheet(reply, job, name, true, error);
-        else {
-                if (r >= 0) {
-                        r = sheets_list(&sheets);
-                        if (r < 0)
-                                return reply_no_sheets(error, r);
-                }
-                for (char **sheet = sheets; r >= 0 && *sheet; sheet++)
-                        r = add_sheet(reply, job, *sheet, false, error);
-        }
-        return reply_rows(reply, r);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(
+                        reply, "d", fleet_serverless(&job->progress.usage, job->sheet, &job->settings));
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(reply, 'a', "(sssddddd)");
+        if (r < 0)
+                return r;
+        r = *name ? add_sheet(reply, job, name, true, error) : add_sheets(reply, job, error);
+        return r < 0 ? r : reply_send(reply);
 }
 
 /* A bill that is cheaper by what a scheduler knows should stand beside this one. A training that began

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -259,7 +260,7 @@ static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handl
         };
         directory_fd = job_directory_new(
                         manager->context.jobs_fd, context_reserves_ids(&manager->context), &copy->name);
-        r = directory_fd < 0 ? directory_fd : helper_start(&copy->channel, &copy->pid_fd);
+        r = directory_fd < 0 ? directory_fd : helper_start(SOCK_SEQPACKET, &copy->channel, &copy->pid_fd);
         if (r > 0)
                 child_run(copy, directory_fd, copy->channel, request->tokens);
         if (r >= 0)

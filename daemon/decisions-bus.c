@@ -73,17 +73,8 @@ static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
         assert(at == N_NAMES);
 }
 
-/* The list stays open, for reply_rows(). */
-static int append_rows(sd_bus_message *reply, const LedgerDecision *decisions, size_t n) {
-        double row[N_NAMES];
-        int r;
-
-        r = sd_bus_message_open_container(reply, 'a', "ad");
-        for (size_t i = 0; r >= 0 && i < n; i++) {
-                decision_row(&decisions[i], row);
-                r = sd_bus_message_append_array(reply, 'd', row, sizeof(row));
-        }
-        return r;
+static const char *name_at(size_t column) {
+        return names[column];
 }
 
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -106,16 +97,18 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's decisions could not be read: %s.", g_strerror(-r));
 
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "s");
-        for (size_t i = 0; r >= 0 && i < N_NAMES; i++)
-                r = sd_bus_message_append(reply, "s", names[i]);
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        if (r >= 0)
-                r = append_rows(reply, decisions, n);
-        return reply_rows(reply, r);
+        r = reply_table(m, name_at, N_NAMES, &reply);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                double row[N_NAMES];
+
+                decision_row(&decisions[i], row);
+                r = sd_bus_message_append_array(reply, 'd', row, sizeof(row));
+                if (r < 0)
+                        return r;
+        }
+        return reply_send(reply);
 }
 
 /* CheckDecisions: a long job has many decisions, and a policy may take its time for each. */

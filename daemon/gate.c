@@ -21,16 +21,17 @@
 #include <sys/un.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
+#include "daemon/helper.h"
 #include "daemon/keeper.h"
 #include "daemon/senders.h"
 #include "daemon/turn-queue.h"
+#include "daemon/wire.h"
 #include "lib/boottime.h"
 #include "lib/bus-client.h"
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 #include "lib/message.h"
 
-#define MESSAGE_HEAD      16u /* of each message of D-Bus: who reads it knows its size */
 #define MESSAGE_BYTES_MAX (1u << 27)
 #define FIELDS_MAX        (1u << 20)
 #define LOOK_BYTES        65536u
@@ -53,11 +54,6 @@ typedef struct Message {
         int tokens[GATE_DESCRIPTORS_MAX];
         size_t n_tokens;
 } Message;
-
-typedef struct Fields {
-        const char *sender; /* NULL: the bus does not say */
-        uint8_t *n_fds;     /* where they are counted */
-} Fields;
 
 typedef struct Gate {
         int fds[_GATE_FDS];
@@ -160,40 +156,6 @@ static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[
         return 0;
 }
 
-/* What the header's fields say: (code, variant) each, aligned to 8. The bus itself writes the sender, and
- * has counted the descriptors. What is not understood ends the search. */
-static void read_fields(uint8_t *head, size_t size, bool big, Fields *ret) {
-        enum { FIELD_SENDER = 7, FIELD_UNIX_FDS = 9 };
-        size_t at = MESSAGE_HEAD;
-
-        while (at + 8 <= size) {
-                uint8_t code = head[at], signature = head[at + 2];
-                uint32_t n;
-
-                if (head[at + 1] != 1 || head[at + 3] != 0)
-                        return;
-                at += 4;
-                if (signature == 'g') {
-                        at += 2u + head[at];
-                } else {
-                        memcpy(&n, head + at, sizeof(n));
-                        n = big ? GUINT32_FROM_BE(n) : GUINT32_FROM_LE(n);
-                        at += 4;
-                        if (signature == 's' || signature == 'o') {
-                                if (n >= size - at || head[at + n] != 0)
-                                        return;
-                                if (code == FIELD_SENDER)
-                                        ret->sender = (const char *) head + at;
-                                at += n + 1;
-                        } else if (signature != 'u')
-                                return;
-                        else if (code == FIELD_UNIX_FDS)
-                                ret->n_fds = head + at - 4;
-                }
-                at = (at + 7) & ~(size_t) 7;
-        }
-}
-
 /* Anyone on the bus may send messages to the connection by which the gate asks: they are answered in
  * error, or dropped. Those that came while an answer was awaited lie in a queue of sd-bus. */
 static void drop_strays(sd_bus *ask) {
@@ -235,17 +197,6 @@ static int look(Gate *gate, size_t size, size_t *ret_n) {
         return n == 0 ? -EPIPE : !!(msg.msg_flags & MSG_CTRUNC);
 }
 
-static uint32_t word_at(const uint8_t *head, size_t at) {
-        uint32_t n;
-
-        memcpy(&n, head + at, sizeof(n));
-        return head[0] == 'B' ? GUINT32_FROM_BE(n) : GUINT32_FROM_LE(n);
-}
-
-static size_t fields_end(const uint8_t *head) {
-        return MESSAGE_HEAD + (((size_t) word_at(head, 12) + 7) & ~(size_t) 7);
-}
-
 /* A keeper that had the order was killed: if it had the byte, too, the message goes on without
  * descriptors, and who sent it hears that they are missing. 0: the byte is still there. */
 static int take_over(Gate *gate, uint8_t byte, Received *ret) {
@@ -262,7 +213,7 @@ static int take_over(Gate *gate, uint8_t byte, Received *ret) {
 /* A keeper takes the first byte. It may do so for this user: the sender stands in what follows. 0: none. */
 static int take_descriptors(Gate *gate, Message *m) {
         Received received;
-        Fields fields = {};
+        WireFields fields = {};
         uint8_t byte;
         size_t n = 0;
         int r;
@@ -270,8 +221,8 @@ static int take_descriptors(Gate *gate, Message *m) {
         r = look(gate, sizeof(gate->look), &n);
         if (r < 0)
                 return r;
-        if (n >= MESSAGE_HEAD)
-                read_fields(gate->look, MIN(n, fields_end(gate->look)), gate->look[0] == 'B', &fields);
+        if (n >= WIRE_START_BYTES)
+                wire_read_fields(gate->look, MIN(n, wire_head_bytes(gate->look)), &fields);
         byte = gate->look[0];
         r = keepers_receive(gate->keepers, gate->fds[GATE_BUS], uid_of(gate, fields.sender), &received);
         if (r == -ECHILD)
@@ -303,30 +254,27 @@ static int take_rest(Gate *gate, Message *m) {
         size_t n_body, n_head;
         int r;
 
-        r = receive(gate, m->bytes + m->n, MESSAGE_HEAD - m->n);
+        r = receive(gate, m->bytes + m->n, WIRE_START_BYTES - m->n);
         if (r < 0)
                 return r;
-        n_body = word_at(m->bytes, 4);
-        n_head = fields_end(m->bytes);
+        n_body = wire_body_bytes(m->bytes);
+        n_head = wire_head_bytes(m->bytes);
         if (n_head + n_body > MESSAGE_BYTES_MAX)
                 return -EBADMSG; /* which no bus passes on */
         if (n_head > FIELDS_MAX)
-                return skip(gate, n_head + n_body - MESSAGE_HEAD);
+                return skip(gate, n_head + n_body - WIRE_START_BYTES);
         m->n = n_head + n_body;
         m->bytes = g_realloc(m->bytes, m->n);
-        r = receive(gate, m->bytes + MESSAGE_HEAD, m->n - MESSAGE_HEAD);
+        r = receive(gate, m->bytes + WIRE_START_BYTES, m->n - WIRE_START_BYTES);
         return r < 0 ? r : 1;
 }
 
 /* The daemon hears of as many descriptors as there are tokens: a handle behind them names none there. */
 static void count_tokens(const Message *m) {
-        uint32_t n = (uint32_t) m->n_tokens;
-        Fields fields = {};
+        WireFields fields = {};
 
-        read_fields(m->bytes, fields_end(m->bytes), m->bytes[0] == 'B', &fields);
-        n = m->bytes[0] == 'B' ? GUINT32_TO_BE(n) : GUINT32_TO_LE(n);
-        if (fields.n_fds)
-                memcpy(fields.n_fds, &n, sizeof(n));
+        wire_read_fields(m->bytes, wire_head_bytes(m->bytes), &fields);
+        wire_set_n_fds(m->bytes, &fields, (uint32_t) m->n_tokens);
 }
 
 static int pass_message(const Gate *gate, Message *m) {
@@ -350,12 +298,12 @@ static void wait_for_turn(Gate *gate, const char *sender, Message *m) {
 
 static int take_message(Gate *gate) {
         g_autoptr(Message) m = g_new0(Message, 1);
-        Fields fields = {};
+        WireFields fields = {};
         size_t n = 0;
         bool brings;
         int r;
 
-        m->bytes = g_malloc(MESSAGE_HEAD);
+        m->bytes = g_malloc(WIRE_START_BYTES);
         r = look(gate, 1, &n);
         if (r < 0)
                 return r == -EAGAIN ? 0 : r;
@@ -373,7 +321,7 @@ static int take_message(Gate *gate) {
         if (!brings && turn_queue_length(gate->waiting) == 0)
                 return pass_message(gate, m);
 
-        read_fields(m->bytes, fields_end(m->bytes), m->bytes[0] == 'B', &fields);
+        wire_read_fields(m->bytes, wire_head_bytes(m->bytes), &fields);
         if (brings)
                 count_tokens(m);
         if (!fields.sender || (!brings && !turn_queue_has(gate->waiting, fields.sender)))
@@ -493,7 +441,6 @@ static unsigned waiting_max(void) {
 _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daemon) {
         static Gate gate;
         sigset_t all;
-        int r;
 
         /* It ends with the daemon, and not before: the bus must not lose a name that the daemon still
          * uses. */
@@ -510,15 +457,10 @@ _Noreturn static void gate_run(int bus_fd, int daemon_fd, int ask_fd, pid_t daem
                 .waiting = turn_queue_new(),
                 .waiting_max = waiting_max(),
         };
-        r = fd_keep_only(gate.fds, _GATE_FDS);
-        if (r >= 0)
-                r = keepers_new(KEEPER_START_USEC, &gate.keepers);
-        if (r >= 0)
-                r = ask_new(gate.fds[GATE_ASK], &gate.ask);
-        if (r >= 0)
-                r = pass_greeting(&gate);
-        while (r >= 0)
-                r = work(&gate);
+        if (fd_keep_only(gate.fds, _GATE_FDS) >= 0 && keepers_new(KEEPER_START_USEC, &gate.keepers) >= 0 &&
+                        ask_new(gate.fds[GATE_ASK], &gate.ask) >= 0 && pass_greeting(&gate) >= 0)
+                while (work(&gate) >= 0)
+                        ;
         _exit(EXIT_FAILURE);
 }
 
@@ -549,9 +491,9 @@ static int connect_bus(const char *address) {
 }
 
 int gate_start(const char *address, int *ret_in, int *ret_out) {
-        _cleanup_close_ int bus_fd = -EBADF, ask_fd = -EBADF, ours = -EBADF, theirs = -EBADF;
-        pid_t pid, daemon = getpid();
-        int pair[2];
+        _cleanup_close_ int bus_fd = -EBADF, ask_fd = -EBADF;
+        pid_t daemon = getpid();
+        int r, channel;
 
         assert(address);
         assert(ret_in && ret_out);
@@ -562,17 +504,12 @@ int gate_start(const char *address, int *ret_in, int *ret_out) {
         ask_fd = connect_bus(address);
         if (ask_fd < 0)
                 return ask_fd;
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        ours = pair[0];
-        theirs = pair[1];
-
-        pid = fork();
-        if (pid < 0)
-                return -errno;
-        if (pid == 0)
-                gate_run(bus_fd, theirs, ask_fd, daemon);
-        *ret_in = TAKE_FD(ours);
+        r = helper_start(SOCK_STREAM, &channel, NULL);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                gate_run(bus_fd, channel, ask_fd, daemon);
+        *ret_in = channel;
         *ret_out = TAKE_FD(bus_fd);
         return 0;
 }

@@ -9,15 +9,14 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-int helper_start(int *ret_channel, int *ret_pid_fd) {
+int helper_start(int socket_type, int *ret_channel, int *ret_pid_fd) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
         int pair[2], pid_fd, r;
         pid_t pid;
 
         assert(ret_channel);
-        assert(ret_pid_fd);
 
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        if (socketpair(AF_UNIX, socket_type | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
         ours = pair[0];
         theirs = pair[1];
@@ -28,14 +27,16 @@ int helper_start(int *ret_channel, int *ret_pid_fd) {
                 *ret_channel = TAKE_FD(theirs);
                 return 1;
         }
-        pid_fd = pidfd_open(pid, 0);
-        if (pid_fd < 0) {
-                r = -errno;
-                (void) kill(pid, SIGKILL);
-                return r;
+        if (ret_pid_fd) {
+                pid_fd = pidfd_open(pid, 0);
+                if (pid_fd < 0) {
+                        r = -errno;
+                        (void) kill(pid, SIGKILL);
+                        return r;
+                }
+                *ret_pid_fd = pid_fd;
         }
         *ret_channel = TAKE_FD(ours);
-        *ret_pid_fd = pid_fd;
         return 0;
 }
 

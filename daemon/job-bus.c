@@ -44,10 +44,10 @@ static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *
         owns = r = access_owns(job, m, error);
         if (r < 0)
                 return r;
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sssb)");
-        for (Setting i = 0; r >= 0 && (row = setting_row(i)); i++) {
+        r = reply_list(m, "(sssb)", &reply);
+        if (r < 0)
+                return r;
+        for (Setting i = 0; (row = setting_row(i)); i++) {
                 char value[SETTING_TEXT_MAX];
 
                 if (owns)
@@ -56,11 +56,16 @@ static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *
                         audience_print(&job->settings, i, value);
                 r = sd_bus_message_append(reply, "(sssb)", row->section, row->key, value,
                                 (int) settings_present(&job->settings, i));
+                if (r < 0)
+                        return r;
         }
-        for (uint32_t i = 0; r >= 0 && owns && i < job->settings.n_options && i < OPTIONS_MAX; i++)
+        for (uint32_t i = 0; owns && i < job->settings.n_options && i < OPTIONS_MAX; i++) {
                 r = sd_bus_message_append(reply, "(sssb)", "Environment", job->settings.options[i].key,
                                 job->settings.options[i].value, 1);
-        return reply_rows(reply, r);
+                if (r < 0)
+                        return r;
+        }
+        return reply_send(reply);
 }
 
 /* A job's text may hold what its owner tells nobody else. */
@@ -72,6 +77,11 @@ static int method_get_text(sd_bus_message *m, void *userdata, sd_bus_error *erro
         if (r <= 0)
                 return r < 0 ? r : 1;
         return sd_bus_reply_method_return(m, "s", job->row.text);
+}
+
+static int not_read(sd_bus_error *error, int r) {
+        return sd_bus_error_set_errnof(
+                        error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
 }
 
 /* The arguments of GetRounds and GetSeries, and the rows that both are made of. */
@@ -89,13 +99,10 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
         if (ledger_n_pending(job->context->ledger) > 0)
                 (void) commit_now(job->context);
         r = job_load_records(job);
-        if (r >= 0)
-                r = ledger_rounds(job->context->ledger, job->row.id, after,
-                                most < ROUNDS_MOST ? most : ROUNDS_MOST, ret, ret_n);
         if (r < 0)
-                return sd_bus_error_set_errnof(
-                                error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
-        return 0;
+                return not_read(error, r);
+        r = ledger_rounds(job->context->ledger, job->row.id, after, MIN(most, ROUNDS_MOST), ret, ret_n);
+        return r < 0 ? not_read(error, r) : 0;
 }
 
 static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -109,27 +116,20 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         if (r < 0)
                 return r;
 
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(ttudddd)");
-        for (size_t i = 0; r >= 0 && i < n; i++) {
+        r = reply_list(m, "(ttudddd)", &reply);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
                 const Statistics *s = &rounds[i].statistics;
 
                 r = sd_bus_message_append(reply, "(ttudddd)", rounds[i].round, s->n_env_steps,
                                 rounds[i].n_actors, s->return_mean, s->return_round,
                                 (double) rounds[i].emulated_nsec / 1e9,
                                 progress_at(&job->progress, rounds[i].round).cost_full);
+                if (r < 0)
+                        return r;
         }
-        return reply_rows(reply, r);
-}
-
-static int append_names(sd_bus_message *reply) {
-        int r;
-
-        r = sd_bus_message_open_container(reply, 'a', "s");
-        for (size_t i = 0; r >= 0 && i < series_columns(); i++)
-                r = sd_bus_message_append(reply, "s", series_name(i));
-        return r < 0 ? r : sd_bus_message_close_container(reply);
+        return reply_send(reply);
 }
 
 static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -147,18 +147,18 @@ static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *er
         if (!row)
                 return -ENOMEM;
 
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = append_names(reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "ad");
-        for (size_t i = 0; r >= 0 && i < n; i++) {
+        r = reply_table(m, series_name, series_columns(), &reply);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
                 const Accrual accrual = progress_at(&job->progress, rounds[i].round);
 
                 series_row(&rounds[i], &accrual, row);
                 r = sd_bus_message_append_array(reply, 'd', row, series_columns() * sizeof(*row));
+                if (r < 0)
+                        return r;
         }
-        return reply_rows(reply, r);
+        return reply_send(reply);
 }
 
 static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -181,18 +181,20 @@ static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *er
         n = MIN(MIN(p->n_faults, PROGRESS_FAULTS_KEPT), most);
         first = p->n_faults - n;
 
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(tttuss)");
-        for (uint64_t i = first; r >= 0 && i < p->n_faults; i++) {
+        r = reply_list(m, "(tttuss)", &reply);
+        if (r < 0)
+                return r;
+        for (uint64_t i = first; i < p->n_faults; i++) {
                 const ProgressFault *f = p->faults + i % PROGRESS_FAULTS_KEPT;
                 char sentence[320];
 
                 r = sd_bus_message_append(reply, "(tttuss)", f->life, f->seq, f->round, f->actor,
                                 fault_to_string(f->fault),
                                 fault_sentence_of(f->actor, f->fault, f->detail, sentence));
+                if (r < 0)
+                        return r;
         }
-        return reply_rows(reply, r);
+        return reply_send(reply);
 }
 
 static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_error *error) {

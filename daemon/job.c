@@ -20,23 +20,30 @@
 
 DEFINE_CLEANUP(Job *, job_free)
 
-static int parse_row(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet) {
+/* The row was checked by the program of its day. The sheet is set if it can be read, also where the rest
+ * cannot. */
+static int parse_texts(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet,
+                char **ret_message) {
         g_autofree char *lines = g_strdup(row->overrides ? row->overrides : "");
         g_autoptr(GArray) overrides = g_array_new(FALSE, FALSE, sizeof(SettingOverride));
-        g_autofree char *message = NULL;
         int r;
 
         overrides_parse(lines, overrides);
         r = settings_parse(row->text, row->file_name, (const SettingOverride *) (void *) overrides->data,
-                        overrides->len, NULL, ret_settings, &message);
-        if (r >= 0)
-                r = price_sheet_parse(row->sheet, ret_settings->price_sheet, ret_sheet, &message);
-        if (r >= 0 && row->purpose == LAUNCH_TRAIN) {
-                /* It was checked by the program of that day. */
-                r = scheduler_check(ret_settings, row->scheduler_data, row->n_scheduler_data, &message);
-                if (r < 0)
-                        *ret_sheet = price_sheet_free(*ret_sheet);
-        }
+                        overrides->len, NULL, ret_settings, ret_message);
+        if (r < 0)
+                return r;
+        r = price_sheet_parse(row->sheet, ret_settings->price_sheet, ret_sheet, ret_message);
+        if (r < 0 || row->purpose != LAUNCH_TRAIN)
+                return r;
+        return scheduler_check(ret_settings, row->scheduler_data, row->n_scheduler_data, ret_message);
+}
+
+static int parse_row(const LedgerJob *row, JobSettings *ret_settings, PriceSheet **ret_sheet) {
+        g_autofree char *message = NULL;
+        int r;
+
+        r = parse_texts(row, ret_settings, ret_sheet, &message);
         if (r < 0)
                 log_line(LOG_WARNING, "Job %" PRIu64 " of the ledger cannot be read any more: %s", row->id,
                                 message ? message : g_strerror(-r));

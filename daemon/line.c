@@ -480,8 +480,9 @@ int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t ui
                 return call->entry.active;
         bytes = bytes_of(message);
         r = sd_bus_message_rewind(message, true);
-        if (r >= 0)
-                r = check_room(line, uid, bytes, error);
+        if (r < 0)
+                return r;
+        r = check_room(line, uid, bytes, error);
         if (r < 0)
                 return r;
 

@@ -92,18 +92,20 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                 return sd_bus_error_set_errnof(
                                 error, r, "The ledger's jobs could not be read: %s.", g_strerror(-r));
 
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(tusssso)");
-        for (guint i = rows->len; r >= 0 && i-- > 0;) {
+        r = reply_list(m, "(tusssso)", &reply);
+        if (r < 0)
+                return r;
+        for (guint i = rows->len; i-- > 0;) {
                 const Listed *row = &g_array_index(rows, Listed, i);
                 char path[64], environment[SETTING_TEXT_MAX];
 
                 (void) snprintf(path, sizeof(path), BUS_PATH_JOB_PREFIX "/%" PRIu64, row->id);
                 r = sd_bus_message_append(reply, "(tusssso)", row->id, row->uid, row->state, row->result,
                                 audience_name(row->environment, environment), row->description, path);
+                if (r < 0)
+                        return r;
         }
-        return reply_rows(reply, r);
+        return reply_send(reply);
 }
 
 /* Which rows are wanted; strings are the message's. */
@@ -314,11 +316,9 @@ int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_uid(&manager->access, m, &uid, error);
         if (r < 0)
                 return r;
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(ussssddttt)");
-        if (r >= 0)
-                r = ledger_totals_foreach(
-                                manager->context.ledger, uid == 0 ? UINT32_MAX : uid, append_total, reply);
-        return reply_rows(reply, r);
+        r = reply_list(m, "(ussssddttt)", &reply);
+        if (r < 0)
+                return r;
+        r = ledger_totals_foreach(manager->context.ledger, uid == 0 ? UINT32_MAX : uid, append_total, reply);
+        return r < 0 ? r : reply_send(reply);
 }

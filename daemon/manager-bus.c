@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <systemd/sd-id128.h>
 #include <time.h>
 #include "daemon/access.h"
@@ -29,7 +28,6 @@
 #include "daemon/submit.h"
 #include "daemon/turns.h"
 #include "include/bus.h"
-#include "lib/boottime.h"
 #include "lib/bus-address.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
@@ -229,12 +227,15 @@ static int method_list_price_sheets(sd_bus_message *m, void *userdata, sd_bus_er
         r = sheets_list(&names);
         if (r < 0)
                 return reply_no_sheets(error, r);
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sssss)");
-        for (char **name = names; r >= 0 && *name; name++)
+        r = reply_list(m, "(sssss)", &reply);
+        if (r < 0)
+                return r;
+        for (char **name = names; *name; name++) {
                 r = append_sheet(reply, *name);
-        return reply_rows(reply, r);
+                if (r < 0)
+                        return r;
+        }
+        return reply_send(reply);
 }
 
 static int method_get_price_sheet(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -329,17 +330,13 @@ static int enumerate(
         return 0;
 }
 
-static uint64_t now_usec(void) {
-        return clock_boottime() / 1000;
-}
-
 /* Sees every message before its handler does. What the bus says of other connections is no use of ours. */
 static int on_traffic(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 
         if (sd_bus_message_is_method_call(m, NULL, NULL) <= 0)
                 return 0;
-        manager->traffic_usec = now_usec();
+        manager_idle_again(manager);
         return turns_take(manager->turns, m);
 }
 
@@ -368,15 +365,18 @@ static int open_pair(Manager *manager, int run_fd) {
                 return r;
         }
         r = sd_bus_set_fd(manager->context.bus, run_fd, run_fd);
-        if (r >= 0)
-                r = sd_id128_randomize(&id);
-        if (r >= 0)
-                r = sd_bus_set_server(manager->context.bus, true, id);
-        if (r >= 0)
-                r = sd_bus_set_anonymous(manager->context.bus, true);
-        if (r >= 0)
-                r = sd_bus_negotiate_fds(manager->context.bus, true);
-        return r;
+        if (r < 0)
+                return r;
+        r = sd_id128_randomize(&id);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_server(manager->context.bus, true, id);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_anonymous(manager->context.bus, true);
+        if (r < 0)
+                return r;
+        return sd_bus_negotiate_fds(manager->context.bus, true);
 }
 
 static int open_bus(Manager *manager) {
@@ -399,10 +399,12 @@ static int open_bus(Manager *manager) {
         (void) TAKE_FD(in_fd);
         (void) TAKE_FD(out_fd);
         r = sd_bus_set_description(manager->context.bus, "actord");
-        if (r >= 0)
-                r = sd_bus_set_bus_client(manager->context.bus, true);
-        if (r >= 0)
-                r = sd_bus_negotiate_fds(manager->context.bus, true);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_bus_client(manager->context.bus, true);
+        if (r < 0)
+                return r;
+        r = sd_bus_negotiate_fds(manager->context.bus, true);
         return r < 0 ? r : sd_bus_start(manager->context.bus);
 }
 
@@ -420,105 +422,60 @@ int manager_bus_new(Manager *manager, int run_fd) {
         return r;
 }
 
-/* The bus has given the name to another process: which one is what an administrator needs to know. */
-static int say_name_taken(Manager *manager) {
-        _cleanup_(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
-        LogEntry entry;
-        uid_t uid = 0;
-        pid_t pid = 0;
+static int add_objects(Manager *manager) {
+        sd_bus *bus = manager->context.bus;
         int r;
 
-        r = sd_bus_get_name_creds(
-                        manager->context.bus, BUS_NAME, SD_BUS_CREDS_PID | SD_BUS_CREDS_EUID, &creds);
-        if (r >= 0)
-                (void) sd_bus_creds_get_pid(creds, &pid);
-        if (r >= 0)
-                (void) sd_bus_creds_get_euid(creds, &uid);
-        log_begin(&entry, MESSAGE_DAEMON_SECOND);
-        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
-        log_field(&entry, "ACTORD_OTHER_PID=%d", (int) pid);
-        if (pid > 0)
-                log_send(&entry, LOG_ERR,
-                                "Another actord, process %d of user %u, has the name " BUS_NAME
-                                " on this bus; this one ends.",
-                                (int) pid, (unsigned) uid);
-        else
-                log_send(&entry, LOG_ERR,
-                                "Another actord has the name " BUS_NAME " on this bus; this one ends.");
-        return -EEXIST;
-}
-
-static int say_name_refused(const Manager *manager, int error) {
-        if (error == -EACCES || error == -EPERM)
-                log_line(LOG_ERR,
-                                "The bus does not let user %u have the name " BUS_NAME
-                                ": it has not read the rules in dbus-1/system.d/org.actord1.conf, or read "
-                                "them before user _actord was there. As root: systemctl reload dbus",
-                                (unsigned) geteuid());
-        else
-                log_line(LOG_ERR, "The bus does not give the name " BUS_NAME ": %s.", g_strerror(-error));
-        return error;
-}
-
-/* 0: the name is ours. */
-static int check_name(Manager *manager, sd_bus_message *m) {
-        enum { OWNER = 1, EXISTS = 3, OWNER_ALREADY = 4 }; /* of RequestName, in the D-Bus specification */
-        uint32_t answer;
-        int r;
-
-        if (sd_bus_message_is_method_error(m, NULL))
-                return say_name_refused(manager, -sd_bus_message_get_errno(m));
-        r = sd_bus_message_read(m, "u", &answer);
+        r = sd_bus_add_filter(bus, NULL, on_traffic, manager);
         if (r < 0)
-                return say_name_refused(manager, r);
-        if (answer == EXISTS)
-                return say_name_taken(manager);
-        return answer == OWNER || answer == OWNER_ALREADY ? 0 : say_name_refused(manager, -EPROTO);
+                return r;
+        r = sd_bus_add_object_vtable(bus, NULL, BUS_PATH, BUS_INTERFACE_MANAGER, manager_vtable, manager);
+        if (r < 0)
+                return r;
+        r = sd_bus_add_fallback_vtable(
+                        bus, NULL, BUS_PATH_JOB_PREFIX, BUS_INTERFACE_JOB, job_vtable, find_object, manager);
+        if (r < 0)
+                return r;
+        r = sd_bus_add_node_enumerator(bus, NULL, BUS_PATH_JOB_PREFIX, enumerate, manager);
+        if (r < 0)
+                return r;
+        r = sd_bus_add_object_manager(bus, NULL, BUS_PATH);
+        if (r < 0)
+                return r;
+        return sd_bus_match_signal(bus, NULL, "org.freedesktop.DBus.Local", "/org/freedesktop/DBus/Local",
+                        "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, manager);
 }
 
-static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Manager *manager = userdata;
+/* The caller of run mode is there already; on a bus, callers come by our name. */
+static int serve(Manager *manager) {
+        bool has_name = manager->context.mode != DAEMON_RUN;
         int r;
 
-        r = check_name(manager, m);
+        r = add_objects(manager);
         if (r < 0)
-                return sd_event_exit(manager->context.event, r);
-        (void) sd_notify(false, "READY=1");
-        return 1;
+                return r;
+        if (!has_name) {
+                r = sd_bus_start(manager->context.bus);
+                if (r < 0)
+                        return r;
+        }
+        r = sd_bus_attach_event(manager->context.bus, manager->context.event, SD_EVENT_PRIORITY_NORMAL);
+        if (r < 0 || !has_name)
+                return r;
+        return manager_name_request(manager);
 }
 
 int manager_bus_start(Manager *manager) {
-        sd_bus *bus = manager->context.bus;
         int r;
 
         assert(manager);
 
         manager->turns = turns_new(manager);
         (void) sd_bus_error_add_map(error_map);
-        r = sd_bus_add_filter(bus, NULL, on_traffic, manager);
-        if (r >= 0)
-                r = sd_bus_add_object_vtable(
-                                bus, NULL, BUS_PATH, BUS_INTERFACE_MANAGER, manager_vtable, manager);
-        if (r >= 0)
-                r = sd_bus_add_fallback_vtable(bus, NULL, BUS_PATH_JOB_PREFIX, BUS_INTERFACE_JOB, job_vtable,
-                                find_object, manager);
-        if (r >= 0)
-                r = sd_bus_add_node_enumerator(bus, NULL, BUS_PATH_JOB_PREFIX, enumerate, manager);
-        if (r >= 0)
-                r = sd_bus_add_object_manager(bus, NULL, BUS_PATH);
-        if (r >= 0)
-                r = sd_bus_match_signal(bus, NULL, "org.freedesktop.DBus.Local",
-                                "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local", "Disconnected",
-                                on_disconnected, manager);
-        if (r >= 0 && manager->context.mode == DAEMON_RUN)
-                r = sd_bus_start(bus);
-        if (r >= 0)
-                r = sd_bus_attach_event(bus, manager->context.event, SD_EVENT_PRIORITY_NORMAL);
-        if (r >= 0 && manager->context.mode != DAEMON_RUN)
-                r = sd_bus_request_name_async(bus, NULL, BUS_NAME, 0, on_name, manager);
+        r = serve(manager);
         if (r < 0)
                 log_line(LOG_ERR, "The bus cannot be served: %s%s.", g_strerror(-r), limit_advice(r));
-        manager->traffic_usec = now_usec();
+        manager_idle_again(manager);
         return r;
 }
 
@@ -530,60 +487,4 @@ void manager_emit_counts(Manager *manager) {
         manager->said_running = manager->context.jobs.n_running;
         (void) sd_bus_emit_properties_changed(
                         manager->context.bus, BUS_PATH, BUS_INTERFACE_MANAGER, "NQueued", "NRunning", NULL);
-}
-
-static bool is_busy(const Manager *manager) {
-        return manager->context.jobs.n_queued + manager->context.jobs.n_running > 0 ||
-               g_hash_table_size(manager->access.queries) > 0 || g_hash_table_size(manager->copies) > 0 ||
-               !lines_are_empty(manager->lines) || !turns_are_empty(manager->turns) ||
-               manager->removals.length > 0 || manager->context.long_calls.calls.length > 0;
-}
-
-static bool is_idle(const Manager *manager) {
-        return !is_busy(manager) &&
-               now_usec() - manager->traffic_usec >=
-                               (uint64_t) manager->context.config.idle_exit_sec * 1000000;
-}
-
-/* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If
- * that was a job, we stay. */
-static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
-        Manager *manager = userdata;
-
-        manager->name_released = false;
-        if (!is_busy(manager))
-                return sd_event_exit(manager->context.event, 0);
-
-        (void) sd_bus_request_name_async(manager->context.bus, NULL, BUS_NAME, 0, on_name, manager);
-        manager_idle_arm(manager);
-        return 1;
-}
-
-static int on_idle(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *manager = userdata;
-
-        manager->idle_timer = sd_event_source_disable_unref(manager->idle_timer);
-        if (!is_idle(manager)) {
-                manager_idle_arm(manager);
-                return 0;
-        }
-        (void) sd_notify(false, "STOPPING=1\nSTATUS=Idle.");
-        manager->name_released = true;
-        if (sd_bus_release_name_async(manager->context.bus, NULL, BUS_NAME, on_released, manager) < 0)
-                return sd_event_exit(manager->context.event, 0);
-        return 0;
-}
-
-void manager_idle_arm(Manager *manager) {
-        uint64_t wait = (uint64_t) manager->context.config.idle_exit_sec * 1000000, since;
-
-        if (manager->context.mode == DAEMON_RUN || manager->context.config.idle_exit_sec == 0 ||
-                        manager->idle_timer || manager->name_released ||
-                        manager->context.jobs.n_queued + manager->context.jobs.n_running > 0)
-                return;
-        since = now_usec() - manager->traffic_usec;
-        wait = since < wait ? wait - since : 0;
-        if (sd_event_add_time_relative(manager->context.event, &manager->idle_timer, CLOCK_BOOTTIME,
-                            wait + 100000, 100000, on_idle, manager) >= 0)
-                (void) sd_event_source_set_description(manager->idle_timer, "idle-exit");
 }

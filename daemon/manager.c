@@ -218,13 +218,14 @@ static int add_signals(Manager *manager) {
                 return -errno;
         r = sd_event_add_signal(
                         manager->context.event, &manager->sigchld_source, SIGCHLD, on_sigchld, manager);
-        if (r >= 0)
-                r = sd_event_add_signal(manager->context.event, &manager->sigterm_source, SIGTERM,
-                                on_terminate, manager);
-        if (r >= 0)
-                r = sd_event_add_signal(manager->context.event, &manager->sigint_source, SIGINT,
-                                on_terminate, manager);
-        return r;
+        if (r < 0)
+                return r;
+        r = sd_event_add_signal(
+                        manager->context.event, &manager->sigterm_source, SIGTERM, on_terminate, manager);
+        if (r < 0)
+                return r;
+        return sd_event_add_signal(
+                        manager->context.event, &manager->sigint_source, SIGINT, on_terminate, manager);
 }
 
 int manager_new(DaemonMode mode, const char *state_directory, int run_fd, Manager **ret) {

@@ -67,4 +67,10 @@ int manager_bus_new(Manager *manager, int run_fd);
 int manager_bus_start(Manager *manager);
 /* If there are others than were said last. */
 void manager_emit_counts(Manager *manager);
+
+/* manager-name.c. Asks the bus for the name, and is ready when it has it. */
+int manager_name_request(Manager *manager);
+/* The bus was used just now: idle time is counted from here. */
+void manager_idle_again(Manager *manager);
+/* The daemon may end when it has been idle for long enough. */
 void manager_idle_arm(Manager *manager);

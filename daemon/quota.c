@@ -202,10 +202,9 @@ int method_get_quota(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         if (!users_quota(manager->context.users, uid, &quota))
                 return unknown(error, uid);
 
-        r = sd_bus_message_new_method_return(m, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sstt)");
-        if (r >= 0)
-                r = quota_rows(manager, uid, &quota, reply);
-        return reply_rows(reply, r);
+        r = reply_list(m, "(sstt)", &reply);
+        if (r < 0)
+                return r;
+        r = quota_rows(manager, uid, &quota, reply);
+        return r < 0 ? r : reply_send(reply);
 }

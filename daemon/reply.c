@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Nobody asks for a reply to a reply. */
 #include "daemon/reply.h"
 
 #include <assert.h>
@@ -7,15 +6,61 @@
 #include <glib.h>
 #include <inttypes.h>
 #include "include/bus.h"
+#include "lib/cleanup.h"
 #include "lib/limits.h"
 
-int reply_rows(sd_bus_message *reply, int r) {
-        assert(reply || r < 0);
+int reply_list(sd_bus_message *m, const char *contents, sd_bus_message **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
 
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        if (r >= 0)
-                r = sd_bus_send(NULL, reply, NULL);
+        assert(contents);
+        assert(ret);
+
+        r = sd_bus_message_new_method_return(m, &reply);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(reply, 'a', contents);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(reply);
+        return 0;
+}
+
+int reply_table(sd_bus_message *m, const char *(*name)(size_t column), size_t n_columns,
+                sd_bus_message **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        assert(name);
+        assert(ret);
+
+        r = reply_list(m, "s", &reply);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n_columns; i++) {
+                r = sd_bus_message_append(reply, "s", name(i));
+                if (r < 0)
+                        return r;
+        }
+        r = sd_bus_message_close_container(reply);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_open_container(reply, 'a', "ad");
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(reply);
+        return 0;
+}
+
+int reply_send(sd_bus_message *reply) {
+        int r;
+
+        assert(reply);
+
+        r = sd_bus_message_close_container(reply);
+        if (r < 0)
+                return r;
+        r = sd_bus_send(NULL, reply, NULL);
         return r < 0 ? r : 1;
 }
 

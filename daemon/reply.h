@@ -5,9 +5,13 @@
 #include <systemd/sd-bus.h>
 #include "daemon/ledger/ledger.h"
 
-/* What a method ends with: r is how filling the reply went, its list still open. Sends it unless r is
- * negative. 1, or negative. */
-int reply_rows(sd_bus_message *reply, int r);
+/* A reply that is one list, which is open for its rows. */
+int reply_list(sd_bus_message *m, const char *contents, sd_bus_message **ret);
+/* A reply that is a table of numbers: the names of its columns, and a list of rows that is open. */
+int reply_table(sd_bus_message *m, const char *(*name)(size_t column), size_t n_columns,
+                sd_bus_message **ret);
+/* Closes the list that a reply ends with, and sends the reply. 1, or negative. */
+int reply_send(sd_bus_message *reply);
 
 /* What sheets_read() of this name returned, as an error for the bus. Negative. */
 int reply_no_sheet(sd_bus_error *error, const char *name, int r);

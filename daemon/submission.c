@@ -26,6 +26,10 @@ static int invalid(sd_bus_error *error, const char *sentence) {
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, sentence);
 }
 
+static int too_long(sd_bus_error *error) {
+        return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
+}
+
 /* A sealed memfd: what is checked now is what is parsed now. */
 static int read_text_fd(int fd, char **ret, sd_bus_error *error) {
         g_autofree char *text = NULL;
@@ -40,7 +44,7 @@ static int read_text_fd(int fd, char **ret, sd_bus_error *error) {
                                 "The job's text must be in a memfd that is sealed against writing, growing "
                                 "and shrinking.");
         if (bytes > JOB_TEXT_MAX)
-                return sd_bus_error_set(error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
+                return too_long(error);
 
         text = g_malloc0(bytes + 1);
         r = pread_full(fd, text, bytes, 0);
@@ -56,20 +60,18 @@ static int read_text(sd_bus_message *m, bool from_fd, Submission *s, sd_bus_erro
         const char *text, *file_name;
         int r, fd;
 
-        if (from_fd) {
-                r = sd_bus_message_read(m, "hs", &fd, &file_name);
-                if (r >= 0)
-                        r = read_text_fd(fd, &s->text, error);
-        } else {
-                r = sd_bus_message_read(m, "ss", &text, &file_name);
-                if (r >= 0 && strlen(text) > JOB_TEXT_MAX)
-                        return sd_bus_error_set(
-                                        error, BUS_ERROR(BadJobFile), "A job file has at most 256 KiB.");
-                if (r >= 0)
-                        s->text = g_strdup(text);
-        }
+        r = from_fd ? sd_bus_message_read(m, "hs", &fd, &file_name)
+                    : sd_bus_message_read(m, "ss", &text, &file_name);
         if (r < 0)
                 return r;
+        if (from_fd) {
+                r = read_text_fd(fd, &s->text, error);
+                if (r < 0)
+                        return r;
+        } else if (strlen(text) > JOB_TEXT_MAX)
+                return too_long(error);
+        else
+                s->text = g_strdup(text);
 
         if (strlen(file_name) > OVERRIDE_BYTES_MAX)
                 return invalid(error, "The job file's name is too long.");
@@ -174,10 +176,12 @@ static int read_options(sd_bus_message *m, Submission *s, sd_bus_error *error) {
                 return r;
         while ((r = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
                 r = sd_bus_message_read(m, "s", &key);
-                if (r >= 0)
-                        r = read_option(m, key, s, error);
-                if (r >= 0)
-                        r = sd_bus_message_exit_container(m);
+                if (r < 0)
+                        return r;
+                r = read_option(m, key, s, error);
+                if (r < 0)
+                        return r;
+                r = sd_bus_message_exit_container(m);
                 if (r < 0)
                         return r;
         }
@@ -204,13 +208,15 @@ int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission
                 .n_episodes = EPISODES_DEFAULT,
         };
         r = read_text(m, from_fd, ret, error);
-        if (r >= 0)
-                r = read_overrides(m, ret, error);
-        if (r >= 0)
-                r = read_files(m, may_stderr, ret, error);
-        if (r >= 0)
-                r = read_options(m, ret, error);
-        return r;
+        if (r < 0)
+                return r;
+        r = read_overrides(m, ret, error);
+        if (r < 0)
+                return r;
+        r = read_files(m, may_stderr, ret, error);
+        if (r < 0)
+                return r;
+        return read_options(m, ret, error);
 }
 
 char *overrides_print(const GArray *overrides) {

@@ -251,6 +251,22 @@ static int check_room(Manager *manager, uint32_t uid, const char *name, sd_bus_e
         return r;
 }
 
+/* row is taken on success. */
+static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job **ret) {
+        int r;
+
+        r = ledger_job_add(manager->context.ledger, row);
+        if (r < 0)
+                return r;
+        r = job_directory_commit(manager->context.jobs_fd, directory, row->id);
+        if (r >= 0)
+                r = job_new(&manager->context, row, ret);
+        /* Its submitter hears that it failed: it must not start after the next restart. */
+        if (r < 0)
+                job_row_end(&manager->context, row);
+        return r;
+}
+
 /* Its directory first, under a name of its own, with its files; then the ledger, which gives it a number;
  * then the directory gets that name. 1: all is written; 0: the files are still being copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
@@ -269,15 +285,7 @@ static int write_down(Manager *manager, sd_bus_message *message, Submission *s, 
                 return r;
 
         fill_row(s, uid, &row);
-        r = ledger_job_add(manager->context.ledger, &row);
-        if (r >= 0) {
-                r = job_directory_commit(manager->context.jobs_fd, name, row.id);
-                if (r >= 0)
-                        r = job_new(&manager->context, &row, ret);
-                /* Its submitter hears that it failed: it must not start after the next restart. */
-                if (r < 0)
-                        job_row_end(&manager->context, &row);
-        }
+        r = add_row(manager, name, &row, ret);
         if (r < 0) {
                 job_directory_discard(manager->context.jobs_fd, name);
                 ledger_job_done(&row);
@@ -297,6 +305,26 @@ static void say_queued(const Job *job) {
                         job->settings.environment, job->row.uid);
 }
 
+/* All that is checked before the job's files are copied. */
+static int check(Manager *manager, Submission *s, uint32_t uid, sd_bus_error *error) {
+        int r;
+
+        r = check_settings(manager, s, error);
+        if (r < 0)
+                return r;
+        r = check_scheduler(s, error);
+        if (r < 0)
+                return r;
+        r = check_sheet(s, error);
+        if (r < 0)
+                return r;
+        r = check_files(manager, s, uid, error);
+        if (r < 0)
+                return r;
+        r = check_width(s, error);
+        return r < 0 ? r : check_limits(manager, uid, s, error);
+}
+
 int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         _cleanup_(submission_done) Submission s = {};
@@ -307,20 +335,12 @@ int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool fro
         assert(ret);
 
         r = submission_read(message, from_fd, manager->context.mode == DAEMON_RUN, &s, error);
-        if (r >= 0)
-                r = check_settings(manager, &s, error);
-        if (r >= 0)
-                r = check_scheduler(&s, error);
-        if (r >= 0)
-                r = check_sheet(&s, error);
-        if (r >= 0)
-                r = check_files(manager, &s, uid, error);
-        if (r >= 0)
-                r = check_width(&s, error);
-        if (r >= 0)
-                r = check_limits(manager, uid, &s, error);
-        if (r >= 0)
-                r = write_down(manager, message, &s, uid, handler, ret, error);
+        if (r < 0)
+                return r;
+        r = check(manager, &s, uid, error);
+        if (r < 0)
+                return r;
+        r = write_down(manager, message, &s, uid, handler, ret, error);
         if (r <= 0)
                 return r;
 

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "daemon/helper.h"
 #include "daemon/log.h"
@@ -237,7 +238,7 @@ static void look_up(Users *users, uint32_t uid) {
                 return;
         lookup = g_new0(Lookup, 1);
         *lookup = (Lookup){ .users = users, .uid = uid, .pid_fd = -EBADF, .channel = -EBADF };
-        r = helper_start(&lookup->channel, &lookup->pid_fd);
+        r = helper_start(SOCK_SEQPACKET, &lookup->channel, &lookup->pid_fd);
         if (r > 0)
                 child_run(lookup, lookup->channel);
         if (r >= 0)

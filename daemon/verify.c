@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/helper.h"
@@ -100,7 +101,7 @@ static int start(Verify *verify) {
 
         verify->running = true;
         verify->verifier->n_running++;
-        r = helper_start(&verify->channel, &verify->pid_fd);
+        r = helper_start(SOCK_SEQPACKET, &verify->channel, &verify->pid_fd);
         if (r > 0)
                 child_run(verify->fd, verify->channel, verify->expected);
         return r < 0 ? r : watch(verify);

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include "lib/cleanup.h"
 #include "lib/string-tables.h"
 
 #define STRINGIFY_(x) #x
@@ -230,11 +231,14 @@ static const char *const schema_4[] = {
 #undef X
 
 static int schema_steps(Ledger *ledger, const char *const *steps, size_t n) {
-        int r = 0;
+        for (size_t i = 0; i < n; i++) {
+                int r;
 
-        for (size_t i = 0; r >= 0 && i < n; i++)
                 r = ledger_exec(ledger, steps[i]);
-        return r;
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 /* Statistics are added now and then, within a schema: what an older program's rounds lack was not
@@ -306,14 +310,18 @@ static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char 
         int r;
 
         r = ledger_prepare(ledger, sql, &statement);
-        for (uint32_t i = 0; r >= 0 && i < n; i++) {
+        if (r < 0)
+                return r;
+        for (uint32_t i = 0; i < n; i++) {
                 if (!word(i))
                         continue;
                 bind_u64(statement, 1, i);
                 (void) sqlite3_bind_text(statement, 2, word(i), -1, SQLITE_STATIC);
                 r = ledger_step_done(ledger, statement);
+                if (r < 0)
+                        return r;
         }
-        return r;
+        return 0;
 }
 
 /* A newer program of the same schema may know more words. */
@@ -342,6 +350,41 @@ int ledger_probe(Ledger *ledger) {
         return ledger_end(ledger, ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA)));
 }
 
+/* From an empty file, or from the schema of an older program. */
+static int upgrade(Ledger *ledger, bool is_new, int64_t version) {
+        static const struct {
+                const char *const *steps;
+                size_t n;
+        } schemas[] = {
+                { schema_2, ELEMENTSOF(schema_2) },
+                { schema_3, ELEMENTSOF(schema_3) },
+                { schema_4, ELEMENTSOF(schema_4) },
+        };
+        int r;
+
+        static_assert(ELEMENTSOF(schemas) == LEDGER_SCHEMA - 1);
+
+        if (is_new) {
+                r = schema_create(ledger);
+                if (r < 0)
+                        return r;
+        }
+        for (int64_t next = version < 2 ? 2 : version + 1; next <= LEDGER_SCHEMA; next++) {
+                r = schema_steps(ledger, schemas[next - 2].steps, schemas[next - 2].n);
+                if (r < 0)
+                        return r;
+        }
+        if (!is_new) {
+                r = statistics_add_missing(ledger);
+                if (r < 0)
+                        return r;
+        }
+        r = ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
+        if (r < 0)
+                return r;
+        return words_refresh(ledger);
+}
+
 int ledger_schema_apply(Ledger *ledger) {
         int64_t application_id, version, n_objects;
         int r;
@@ -368,19 +411,5 @@ int ledger_schema_apply(Ledger *ledger) {
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;
-        if (n_objects == 0)
-                r = schema_create(ledger);
-        if (r >= 0 && version < 2)
-                r = schema_steps(ledger, schema_2, sizeof(schema_2) / sizeof(schema_2[0]));
-        if (r >= 0 && version < 3)
-                r = schema_steps(ledger, schema_3, sizeof(schema_3) / sizeof(schema_3[0]));
-        if (r >= 0 && version < 4)
-                r = schema_steps(ledger, schema_4, sizeof(schema_4) / sizeof(schema_4[0]));
-        if (r >= 0 && n_objects > 0)
-                r = statistics_add_missing(ledger);
-        if (r >= 0)
-                r = ledger_exec(ledger, "PRAGMA user_version = " STRINGIFY(LEDGER_SCHEMA));
-        if (r >= 0)
-                r = words_refresh(ledger);
-        return ledger_end(ledger, r);
+        return ledger_end(ledger, upgrade(ledger, n_objects == 0, version));
 }

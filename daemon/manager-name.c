@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon's name on the bus. To have it is to be ready. A daemon that has nothing to do and is not called
+ * gives the name back and ends (IdleExitSec=); the next call by that name starts another one. */
+#include <errno.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+#include "daemon/line.h"
+#include "daemon/log.h"
+#include "daemon/manager.h"
+#include "daemon/turns.h"
+#include "include/bus.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
+
+/* The bus has given the name to another process: which one is what an administrator needs to know. */
+static int say_name_taken(Manager *manager) {
+        _cleanup_(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
+        LogEntry entry;
+        uid_t uid = 0;
+        pid_t pid = 0;
+        int r;
+
+        r = sd_bus_get_name_creds(
+                        manager->context.bus, BUS_NAME, SD_BUS_CREDS_PID | SD_BUS_CREDS_EUID, &creds);
+        if (r >= 0)
+                (void) sd_bus_creds_get_pid(creds, &pid);
+        if (r >= 0)
+                (void) sd_bus_creds_get_euid(creds, &uid);
+        log_begin(&entry, MESSAGE_DAEMON_SECOND);
+        log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
+        log_field(&entry, "ACTORD_OTHER_PID=%d", (int) pid);
+        if (pid > 0)
+                log_send(&entry, LOG_ERR,
+                                "Another actord, process %d of user %u, has the name " BUS_NAME
+                                " on this bus; this one ends.",
+                                (int) pid, (unsigned) uid);
+        else
+                log_send(&entry, LOG_ERR,
+                                "Another actord has the name " BUS_NAME " on this bus; this one ends.");
+        return -EEXIST;
+}
+
+static int say_name_refused(const Manager *manager, int error) {
+        if (error == -EACCES || error == -EPERM)
+                log_line(LOG_ERR,
+                                "The bus does not let user %u have the name " BUS_NAME
+                                ": it has not read the rules in dbus-1/system.d/org.actord1.conf, or read "
+                                "them before user _actord was there. As root: systemctl reload dbus",
+                                (unsigned) geteuid());
+        else
+                log_line(LOG_ERR, "The bus does not give the name " BUS_NAME ": %s.", g_strerror(-error));
+        return error;
+}
+
+/* 0: the name is ours. */
+static int check_name(Manager *manager, sd_bus_message *m) {
+        enum { OWNER = 1, EXISTS = 3, OWNER_ALREADY = 4 }; /* of RequestName, in the D-Bus specification */
+        uint32_t answer;
+        int r;
+
+        if (sd_bus_message_is_method_error(m, NULL))
+                return say_name_refused(manager, -sd_bus_message_get_errno(m));
+        r = sd_bus_message_read(m, "u", &answer);
+        if (r < 0)
+                return say_name_refused(manager, r);
+        if (answer == EXISTS)
+                return say_name_taken(manager);
+        return answer == OWNER || answer == OWNER_ALREADY ? 0 : say_name_refused(manager, -EPROTO);
+}
+
+static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        int r;
+
+        r = check_name(manager, m);
+        if (r < 0)
+                return sd_event_exit(manager->context.event, r);
+        (void) sd_notify(false, "READY=1");
+        return 1;
+}
+
+int manager_name_request(Manager *manager) {
+        return sd_bus_request_name_async(manager->context.bus, NULL, BUS_NAME, 0, on_name, manager);
+}
+
+static uint64_t now_usec(void) {
+        return clock_boottime() / 1000;
+}
+
+void manager_idle_again(Manager *manager) {
+        manager->traffic_usec = now_usec();
+}
+
+static bool is_busy(const Manager *manager) {
+        return manager->context.jobs.n_queued + manager->context.jobs.n_running > 0 ||
+               g_hash_table_size(manager->access.queries) > 0 || g_hash_table_size(manager->copies) > 0 ||
+               !lines_are_empty(manager->lines) || !turns_are_empty(manager->turns) ||
+               manager->removals.length > 0 || manager->context.long_calls.calls.length > 0;
+}
+
+static bool is_idle(const Manager *manager) {
+        return !is_busy(manager) &&
+               now_usec() - manager->traffic_usec >=
+                               (uint64_t) manager->context.config.idle_exit_sec * 1000000;
+}
+
+/* The bus has answered: whatever was sent to our name before it let go of it has been handled by now. If
+ * that was a job, we stay. */
+static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+
+        manager->name_released = false;
+        if (!is_busy(manager))
+                return sd_event_exit(manager->context.event, 0);
+
+        (void) manager_name_request(manager);
+        manager_idle_arm(manager);
+        return 1;
+}
+
+static int on_idle(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+
+        manager->idle_timer = sd_event_source_disable_unref(manager->idle_timer);
+        if (!is_idle(manager)) {
+                manager_idle_arm(manager);
+                return 0;
+        }
+        (void) sd_notify(false, "STOPPING=1\nSTATUS=Idle.");
+        manager->name_released = true;
+        if (sd_bus_release_name_async(manager->context.bus, NULL, BUS_NAME, on_released, manager) < 0)
+                return sd_event_exit(manager->context.event, 0);
+        return 0;
+}
+
+void manager_idle_arm(Manager *manager) {
+        uint64_t wait = (uint64_t) manager->context.config.idle_exit_sec * 1000000, since;
+
+        if (manager->context.mode == DAEMON_RUN || manager->context.config.idle_exit_sec == 0 ||
+                        manager->idle_timer || manager->name_released ||
+                        manager->context.jobs.n_queued + manager->context.jobs.n_running > 0)
+                return;
+        since = now_usec() - manager->traffic_usec;
+        wait = since < wait ? wait - since : 0;
+        if (sd_event_add_time_relative(manager->context.event, &manager->idle_timer, CLOCK_BOOTTIME,
+                            wait + 100000, 100000, on_idle, manager) >= 0)
+                (void) sd_event_source_set_description(manager->idle_timer, "idle-exit");
+}
