@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may. Run mode has one caller, who may everything; in user mode the session's owner; in system mode
- * root, the owner of a job, and whom polkit allows. Where there is no polkit: root and owners. */
+/* Who may do what. In run mode the one caller may do everything, in user mode the session's owner. In system
+ * mode root and a job's owner may, and others whom polkit allows; without polkit only root and owners. */
 #pragma once
 
 #include <glib.h>

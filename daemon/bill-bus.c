@@ -61,7 +61,7 @@ int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : reply_send(reply);
 }
 
-/* A sheet that somebody named. Who asked is told why it cannot be read. */
+/* Reads a sheet that the caller named; the error says why it cannot be read. */
 static int read_sheet(const char *name, PriceSheet **ret, sd_bus_error *error) {
         g_autofree char *text = NULL, *message = NULL;
         int r;

@@ -7,7 +7,7 @@
 #include "lib/boottime.h"
 #include "lib/limits.h"
 
-/* What jobs wait for has changed. */
+/* The property that says what a job waits for has changed. */
 static void say_waiting(JobContext *context) {
         for (guint i = 0; i < context->jobs.all->len; i++) {
                 Job *job = context->jobs.all->pdata[i];
@@ -39,7 +39,7 @@ void commit_failed(JobContext *context, int error) {
                         context->state_directory, ledger_error_words(error), limit_advice(error));
 }
 
-/* All that was read of it and queued for it. */
+/* All records that were read from the job's spool, and all that was queued for it, are durable. */
 static void note_durable(Job *job) {
         if (!job_active(job))
                 return;

@@ -195,7 +195,7 @@ static int parse_section(const ConfigReader *reader, const char *section, char *
                                 owner.group ? "group" : "user", name);
         if (r == 0 && !g_str_equal(section, "Daemon"))
                 return complain(reader, section, NULL, ret_message,
-                                "is no section; there are [Daemon], [User NAME] and [Group NAME].");
+                                "is not a section; known: [Daemon], [User NAME], [Group NAME].");
         for (char **k = keys; k && *k; k++) {
                 int q = set_key(reader, section, *k, r > 0 ? &owner : NULL, ret_message);
 
@@ -254,7 +254,7 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
         assert(ret_message);
 
         if (!g_utf8_validate(text, -1, NULL)) {
-                *ret_message = g_strdup_printf("%s: this is no UTF-8 text.", file_name);
+                *ret_message = g_strdup_printf("%s: the file is not UTF-8 text.", file_name);
                 return -EINVAL;
         }
         if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, &error)) {

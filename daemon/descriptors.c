@@ -16,8 +16,8 @@
 
 #define NAME_FORMAT "job-%" PRIu64 "-directory"
 
-/* A private daemon has no next one, and the service context that its environment names is somebody
- * else's. */
+/* A private daemon has no next one, and the service manager that its environment names is another
+ * program's. */
 static bool has_keeper(const JobContext *context) {
         return context->mode != DAEMON_RUN;
 }
@@ -32,7 +32,7 @@ void directory_keep(const Job *job) {
         (void) snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=" NAME_FORMAT, job->row.id);
         if (sd_pid_notify_with_fds(0, false, state, &job->directory_fd, 1) < 0)
                 log_line(LOG_WARNING,
-                                "The service context could not be given the directory of job %" PRIu64 ".",
+                                "The service manager could not be given the directory of job %" PRIu64 ".",
                                 job->row.id);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The directory of Python= or of a model is neither copied nor opened by path: all that a job has of it
- * is the descriptor that its submitter sent. While the daemon is away the service context keeps it
+ * is the descriptor that its submitter sent. While the daemon is away the service manager keeps it
  * (sd_pid_notify_with_fds(3), FileDescriptorStoreMax= of our units). */
 #pragma once
 

@@ -92,7 +92,7 @@ int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
         return fsync(jobs_fd) < 0 ? -errno : 0;
 }
 
-/* What does not go is left, and harms nobody. */
+/* What cannot be removed stays, and does no harm. */
 void job_directory_discard(int jobs_fd, const char *name) {
         assert(name);
 

@@ -45,7 +45,7 @@ static void say_pinned(Manager *manager, uint64_t bytes) {
                         manager->context.state_directory, bytes >> 20, date, who);
 }
 
-/* Small, it does no harm, however long somebody reads. */
+/* A small file does no harm, however long a reader keeps it. */
 static void note_pinned(Manager *manager, uint64_t bytes) {
         uint64_t now = now_usec();
 

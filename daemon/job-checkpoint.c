@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a life begins with: the newest checkpoint that the ledger knows and whose file is what was
- * written; else the one before it, and so on; else the file that came with the job; else nothing. The
- * rows of those that were passed over are gone before the life's first record: then what earlier lives
- * did behind the one that is taken is waste, and a daemon that restarts in this life takes the
- * scheduler's state from the same row. */
+/* Chooses the checkpoint that a life begins with: the newest one in the ledger whose file still has the
+ * bytes that were written; else the one before it, and so on; else the file that came with the job; else
+ * none.
+ *
+ * The rows of damaged checkpoints are removed before the life's first record. Then the ledger says what
+ * earlier lives did after the chosen checkpoint: waste, since it is repeated. And a daemon that restarts
+ * during this life takes the scheduler's state from the same row. */
 #include "daemon/job-checkpoint.h"
 
 #include <assert.h>
@@ -18,7 +20,8 @@
 /* Each reading has a limit of its own (VERIFY_TIMEOUT_USEC), and waits for those of other jobs. */
 #define SEARCH_TIMEOUT_USEC (24ull * 3600 * 1000 * 1000)
 
-/* What will be so at the next try, too. A lack of memory or descriptors says nothing about the file. */
+/* How a file is damaged that would be damaged at the next try as well; NULL: a lack of memory or
+ * descriptors, say, is no statement about the file. */
 static const char *damage_word(int r) {
         switch (-r) {
         case ENOENT: return "is missing";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the end of a job is written down: noted, queued behind the last record, committed with it. What
- * follows from that, when it is durable, is decided in job-step.c. */
+/* Writes down how a job ended: the end is noted in the job, queued for the ledger behind the job's last
+ * record, and committed in one transaction with it. job-step.c decides what follows when it is durable. */
 #include "daemon/job-end.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 
-/* What the progress comes to: the row stays to be told of its end. Strings are the job's but for the
- * summary. */
+/* What the job has come to; the caller fills in how and when it ended. The strings are the job's, but for
+ * the summary. */
 static LedgerEnd end_of(const Job *job) {
         LedgerEnd end = {
                 .row = job->row,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Down: a life of a job is prepared, launched, connected to; or, after a restart of the daemon, found
- * again. */
+/* Begins a life of a job: finds the checkpoint, prepares the settings and descriptors, has the spawner
+ * launch the invoker, and connects to the invoker's socket. After a restart of the daemon the invoker runs
+ * already, and is only connected to. What cannot be had at the moment (memory, a process) is tried again
+ * later; what cannot be had at all ends the job with a sentence. */
 #include "daemon/job-life.h"
 
 #include <assert.h>
@@ -142,8 +144,8 @@ static int add_directory(const Job *job, LaunchRequest *request) {
         return 0;
 }
 
-/* With those of its inner job, if it has one. Nobody below hears of Policy=auto, only of what it came to.
- * A descriptor, or negative. */
+/* The job's settings, and those of its inner job if it has one. The programs below never see Policy=auto but
+ * the distribution that it chose. A descriptor, or negative. */
 static int seal_settings(const Job *job) {
         g_autofree JobSettings *both = g_new0(JobSettings, 2);
         g_autofree char *message = NULL;
@@ -205,7 +207,7 @@ static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userda
         return 0;
 }
 
-/* A pidfd becomes readable when the process ends, whose child it ever was. */
+/* A pidfd becomes readable when its process ends, also for a process that is not its parent. */
 static void watch_invoker(Job *job, int pid_fd) {
         job->pid_fd = pid_fd;
         job->exited = job->pid_fd < 0;
@@ -215,7 +217,7 @@ static void watch_invoker(Job *job, int pid_fd) {
                                       on_pid, job) < 0;
 }
 
-/* Only the job's own ids, ours and root's can be: anybody else has no business at this socket. */
+/* The invoker has one of the job's own user ids, ours or root's. */
 static bool peer_may_be_invoker(const struct ucred *peer) {
         return peer->uid == 0 || peer->uid == getuid() ||
                (peer->uid >= UID_RANGE_FIRST && peer->uid < UID_RANGE_END);
@@ -246,8 +248,8 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
 
                 job->adopting = false;
                 job->deadline = sd_event_source_disable_unref(job->deadline);
-                /* The kernel's word for who is there now: a number that we noted once may be somebody
-                 * else's by today. */
+                /* The kernel says which process is at the other end. A process id that the daemon noted
+                 * before its restart may be another process's by now. */
                 watch_invoker(job, (int) syscall(SYS_pidfd_open, peer->pid, 0));
                 job_log_begin(&entry, job, MESSAGE_JOB_ADOPTED);
                 log_send(&entry, LOG_INFO, "Job %" PRIu64 " was taken up again in round %" PRIu64 ".",
@@ -323,8 +325,8 @@ static int connect_invoker(Job *job) {
         return 0;
 }
 
-/* Before the spawner is asked: whichever of us is killed before its answer is here, where the life's cgroup
- * would lie is known, and what that had counted by then. */
+/* Written before the spawner is asked. If the daemon or the spawner is killed before the answer is here,
+ * it is still known where the life's cgroup would lie and what that cgroup had counted. */
 static void expect_answer(Job *job) {
         bool managed = job->context->launch_manager != LAUNCH_MANAGER_NONE;
 
@@ -341,8 +343,8 @@ static void expect_answer(Job *job) {
         job_answer_keep(job);
 }
 
-/* The scope of the life before may still be going, systemd or the spawner may be busy or just restarted.
- * What the job asked for in vain will not pass. */
+/* Whether the next try may succeed: the scope of the life before may still be ending, and systemd or the
+ * spawner may be busy or just restarted. A confinement that the host does not have stays missing. */
 static bool launch_may_pass(const LaunchAnswer *answer) {
         bool asked_systemd = answer->step == LAUNCH_STEP_SCOPE || answer->step == LAUNCH_STEP_DELEGATION;
 
@@ -350,7 +352,7 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* Something may have run for a moment, and may still run: its books are closed as those of any life. */
+/* A process may have run for a moment, and may still run: the life's books are closed as any other's. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
@@ -412,8 +414,8 @@ static char *sentence_of_start(const Job *job, const char *what, int error) {
                         model ? "Environment=" : "Python=");
 }
 
-/* A job that has run has something to lose, so that it waits until it can go on; one that has not ends in
- * words, in a daemon of its own at once. */
+/* A job that has run waits until it can go on, so that its work is not lost. A job that has not is tried a
+ * few times and then fails with a sentence; in a private daemon it fails at once. */
 static bool is_tried_again(const Job *job, int error) {
         if (!limit_may_pass(error) || job->end_wanted != PLAN_END_NOT)
                 return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Up: records of a running job go from the spool to the ledger and into its progress; the next plan
- * follows from that. A record is handed to the ledger before anything else happens with it, and
- * acknowledged when it is durable. */
+/* Takes the records that a running job's invoker has written to the spool. Each one goes to the ledger
+ * first and then into the job's progress, and its invoker hears that it is durable after the next commit.
+ * When the ledger refuses a record, the record is held and nothing behind it is read, so that the order
+ * stays. From the progress follows the next plan: the rounds that the job may begin. */
 #include "daemon/commit.h"
 #include "daemon/job-distribution.h"
 #include "daemon/job-end.h"

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The books of a life are closed, and no step of that can be lost. When its invoker is gone the spawner
- * says what the job's cgroup has counted; it says so again if it, we or the answer get lost. If the
- * invoker went without its last record, what it did not tell becomes one of ours. Only when that is
- * committed does the next life begin, from what was counted by then; and only when the job's end is
- * committed is the cgroup removed. A life with neither of the two last records is one whose books are
- * open: a daemon that starts finds it so in the ledger, and asks.
+/* Closes the books of a life: all CPU time that its cgroup has counted is in a record, however the life
+ * ended.
  *
- * What the spawner said is kept in a small file beside the job's socket: it means something until the
- * machine restarts, and so does the file. */
+ * When the invoker is gone, the daemon asks the spawner what the cgroup has counted, again if the spawner,
+ * the daemon or the answer is lost. If the invoker died without its last record, the daemon writes one of
+ * kind *lost* for the CPU time that no record has. Only when that is committed does the next life begin,
+ * counting from there; and only when the job's end is committed is the cgroup removed. So each step can be
+ * repeated. A life with neither kind of last record has open books: a daemon that starts finds it in the
+ * ledger, and asks.
+ *
+ * The spawner's answer is kept in a small file beside the job's socket, which lasts as long as the cgroup:
+ * until the machine restarts. */
 #include "daemon/job-records.h"
 #include "daemon/job-settle.h"
 
@@ -96,8 +99,7 @@ static void hold_lost(Job *job) {
         job->has_held = true;
 }
 
-/* A launch that failed before there was a cgroup, or before anything ran in it, was no life that a bill
- * could know of. */
+/* A launch that failed before there was a cgroup, or before anything ran in it, has nothing to be billed. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
                (job->books.error == -ENOENT ||

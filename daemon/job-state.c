@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each file of a job may do: set its state or its fault, write its row, say something of it. */
+/* What every file about a job uses: its state, its fault, its row, and the beginning of its log entries. */
 #include "daemon/job.h"
 
 #include <assert.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What follows from what became known of a job. Event sources of other files note facts (the invoker's
- * process is gone, the spawner has answered, a commit succeeded) and return; here alone it is decided
- * what comes next. One path: whatever of a job dies, other than an actor, its life is over, and the next
- * one goes on from the newest checkpoint that counts; if the job has said its last record, or was asked
- * to end, or gets no further, the job is over. */
+/* Decides what comes next for a job. Event sources of other files note facts (the invoker's process is gone,
+ * the spawner has answered, a commit succeeded) and return; no other file draws conclusions from them.
+ *
+ * There is one path. A job is worked on in lives. When its invoker or learner dies, the life is over: its
+ * remaining records are read, its books are closed (job-settle.c), and the next life goes on from the newest
+ * checkpoint that counts. The job itself is over when its last record says so, when it was asked to end, or
+ * when LIVES_MAX lives in a row have brought no checkpoint. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
 #include "daemon/job-life.h"
@@ -76,7 +78,7 @@ static void remove_files(Job *job) {
         job->stderr_fd = close_fd(job->stderr_fd);
         directory_forget(job);
         directory_fd_drop(TAKE_FD(job->directory_fd));
-        /* The last one: as long as it is there, a daemon that starts knows that the rest may be, too. */
+        /* Last: while these are there, a daemon that starts knows that the others may be there as well. */
         remove_runtime_files(job);
 }
 
@@ -99,7 +101,7 @@ static void announce(Job *job) {
         jobs_schedule(&context->jobs);
 }
 
-/* As soon as the ledger has the end, its invoker is gone and its cgroup is removed, it is one. */
+/* The job has ended when the ledger has its end, its invoker is gone and its cgroup is removed. */
 static void end_check(Job *job) {
         if (!job->end.durable || job->state == JOB_ENDED)
                 return;
@@ -169,7 +171,7 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
-/* Of what the records say, which may have been committed before a restart. */
+/* The life has written its last record, perhaps before the daemon was restarted. */
 static void ended(Job *job) {
         const Progress *p = &job->progress;
         char sentence[320];
@@ -192,8 +194,8 @@ static void life_check(Job *job) {
         if (job->state == JOB_QUEUED || job->backoff)
                 return;
         if (!job->link_over || !job->exited) {
-                /* One of the two signs that the invoker is gone; the other follows, or is not worth
-                 * waiting for. */
+                /* One of the two signs that the invoker is gone. The daemon waits for the other, but not
+                 * for long. */
                 if (job->link_over || job->exited)
                         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
                 return;
@@ -205,7 +207,7 @@ static void life_check(Job *job) {
         if (job->end.noted)
                 return;
         if (job_has_unread(job) || job_offer_held(job) < 0 || (job_settle(job) && job_offer_held(job) < 0)) {
-                /* The ledger is blocked: nothing is decided before it has what it must have. */
+                /* The ledger is blocked: nothing is decided before it has all of the life's records. */
                 job_arm_deadline(job, COMMIT_RETRY_USEC, NULL);
                 return;
         }
@@ -226,7 +228,7 @@ static void life_check(Job *job) {
                                                  : "its invoker ended without reporting an end");
 }
 
-/* What it wrote before it fell silent counts. */
+/* Records that the invoker wrote before it fell silent count. */
 static void leave_silent(Job *job) {
         (void) job_read(job);
         if (job->life_error || job->link_over)

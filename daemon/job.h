@@ -88,7 +88,7 @@ struct Job {
         uint64_t turn_usec;      /* CLOCK_BOOTTIME: when it last left the queue, or was adopted */
         const char *back_reason; /* why it is to go back to the queue; NULL: it is not */
         int stderr_fd;           /* run mode: the caller's */
-        /* of Python= or of a model, as its submitter opened it; -EBADF: nobody kept it over a restart */
+        /* Of Python= or of a model, as its submitter opened it; -EBADF: it was lost at a restart. */
         int directory_fd;
 
         /* How the job is over, from when that is known on; nothing of it is said before it is durable. */

@@ -11,10 +11,10 @@ typedef struct LeaseInput {
         const JobSettings *settings;
         const Usage *usage;              /* of the records read so far */
         const SchedulerState *scheduler; /* with the decision in force */
-        bool step;                       /* a round at a time, whoever decides */
+        bool step;                       /* a round at a time, under any scheduler */
         uint64_t round;              /* the newest closed round of this life, or the one it resumed from */
         uint64_t acknowledged;       /* committed up to here */
-        uint32_t end;                /* PlanEnd that somebody asked for; PLAN_END_NOT */
+        uint32_t end;                /* PlanEnd that was asked for; PLAN_END_NOT: none was */
         uint64_t stop_deadline_nsec; /* with end */
 } LeaseInput;
 

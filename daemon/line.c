@@ -294,7 +294,7 @@ void line_again(Lines *lines, LineName name) {
         }
 }
 
-/* Whatever of a call goes on: it has been answered, or nobody waits for the answer. */
+/* Ends all that is under way for a call: it has been answered, or its caller has left. */
 static void drop(Lines *lines, sd_bus_message *message) {
         Manager *manager = lines->manager;
         sd_bus_message *kept = sd_bus_message_ref(message);

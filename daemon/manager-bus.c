@@ -330,7 +330,7 @@ static int enumerate(
         return 0;
 }
 
-/* Sees every message before its handler does. What the bus says of other connections is no use of ours. */
+/* Sees every message before its handler does. Only a call counts as use of the daemon. */
 static int on_traffic(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 

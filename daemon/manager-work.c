@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the manager does when there is something to do: it takes the facts that others left (jobs.c), lets
- * each job decide what follows, says on the bus what has changed, and looks at the queue. What a commit
- * that had failed held up goes on here, too. */
+/* The daemon's work, in one event source: it takes the jobs with news from the list (jobs.h), has each one
+ * decide what follows, tells the bus what has changed, and looks at the queue. A second source commits. When
+ * the ledger can be written again, what had waited for it goes on from here. */
 #include <assert.h>
 #include <systemd/sd-daemon.h>
 #include "daemon/commit.h"
@@ -32,15 +32,15 @@ static void let_ended_go(Manager *manager) {
         }
 }
 
-/* In run mode the daemon is gone when its job is; else jobs do without us until somebody starts us again.
- * A launch in flight is not waited for: scopes are ordered after our unit, so that systemd starts none of
- * them before we are gone. */
+/* In run mode the daemon ends when its job has ended; else running jobs do without the daemon until it is
+ * started again. It does not wait for a launch in flight: scopes are ordered after the daemon's unit, so
+ * that systemd starts none of them before the daemon is gone. */
 static bool may_exit(const Manager *manager) {
         return manager->context.mode != DAEMON_RUN || manager->rest_kept ||
                manager->context.jobs.n_queued + manager->context.jobs.n_running == 0;
 }
 
-/* Those that there is something new of by now: what comes of them meanwhile has its turn next. */
+/* The jobs that have news now; news that comes while they are worked on has its turn next. */
 static void do_jobs(Manager *manager) {
         for (guint n = manager->context.jobs.work.length; n > 0; n--) {
                 Job *job = jobs_next_work(&manager->context.jobs);
@@ -129,7 +129,7 @@ static void ledger_recovered(Manager *manager) {
         }
 }
 
-/* Rows of jobs that are older in the ledger than what happened meanwhile. */
+/* Rows of jobs that could not be written while the ledger was blocked. */
 static int save_unsaved(Manager *manager) {
         for (guint i = 0; i < manager->context.jobs.all->len; i++) {
                 Job *job = manager->context.jobs.all->pdata[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which job may run, how the daemon begins and ends. */
+/* How the daemon begins and ends. It opens its directories and the ledger, makes a Job of each row that
+ * has not ended, connects to those that run, and serves the bus. */
 #include "daemon/manager.h"
 
 #include <assert.h>
@@ -313,7 +314,7 @@ static int collect_id(const LedgerJob *row, void *userdata) {
         return 0;
 }
 
-/* A row that cannot be read any more (an older version wrote it) is said and left alone, and ends. */
+/* A row that cannot be read any more (an older version wrote it) is named in the journal, and has failed. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;

@@ -59,7 +59,7 @@ static int next_job(Manager *manager) {
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         r = job_of_row(&manager->context, id, &manager->older_job);
-        /* No bill can be made of it, so its records stay, for whoever can read them. */
+        /* No bill can be made of it, so its records stay for a program that can read them. */
         if (r == -EINVAL) {
                 r = ledger_trim_never(manager->context.ledger, id);
                 return r < 0 ? r : 1;

@@ -21,7 +21,7 @@ typedef struct PlanLinkOps {
         void (*closed)(int error, void *userdata);
 } PlanLinkOps;
 
-/* Connects to the socket `name` in a directory. -ECONNREFUSED, -ENOENT: nobody is there. */
+/* Connects to the socket `name` in a directory. -ECONNREFUSED, -ENOENT: no invoker listens. */
 int plan_connect(int directory_fd, const char *name);
 
 /* Takes the descriptor when it succeeds. */

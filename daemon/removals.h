@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The files of jobs that have ended go when somebody asks for it, or by themselves when KeepFilesSec= is
+/* The files of jobs that have ended go when a user asks for it, or by themselves when KeepFilesSec= is
  * over. */
 #pragma once
 
 #include "daemon/manager.h"
 
-/* A job that ended then has files that nobody is to find any more. keep_usec 0: for ever. */
+/* Whether the files of a job that ended then are to be removed. keep_usec 0: they are kept for ever. */
 bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec);
 
-/* Nobody finds them from now on; 0 also when there are none. The job must have ended. */
+/* From now on they cannot be found; they are removed in portions. 0 also when there are none. The job must
+ * have ended. */
 int files_remove(Manager *manager, uint64_t job, const char *reason);
 
 /* Takes up what an earlier daemon was at, and looks for files that are old enough, now and ever after. */

@@ -15,7 +15,7 @@
 #define SPENDING_NOTE_USEC (5000ull * 1000)
 
 /* Before a commit: what jobs have come to goes into the same transaction as their records. After it
- * *ret_users are those of whom that is so; NULL: nobody. */
+ * *ret_users are the users of those jobs; NULL: there are none. */
 void spending_note(JobContext *context, GHashTable **ret_users);
 /* After it. A user who has reached the limit by now has running jobs that are to go back. */
 void spending_look(JobContext *context, GHashTable *users);

@@ -133,7 +133,7 @@ static int read_purpose(const char *word, Submission *s, sd_bus_error *error) {
                         return 0;
                 }
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                        "There is no purpose `%s`; there are train, verify and evaluate.", word);
+                        "Unknown purpose `%s`; known: train, verify, evaluate.", word);
 }
 
 static int read_bytes(sd_bus_message *m, const char *type, const void **ret, size_t *ret_n) {
@@ -160,7 +160,7 @@ static int read_option(sd_bus_message *m, const char *key, Submission *s, sd_bus
         else if (g_str_equal(key, BUS_OPTION_SCHEDULER_DATA))
                 r = read_bytes(m, type = "ay", &s->scheduler_data, &s->n_scheduler_data);
         else
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "There is no option `%s`.", key);
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown option `%s`.", key);
         if (r == -ENXIO)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "The value of option `%s` is of another type than `%s`.", key, type);

@@ -29,7 +29,7 @@
 #define STATISTICS_NUMBERS(X) X(n_env_steps) X(n_episodes) X(policy_version)
 /* clang-format on */
 
-/* Whoever adds a quantity adds its name here: a bill must stay the same when the records are gone. */
+/* A new quantity needs its name here: a bill must stay the same when the records are gone. */
 #define ONE(...) +1
 static_assert(sizeof(Account) == (0 ACCOUNT_NUMBERS(ONE)) * sizeof(uint64_t), "a number is missing");
 static_assert(sizeof(Usage) == (0 USAGE_NUMBERS(ONE)) * sizeof(uint64_t) + sizeof(Account) * _CHARGE_MAX,

@@ -13,7 +13,7 @@ void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret)
         assert(settings);
         assert(ret);
 
-        /* A counter that went backwards is another one: somebody removed the cgroup and made it anew. */
+        /* A counter that went backwards is not the same counter: the cgroup was removed and made anew. */
         if (books->metered && books->over_nsec > books->began_nsec)
                 used = books->over_nsec - books->began_nsec;
         lost = used > books->claimed_nsec ? used - books->claimed_nsec : 0;

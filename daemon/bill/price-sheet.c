@@ -149,7 +149,7 @@ static int parse_rate(const Source *source, const SheetKey *row, const char *val
         x = g_ascii_strtod(value, &end);
         /* strtod() also reads words and hexadecimal digits, which no price is written in. */
         if (end == value || *end || strspn(value, "0123456789.eE+-") != strlen(value))
-                return refuse(source, row->section, row->key, "\"%.40s\" is no number.", value);
+                return refuse(source, row->section, row->key, "\"%.40s\" is not a number.", value);
         if (!(x >= 0) || x > row->highest || (errno == ERANGE && x != 0))
                 return refuse(source, row->section, row->key, "%.40s is out of range: 0 to %g.", value,
                                 row->highest);
@@ -212,9 +212,10 @@ static int check_texts(const Source *source, const PriceSheet *s) {
         if (strspn(s->name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(s->name) ||
                         strlen(s->name) > 64)
                 return refuse(source, "Sheet", "Name",
-                                "\"%.70s\" is no name: up to 64 of a-z, 0-9 and \"-\".", s->name);
+                                "\"%.70s\" is not a name: use up to 64 of a-z, 0-9 and \"-\".", s->name);
         if (!date_is_valid(s->date))
-                return refuse(source, "Sheet", "Date", "\"%.40s\" is no date: write YYYY-MM-DD.", s->date);
+                return refuse(source, "Sheet", "Date", "\"%.40s\" is not a date: write YYYY-MM-DD.",
+                                s->date);
         if (strlen(s->currency) > 16)
                 return refuse(source, "Sheet", "Currency", "longer than 16 bytes.");
         return 0;

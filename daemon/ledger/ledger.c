@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-#define LOCK_MARK "in use\n" /* as long as it is there, nobody has closed the ledger */
+#define LOCK_MARK "in use\n" /* as long as it is there, the ledger was not closed */
 
 /* SQLite's own locks belong to the process and come and go with transactions, so the daemon's claim on
  * the file is a lock of its own beside it. The kernel drops it with the process, however that ends. */

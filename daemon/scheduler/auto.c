@@ -59,8 +59,8 @@
  * advantages say was won. Rounds of A actors next to rounds of others show how that grows with A
  * (response.h), and b is what fits them best, beginning with what theory says. By the law of noise b is
  * taken for the largest that may be true while it is open whether more actors pay: so more are tried, two
- * rounds at least. By the sharp law the first move, after three rounds, goes all the way up, and each further
- * one needs five. What did not pay is taken back. It is ours.
+ * rounds at least. By the sharp law the first move, after three rounds, goes all the way up, and each
+ * further one needs five. What did not pay is taken back. It is ours.
  *
  * Objective. cost-time is what stands above. budget: w is 0. deadline: of the numbers that are done in
  * time, the one with the least C(A) times rounds; if there is none, the fastest. How many rounds are left

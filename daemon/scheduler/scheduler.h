@@ -63,7 +63,7 @@ typedef struct SchedulerState {
         uint64_t n_decisions;   /* also the id of the newest one */
         uint64_t decided_round; /* the first round that it was made for */
         uint32_t n_actors;      /* what it said */
-        uint32_t taken;         /* as Decision has it; 0: whoever comes */
+        uint32_t taken;         /* as Decision has it; 0: any actor */
         DecisionWhy why;
         uint8_t own[912]; /* the policy's: copied into a struct of its own and back */
 } SchedulerState;

@@ -523,8 +523,8 @@ static void test_bad_sheets(void) {
         } rows[] = {
                 { "[Execution]\nGbSecnd=1\n",
                                 "8: [Execution] GbSecnd=: unknown key; did you mean GBSecond=?" },
-                { "[Execution]\nGBSecond=cheap\n", "8: [Execution] GBSecond=: \"cheap\" is no number." },
-                { "[Execution]\nGBSecond=nan\n", "8: [Execution] GBSecond=: \"nan\" is no number." },
+                { "[Execution]\nGBSecond=cheap\n", "8: [Execution] GBSecond=: \"cheap\" is not a number." },
+                { "[Execution]\nGBSecond=nan\n", "8: [Execution] GBSecond=: \"nan\" is not a number." },
                 { "[Execution]\nGBSecond=-1\n",
                                 "8: [Execution] GBSecond=: -1 is out of range: 0 to 1e+06." },
                 { "[Execution]\nGBSecond=1e999\n",
@@ -559,9 +559,9 @@ static void test_bad_texts(void) {
         } rows[] = {
                 { "[Execution]\nGBSecond=1\n", "s:1: [Sheet]: Name= is missing." },
                 { "[Sheet]\nName=a\nDate=2024-02-30",
-                                "s:3: [Sheet] Date=: \"2024-02-30\" is no date: write YYYY-MM-DD." },
+                                "s:3: [Sheet] Date=: \"2024-02-30\" is not a date: write YYYY-MM-DD." },
                 { "[Sheet]\nDate=2024-01-31\nName=A B",
-                                "s:3: [Sheet] Name=: \"A B\" is no name: up to 64 of a-z, 0-9 and \"-\"." },
+                                "s:3: [Sheet] Name=: \"A B\" is not a name: use up to 64 of a-z, 0-9 and \"-\"." },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
