@@ -187,12 +187,17 @@ $(B)/rooms.a: $(filter-out %/main.o,$(call objects,$(SRC_daemon) $(SRC_control) 
                 $(filter-out %/module.o,$(call objects,$(SRC_swmm))))
 	@rm -f $@
 	$(call say,AR)$(AR) rcsDP $@ $^
+# What several tests share is compiled once.
+$(B)/fixtures.a: $(patsubst tests/unit/%.c,$(B)/tests/%.o,$(wildcard tests/unit/*-fixture.c))
+	@rm -f $@
+	$(call say,AR)$(AR) rcsDP $@ $^
 vpath test-%.c $(sort $(dir $(UNIT_SOURCES)))
+vpath %-fixture.c tests/unit
 $(B)/tests/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
-$(B)/tests/%: $(B)/tests/%.o $(B)/rooms.a
-	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $< $(B)/rooms.a $(LIBS_test)
+$(B)/tests/%: $(B)/tests/%.o $(B)/fixtures.a $(B)/rooms.a
+	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
 
 .SECONDARY:
 -include $(shell find $(B) -path $(B)/lane -prune -o -name '*.d' -type f -print 2>/dev/null)

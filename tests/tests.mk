@@ -102,7 +102,7 @@ $(B)/fuzz/%.o: CFLAGS_room = $(CFLAGS_control)
 $(B)/fuzz/%.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -Wno-missing-prototypes -MMD -MP -c -o $@ $<
-$(B)/fuzz/%: $(B)/fuzz/%.o $(if $(FUZZING),,$(B)/fuzz/replay.o) $(B)/rooms.a
+$(B)/fuzz/%: $(B)/fuzz/%.o $(if $(FUZZING),,$(B)/fuzz/replay.o) $(B)/fixtures.a $(B)/rooms.a
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) $(if $(FUZZING),-fsanitize=fuzzer) -o $@ $^ $(LIBS_test)
 
 # The engine is clang's. Its build is optimised little, which takes half as long as the ordinary one.
@@ -123,7 +123,7 @@ $(B)/bench/instructions.o: CFLAGS_room = $(CFLAGS_control) -DBENCH_FLAGS='"$(str
 $(B)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CFLAGS_room) -MMD -MP -c -o $@ $<
-$(B)/bench/%: $(B)/bench/%.o $(B)/rooms.a
+$(B)/bench/%: $(B)/bench/%.o $(B)/fixtures.a $(B)/rooms.a
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) '-Wl,--export-dynamic-symbol=actord_random_*' -o $@ $^ $(LIBS_test)
 bench: all $(BENCHES)
 	@tests/bench/run.py $(BENCH)
