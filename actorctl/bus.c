@@ -16,6 +16,7 @@
 #include "actorctl/reach.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 
 /* SubmitJob may take long: it waits for its turn, for a person to type a password, and until files are
  * copied. */
@@ -239,7 +240,8 @@ static void complain_error(
                 /* These messages begin with the file's name. */
                 complain_bare(error->message);
         else if (connection_lost(r) && connection->pid > 0)
-                complain("the private daemon ended unexpectedly");
+                complain("the private daemon ended unexpectedly%s",
+                                limit_of_memory_is_set() ? limit_advice(-ENOMEM) : "");
         else if (error->message)
                 complain("%s", error->message);
         else

@@ -32,11 +32,41 @@ int limits_check_file_size(void) {
         return -EFBIG;
 }
 
-/* SQLite calls every failed write an I/O error, and may have lost the kernel's errno. */
-static bool files_are_limited(void) {
+static bool is_limited(int resource) {
         struct rlimit limit;
 
-        return getrlimit(RLIMIT_FSIZE, &limit) >= 0 && limit.rlim_cur != RLIM_INFINITY;
+        return getrlimit((__rlimit_resource_t) resource, &limit) >= 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool limit_of_memory_is_set(void) {
+        return is_limited(RLIMIT_DATA) || is_limited(RLIMIT_AS);
+}
+
+#define OR_OF_THE_JOB ", or MemoryMax= of the job"
+#define OR_PROCESSES  ", or of processes: RLIMIT_NPROC (ulimit -u) or pids.max (TasksMax= of the unit)"
+
+/* A limit that is set is named, rather than all that there are. */
+static const char *memory_advice(void) {
+        bool data = is_limited(RLIMIT_DATA), addresses = is_limited(RLIMIT_AS);
+
+        if (data && addresses)
+                return "; raise the limits of memory: RLIMIT_AS and RLIMIT_DATA (ulimit -v, -d)" OR_OF_THE_JOB;
+        if (data)
+                return "; raise the limit of data: RLIMIT_DATA (ulimit -d)" OR_OF_THE_JOB;
+        if (addresses)
+                return "; raise the limit of addresses: RLIMIT_AS (ulimit -v)" OR_OF_THE_JOB;
+        return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS or RLIMIT_DATA "
+               "(ulimit -v, -d), or the cgroup's memory.max";
+}
+
+/* A thread's stack is memory, too. */
+static const char *process_advice(void) {
+        if (is_limited(RLIMIT_AS))
+                return "; raise the limit of addresses: RLIMIT_AS (ulimit -v)" OR_PROCESSES;
+        if (is_limited(RLIMIT_DATA))
+                return "; raise the limit of data: RLIMIT_DATA (ulimit -d)" OR_PROCESSES;
+        return "; raise the limit of processes: RLIMIT_NPROC (ulimit -u), or the cgroup's pids.max "
+               "(TasksMax= of the unit)";
 }
 
 const char *limit_advice(int error) {
@@ -44,18 +74,14 @@ const char *limit_advice(int error) {
         case EMFILE:
                 return "; raise the limit of open files: RLIMIT_NOFILE (ulimit -n, LimitNOFILE= of the "
                        "unit)";
-        case EIO: return files_are_limited() ? limit_advice(EFBIG) : "";
+        /* SQLite calls every failed write an I/O error, and may have lost the kernel's errno. */
+        case EIO: return is_limited(RLIMIT_FSIZE) ? limit_advice(EFBIG) : "";
         case ENFILE: return "; raise the machine's limit of open files: sysctl fs.file-max";
         case EFBIG:
                 return "; raise the limit of a file's size: RLIMIT_FSIZE (ulimit -f, LimitFSIZE= of the "
                        "unit)";
-        case EAGAIN:
-                return "; raise the limit of processes: RLIMIT_NPROC (ulimit -u), the cgroup's pids.max "
-                       "(TasksMax= of the unit), or for a thread's stack RLIMIT_AS or RLIMIT_DATA (ulimit "
-                       "-v, -d)";
-        case ENOMEM:
-                return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS or RLIMIT_DATA "
-                       "(ulimit -v, -d), or the cgroup's memory.max";
+        case EAGAIN: return process_advice();
+        case ENOMEM: return memory_advice();
         default: return ""; /* not an enum of ours */
         }
 }

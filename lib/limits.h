@@ -17,6 +17,9 @@ int limits_check_file_size(void);
  * have caused; "" for any other error. */
 const char *limit_advice(int error);
 
+/* Whether this process has a limit of memory that it may have been given by its caller. */
+bool limit_of_memory_is_set(void);
+
 /* Whether another try under the same limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
