@@ -104,6 +104,16 @@ def modes():
     assert len(set(shas.values())) == 1, shas
 
 
+@story("a job of the daemon with Profile=yes leaves in its state directory where the time of its rounds went")
+def profile():
+    job = submit(example("cartpole"), *SMALL, "--set", "Job.Profile=yes")
+    equal(ended(job), "finished", "results")
+    (path,) = glob.glob(f"/var/lib/actord/jobs/{job}/state/profile")
+    found = dict(re.findall(r"^(\w+)=(\d+)$", open(path).read(), re.M))
+    equal(int(found["rounds"]), prop(job, "Round"), "rounds")
+    assert int(found["gradient_nsec"]) > 0 and int(found["environment_nsec"]) > 0, found
+
+
 @story("an ordinary user may not stop another's job, nor ask for Sandbox=none")
 def access():
     job = submit(example("hopper"))
