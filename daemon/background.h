@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Work that nobody waits for: files to be removed, old records. It is done in small steps when the daemon has
+/* Work that no caller waits for: files to be removed, old records. It is done in small steps when the daemon has
  * nothing else to do; and, as a steady flood of calls would otherwise put it off for ever while the disk fills
  * up, one step in BACKGROUND_USEC is done in any case. */
 #pragma once

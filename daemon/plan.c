@@ -119,7 +119,7 @@ static int take_failure(PlanLink *link, const Failed *failed, const struct ucred
         return link->ops->failed(failed, peer, link->userdata);
 }
 
-/* The first descriptor of a message. Alignment leaves room for a second, which nobody asked for: kept
+/* The first descriptor of a message. Alignment leaves room for a second, which was not asked for: kept
  * open, each would be one less for everybody else's jobs. */
 static int take_first(const struct cmsghdr *c) {
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -85,7 +85,7 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* What a scheduler may know of a round, from its records alone: the same whether or not somebody looks
+/* What a scheduler may know of a round, from its records alone: the same whether or not anyone looks
  * how good the policy is, except that looking uses up a budget too. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What goes to disk with the records before it and never ahead of them: checkpoints that count from then
  * on, and ends of jobs. Both are queued as records are, so that a ledger that cannot be written keeps
- * them in order, and whoever looks into it never finds one without the other. */
+ * them in order, and a reader never finds one without the other. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the ledger share, and nobody else includes: the open database, the columns of a
+/* What the files of the ledger share, and no other file includes: the open database, the columns of a
  * record, errors. */
 #pragma once
 
@@ -62,7 +62,7 @@ struct Ledger {
         ino_t inode;
         off_t bytes;  /* as last seen: it only grows */
         bool full;    /* as of its opening: it can be read */
-        int index_fd; /* of the write-ahead file's index; -EBADF: nobody has asked for it */
+        int index_fd; /* of the write-ahead file's index; -EBADF: it was not asked for */
         void (*written)(void *userdata);
         void *written_userdata;
         int lock_fd; /* a second daemon is refused by it; readers are not */

@@ -105,7 +105,7 @@ static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record)
         return ledger_step_done(ledger, s);
 }
 
-/* The round's row gets what its evaluation came to after it had closed, so that whoever reads rounds need
+/* The round's row gets what its evaluation came to after it had closed, so that a reader of rounds need
  * not know when that was. */
 static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
         sqlite3_stmt *s = ledger->complete_round;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The schema of the ledger. SQLite keeps the text of each CREATE with its comments, so `.schema` explains
- * the file to whoever opens it. A later schema adds a step to ledger_schema_apply() and raises
+ * the file to its reader. A later schema adds a step to upgrade() and raises
  * LEDGER_SCHEMA; nothing here is ever edited in place. */
 #include "daemon/ledger/private.h"
 
