@@ -316,7 +316,8 @@ int job_path(const char *number, uint64_t *ret_id, char **ret_path) {
         uint64_t id;
 
         if (word_names_run(number)) {
-                complain("%s is a run of `actorctl run`: it needs no daemon, and this verb takes the number of a job of one",
+                complain("%s is a run of `actorctl run`: it needs no daemon, and this verb takes "
+                         "the number of a job of one",
                                 number);
                 return -EINVAL;
         }

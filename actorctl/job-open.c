@@ -29,7 +29,8 @@ static ExitStatus check_ended(const Connection *connection, const char *word) {
         relay_flush(connection->relay);
         called = run_directory_word(connection->state_directory);
         if (sd_bus_error_has_name(&error, BUS_ERROR(NoSuchJob)))
-                complain("run %s was left before its job had ended: `actorctl recover %s` ends it with what its ledger has",
+                complain("run %s was left before its job had ended: `actorctl recover %s` ends it with "
+                         "what its ledger has",
                                 word, called);
         else
                 complain("the records of run %s cannot be read: %s", word,
@@ -43,7 +44,8 @@ static ExitStatus open_run(const Options *options, const char *word, Connection 
         ExitStatus status;
 
         if (options->system || options->user) {
-                complain("%s is a run of `actorctl run`, and no daemon has it: leave out --system and --user",
+                complain("%s is a run of `actorctl run`, and no daemon has it: leave out --system "
+                         "and --user",
                                 word);
                 return STATUS_USAGE;
         }
@@ -74,7 +76,8 @@ ExitStatus job_open(const Options *options, const char *word, Connection **ret, 
         ExitStatus status = STATUS_OK;
 
         if (!run && !is_number(word)) {
-                complain("%s is neither the number of a job (`actorctl list` shows them) nor a run: write r7, or a run's directory",
+                complain("%s is neither the number of a job (`actorctl list` shows them) nor a run: "
+                         "write r7, or a run's directory",
                                 word);
                 return STATUS_USAGE;
         }

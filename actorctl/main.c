@@ -84,7 +84,8 @@ const Verb verbs[] = {
                         "its ledger lacks into a directory and names it; this command takes that in. It\n"
                         "also ends a run whose daemon was killed, with what its ledger has. RUN is the\n"
                         "number of its directory in ~/.local/state/actord/runs. Twice does no harm.\n" },
-        { VERB_EVAL, "eval", "JOB|RUN|FILE", "play episodes with a policy, without learning", 1, 1, verb_eval,
+        { VERB_EVAL, "eval", "JOB|RUN|FILE", "play episodes with a policy, without learning", 1, 1,
+                        verb_eval,
                         "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
                         "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
                         "policies give equal episodes.\n\n" RUN_IS "\n"

@@ -220,7 +220,8 @@ void bill_beside_print(const BillBeside *beside, const JobBill *bill, const Opti
                 printf("\n");
                 table_print(beside->fleets, &text, NULL);
                 printf("\n");
-                print_line(2, "EVEN AT: the share of its time that a fleet must be training to be as cheap.");
+                print_line(2, "EVEN AT: the share of its time that a fleet must be training to be as "
+                              "cheap.");
         }
 }
 

@@ -11,7 +11,7 @@ typedef struct FitColumn {
         bool shown;
 } FitColumn;
 
-/* Fits the shown columns, with one blank between two, into `screen`. Texts are shortened first, the widest one
- * before the others. Where their least is still too much, columns are left out: the spare ones in their order,
- * then the last one, but never the first. */
+/* Fits the shown columns, with one blank between two, into `screen`. Texts are shortened first, the widest
+ * one before the others. Where their least is still too much, columns are left out: the spare ones in their
+ * order, then the last one, but never the first. */
 void columns_fit(FitColumn *columns, size_t n, unsigned screen);

@@ -2,6 +2,6 @@
 /* How wide a line may be. */
 #pragma once
 
-/* The columns of the terminal that standard output goes to, also through our pager: COLUMNS= where it is set.
- * 0: it goes to no terminal, and a line may be as long as it is. */
+/* The columns of the terminal that standard output goes to, also through our pager: COLUMNS= where it is
+ * set. 0: it goes to no terminal, and a line may be as long as it is. */
 unsigned screen_columns(void);

@@ -15,7 +15,7 @@ Table *table_new(void);
 Table *table_free(Table *table);
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
 
-/* A terminal that is too narrow leaves this column out; a column that is named here first goes first (fit.h). */
+/* A terminal that is too narrow leaves this column out, the one that is named first before the others. */
 void table_spare(Table *table, const char *name);
 
 /* Adds the next cell, row by row. A number that is not finite is empty, or null. */
@@ -32,8 +32,8 @@ void table_print(const Table *table, const Options *options, const char *noun);
 /* The rows as an array of objects, for a larger JSON object. */
 JsonNode *table_to_json(const Table *table);
 
-/* Prints a sentence to standard output in lines of at most 80 columns, or as many as the terminal has: the first begins with `first`, the
- * others with `rest`. */
+/* Prints a sentence to standard output in lines of at most 80 columns, or as many as the terminal has: the
+ * first begins with `first`, the others with `rest`. */
 void print_wrapped(const char *first, const char *rest, const char *text);
 
 /* Prints a line to standard output, and where it is longer than the terminal is wide, the rest of it below,
