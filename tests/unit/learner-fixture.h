@@ -22,7 +22,7 @@ typedef struct Bed {
         Learner *learner;
 } Bed;
 
-/* sections: the text of a job file after [Job] Environment=. */
+/* sections: the text of a job file after [Job] Environment=; of two values of a key the last one holds. */
 void bed_settings(const char *environment, const char *sections, JobSettings *ret);
 ActordEnvSpec bed_spec_box(uint32_t n_observation, uint32_t n_action, uint32_t n_choices);
 void bed_open(Bed *bed, const ActordEnvSpec *spec, int state_fd, int checkpoint_fd);
