@@ -12,10 +12,10 @@
 #define BUS_INTERFACE_JOB "org.actord1.Job"
 
 /* X(name, errno): error names, versioned with the bus name. */
-#define BUS_ERRORS(X)                                                                                              \
-        X(NoSuchJob, ENXIO) X(BadJobFile, EINVAL) X(BadPriceSheet, EBADMSG) X(TooManyJobs, EDQUOT) X(NotRunning, ESRCH) \
-        X(NotEnded, EBUSY) X(NoCheckpoint, ENODATA) X(SandboxRefused, EPERM) X(NoSuchPriceSheet, ENOENT) \
-        X(Busy, EAGAIN) X(RecordsRemoved, ENOMEDIUM)
+#define BUS_ERRORS(X)                                                                                    \
+        X(NoSuchJob, ENXIO) X(BadJobFile, EINVAL) X(BadPriceSheet, EBADMSG) X(TooManyJobs, EDQUOT)       \
+        X(NotRunning, ESRCH) X(NotEnded, EBUSY) X(NoCheckpoint, ENODATA) X(SandboxRefused, EPERM)        \
+        X(NoSuchPriceSheet, ENOENT) X(Busy, EAGAIN) X(RecordsRemoved, ENOMEDIUM)
 #define BUS_ERROR(name) "org.actord1.Error." #name
 
 /* Keys of SubmitJob's `files`: descriptors that the client opened, since the daemon opens no path of a
@@ -24,7 +24,7 @@
 #define BUS_FILE_PYTHON "python"                /* the directory of Python= */
 #define BUS_FILE_MODEL "model"                  /* the directory of Environment=mujoco:FILE */
 #define BUS_FILE_CHECKPOINT "checkpoint"        /* to evaluate */
-#define BUS_FILE_STDERR "stderr"                /* run mode: where actors' own words go */
+#define BUS_FILE_STDERR "stderr"                /* run mode: where actors' own messages go */
 
 /* Keys of SubmitJob's `options`. */
 #define BUS_OPTION_PURPOSE "purpose"            /* s: train (default), verify, evaluate */

@@ -90,12 +90,12 @@
 #define ENVIRONMENT_GYM_PREFIX "gym:"
 #define GYM_OPTIONS            "Wrappers="
 
-/* The module whose engine, EPA SWMM, comes with a Python package: out of the directory of Python=, too,
- * and inside of the sandbox. */
+/* The module whose engine, EPA SWMM, comes with a Python package. It is loaded inside of the sandbox, also
+ * from the directory of Python=. */
 #define ENVIRONMENT_SWMM "swmm"
 
-/* Environment=job:FILE trains what decides over another job (env-job.so): its row is not in the list,
- * since it has no name of its own. */
+/* Environment=job:FILE trains a scheduler for another job (env-job.so): its row is not in the list, since it
+ * has no name of its own. */
 #define ENVIRONMENT_JOB_PREFIX "job:"
 #define JOB_BETA_DEFAULT       0.1 /* of a second on the emulated clock */
 #define JOB_TARGET_MAX         1e300
@@ -107,15 +107,16 @@
 #define JOB_TEXT(number)       JOB_TEXT_OF(number) /* what the name stands for, not the name */
 #define JOB_TEXT_OF(number)    #number
 
-/* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); what it is
- * for, its options say. */
+/* Environment=mujoco:FILE.xml is a model of a user's own, in MuJoCo's format (env-mujoco.so); its options
+ * define the task. */
 #define ENVIRONMENT_MJCF_PREFIX "mujoco:"
-#define MJCF_OPTIONS            ENGINE_TEXT "Reward= Terminate= RewardPlugin= " MJCF_NUMBER_OPTIONS(OPTION_TEXT)
+#define MJCF_TEXTS              "Reward= Terminate= RewardPlugin= "
+#define MJCF_OPTIONS            ENGINE_TEXT MJCF_TEXTS MJCF_NUMBER_OPTIONS(OPTION_TEXT)
 #define MJCF_REWARD_KEY         "Reward"
 #define MJCF_TERMINATE_KEY      "Terminate"
 #define MJCF_PLUGIN_KEY         "RewardPlugin"
 
-/* Environment=faas:N is faas with N others on its node, which Neighbours=N says as well. */
+/* Environment=faas:N is faas with N others on its node, the same as Neighbours=N. */
 #define ENVIRONMENT_FAAS        "faas"
 #define ENVIRONMENT_FAAS_PREFIX "faas:"
 #define FAAS_NEIGHBOURS_KEY     "Neighbours"

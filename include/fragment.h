@@ -15,8 +15,8 @@
 
 #define EDGES_MAX 32u
 #define EDGE_DIMS_MAX 3u
-/* lanes that a minibatch's shards are summed in, and sets of blocks that parameters are moved in, by
- * whomever */
+/* The lanes in which a minibatch's shards are summed, and the sets of blocks in which parameters are moved,
+ * by whichever process. */
 #define GRADIENT_PARTS 16u
 
 /* X(NAME, word, what it does) */
@@ -33,12 +33,13 @@
 #define HOSTS(X)                                                                    \
         X(ACTOR, "actor") X(LEARNER, "learner") X(LEARNERS, "every learner") X(FUSED, "one process")
 
-#define CHANNELS(X)                     /* X(NAME, word, what it is) */             \
-        X(SEGMENT, "segment", "the actor's shared memory, handed over by an order") \
-        X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")    \
-        X(POLICY, "policy", "banks of versions that the learner alone writes")      \
-        X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")    \
-        X(PARAMETERS, "parameters", "the learners' shared parameters, written by the learners that update them")
+#define CHANNELS(X)                     /* X(NAME, word, what it is) */                      \
+        X(SEGMENT, "segment", "the actor's shared memory, handed over by an order")          \
+        X(EXCHANGE, "exchange", "rows of that memory, handed over step by step")             \
+        X(POLICY, "policy", "banks of versions that the learner alone writes")               \
+        X(REDUCE, "reduce", "the learners' shared lanes, added in a fixed tree")             \
+        X(PARAMETERS, "parameters",                                                          \
+                "the learners' shared parameters, written by the learners that update them")
 
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
@@ -96,8 +97,8 @@ typedef struct Edge {
         uint32_t element;               /* ActordElement; 0: as the environment has it */
         uint32_t n_dims;
         Dim dims[EDGE_DIMS_MAX];
-        bool held;                      /* has a value before its producer ever ran: what breaks a cycle */
-        /* pieces that replicas share out and put together again; 0: each replica has the whole */
+        bool held;                      /* has a value before its producer runs, which breaks a cycle */
+        /* pieces that replicas divide among themselves; 0: each replica has the whole */
         uint32_t n_parts;
         uint64_t n_a_round;             /* how often; 0: as often as the algorithm asks */
 } Edge;

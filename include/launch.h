@@ -20,10 +20,10 @@
 /* What lies under LAUNCH_FD_STATE: the checkpoint that closed a round (printf, uint64_t). Written aside,
  * synced and renamed to this before its RECORD_CHECKPOINT; the daemon alone removes old ones. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
-/* And the place that is reserved there for a job's last one. */
+/* And the file there that reserves the space of a job's last checkpoint. */
 #define CHECKPOINT_RESERVE ".checkpoint.reserve"
-/* Ids of the host that are reserved for jobs, beyond what users, containers and DynamicUser= are given;
- * and how many one job gets. */
+/* Host ids that are reserved for jobs, outside the ranges of users, containers and DynamicUser=; and how
+ * many one job gets. */
 #define UID_RANGE_FIRST 0x40000000u
 #define UID_RANGE_END 0x44000000u
 #define UIDS_MAX 65536u
@@ -36,8 +36,8 @@
 #define MODEL_DIRECTORY "/model"
 
 /* ActorScope=each: scope K of a job whose own scope is PREFIX.scope (printf: PREFIX, unsigned). Each
- * holds a process that does nothing but keep it: the invoker moves that into a leaf, and the container
- * lives in another. */
+ * holds a process whose only purpose is to keep the scope: the invoker moves it into one leaf, and the
+ * container lives in another. */
 #define ACTOR_SCOPE_NAME "%s-actor-%u.scope"
 
 /* Order of the descriptors sent along with Launch. */
@@ -58,13 +58,13 @@ typedef enum LaunchPurpose {
         LAUNCH_VERIFY,          /* accept the environment's spec, then end */
         LAUNCH_EVALUATE,        /* restore, run n_episodes on evaluation streams, end */
         /* no job: actorctl tries an environment (include/trial.h). There is no daemon, no cgroup and no
-         * manager, so that no spawner of the system starts one */
+         * manager, so a spawner of the system refuses it */
         LAUNCH_TRIAL,
-        /* of a life that is over: say what its cgroup counted. Asked again it says the same, so that no
-         * answer is lost with who was to hear it. From here on no descriptor comes along, nothing is
-         * started, and job, manager, owner and exit_with_daemon are as they were at its launch */
+        /* a life is over: report what its cgroup counted. The answer stays the same, so that a new daemon
+         * can ask again for one that a killed daemon missed. SETTLE and REMOVE bring no descriptors and
+         * start nothing; job, manager, owner and exit_with_daemon are as they were at the launch */
         LAUNCH_SETTLE,
-        /* of a job whose books are closed, and on the disk: remove what is left of its cgroup */
+        /* all lives of a job are settled in the ledger: remove what is left of its cgroup */
         LAUNCH_REMOVE,
 } LaunchPurpose;
 
@@ -99,14 +99,14 @@ typedef struct Launch {
         uint64_t n_episodes;                    /* EVALUATE */
         uint32_t n_mounts;
         /* 1: stderr is a journal stream that is opened in the job's scope, so that a noisy job uses up
-         * its own share of the journal and not the daemon's; the descriptor is for where it cannot be */
+         * its own share of the journal and not the daemon's. If that fails, the descriptor is used */
         uint32_t journal;
-        /* the daemon's process: names what run mode and what no manager knows of */
+        /* the daemon's process: part of the names of run mode's scopes, and of cgroups without a manager */
         uint32_t owner;
         /* whose job it is: launches that hang are counted for each user */
         uint32_t submitter;
-        /* for so long the invoker waits for a daemon that has gone, and then ends; 0: for ever.
-         * exit_with_daemon: it does not wait */
+        /* how long the invoker waits for a daemon that is gone, before it ends; 0: for ever. With
+         * exit_with_daemon it does not wait */
         uint64_t alone_usec;
         LaunchMount mounts[LAUNCH_MOUNTS_MAX];
 } Launch;
@@ -130,12 +130,11 @@ typedef struct LaunchAnswer {
         uint32_t level;                         /* SandboxLevel that the spawner could prepare */
         uint32_t metering;                      /* InvokerCgroup that the invoker was given */
         int32_t pid;                            /* of the invoker, as the daemon sees it; 0: unknown */
-        /* what the cgroup around the job's had counted when the life began, UINT64_MAX: not known; SETTLE:
-         * when it was over */
+        /* what the cgroup around the life's had counted when the life began, UINT64_MAX: not known;
+         * SETTLE: when the life was over */
         uint64_t cpu_nsec;
         uint32_t owner, reserved;               /* of the launch */
-        /* of the launch: in the daemon's hands what the life's cgroup had counted when it began */
-        uint64_t life;
+        uint64_t life;                          /* of the launch; it tells whose cpu_nsec this is */
         char unit[128];                         /* actord-job-7.scope; empty without a manager */
         char control_group[256];                /* path below the cgroup root; empty without one */
         char message[256];                      /* of an error: a sentence */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A trained scheduler, as a file: MinionsModel, then the network's parameters: the actor's half, which
  * decides, and the critic's, with which a training goes on (actorctl scheduler train --from). Each
- * layer's weights stand before its biases. A daemon gets it from a stranger, so that its size says all:
- * whatever does not fit exactly is refused (lib/minions.c). Numbers are little-endian. */
+ * layer's weights stand before its biases. A daemon gets it from a stranger: lib/minions.c refuses a
+ * file whose size does not follow exactly from its head. Numbers are little-endian. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -14,7 +14,7 @@
 
 #define MINIONS_MAGIC 0x736e6f696e696d00ull
 #define MINIONS_ABI 2u
-#define MINIONS_UNITS 64u               /* of each of the two hidden layers: "MinionsRL", Yu et al., AAAI 2024 */
+#define MINIONS_UNITS 64u               /* of each of the two hidden layers (Yu et al., AAAI 2024) */
 #define MINIONS_SUFFIX ".minions"       /* of an installed scheduler's file */
 
 /* X(NAME): the state of MinionsRL's scheduler, in the order of its paper. Each is brought within -1 and 1
@@ -28,9 +28,9 @@
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
         X(RETURN)               /* R of the round before: R / (|R| + |J|); -1 while there is none */    \
         X(KL)                   /* d of the round before: d / (d + 0.01); 0 if it was not measured */   \
-        X(LEARNER_TIME)         /* P^l of the round before: lg(1 + t / ms) / 6, and the two that follow alike */ \
-        X(ACTOR_TIME)           /* mean P^a of the round before */                                      \
-        X(ROUND_TIME)           /* P of the round before */                                             \
+        X(LEARNER_TIME)         /* P^l of the round before: lg(1 + t / ms) / 6 */                       \
+        X(ACTOR_TIME)           /* mean P^a of the round before, scaled alike */                        \
+        X(ROUND_TIME)           /* P of the round before, scaled alike */                               \
         X(BUDGET)               /* b: the share that is left */
 
 typedef enum MinionsFeature {
@@ -44,7 +44,7 @@ typedef struct MinionsModel {
         uint64_t magic;
         uint32_t abi, struct_bytes;
         uint32_t n_choices;                     /* counts 1 .. n_choices */
-        uint32_t n_asked;                       /* runs, of an interrupted training; 0: it went to its end */
+        uint32_t n_asked;                       /* runs that were asked for; 0: all were done */
         double target;                          /* J: what RETURN is measured against */
         /* Where it comes from; words for people, each ended by a zero. */
         char job[128];                          /* the inner job's file and environment */

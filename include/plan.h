@@ -16,10 +16,11 @@
 #define PLAN_ABI 4u
 
 /* X(name, word): why no further round may start. */
-#define PLAN_ENDS(X)                                                                               \
-        X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                      \
-        X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted") \
-        X(FAILED, "failed") X(REDISTRIBUTED, "redistributed") /* the job goes on in its next life, elsewhere */ \
+#define PLAN_ENDS(X)                                                                                     \
+        X(NOT, "running") X(FINISHED, "finished") X(TARGET, "target-reached")                            \
+        X(BUDGET, "budget-exhausted") X(RUNTIME, "runtime-exceeded") X(INTERRUPTED, "interrupted")       \
+        X(FAILED, "failed")                                                                              \
+        X(REDISTRIBUTED, "redistributed") /* the job goes on in its next life, elsewhere */              \
         X(PREEMPTED, "preempted") /* the job goes back to the queue, and on from its checkpoint later */
 
 typedef enum PlanEnd {
@@ -29,11 +30,13 @@ typedef enum PlanEnd {
         _PLAN_END_MAX, _PLAN_END_INVALID = -EINVAL,
 } PlanEnd;
 
-/* X(name, sentence): where an invoker failed that could not begin. */
-#define INVOKER_STEPS(X)                                                                                \
-        X(CONTRACTS, "what the spawner left for it cannot be used") X(STREAMS, "the job's streams cannot be taken over") \
-        X(SIGNALS, "signals cannot be taken over") X(RECORDS, "there is no memory for its records")     \
-        X(FILES, "its actors need more open files than it may have") X(LOOP, "its socket or its clock cannot be watched")
+/* X(name, sentence): the step at which an invoker failed before it could begin. */
+#define INVOKER_STEPS(X)                                                                            \
+        X(CONTRACTS, "what the spawner left for it cannot be used")                                 \
+        X(STREAMS, "the job's streams cannot be taken over")                                        \
+        X(SIGNALS, "signals cannot be taken over") X(RECORDS, "there is no memory for its records") \
+        X(FILES, "its actors need more open files than it may have")                                \
+        X(LOOP, "its socket or its clock cannot be watched")
 
 typedef enum InvokerStep {
 #define X(name, sentence) INVOKER_STEP_##name,
@@ -54,9 +57,9 @@ typedef struct Plan {                           /* daemon -> invoker; each repla
         Decision decision;                      /* for each round of this lease that has not started */
         uint32_t end;                           /* PlanEnd: end after the round in flight */
         uint32_t checkpoint;                    /* write one at the end of the round in flight */
-        /* CLOCK_BOOTTIME, with end: then the round in flight becomes waste; 0: none */
+        /* with end, CLOCK_BOOTTIME: when the round in flight is given up; 0: never */
         uint64_t stop_deadline_nsec;
-        /* ask: answer with Written, whether there is anything new or not; who does not is hung */
+        /* ask 1: answer with Written even if nothing is new; an invoker that does not answer is hung */
         uint32_t ask, reserved;
 } Plan;
 
@@ -72,10 +75,10 @@ typedef struct Written {                        /* invoker -> daemon: look into 
         uint64_t seq;
 } Written;
 
-/* invoker -> daemon instead of Hello, and then it is gone: numbers alone, as it may lack everything else */
+/* invoker -> daemon instead of Hello, just before it exits: numbers alone, since it may lack memory */
 typedef struct Failed {
         uint32_t abi, message;
         uint32_t step;                          /* InvokerStep */
         int32_t error;                          /* a negative errno */
-        uint32_t needed, limit;                 /* of what is too little; 0: not known */
+        uint32_t needed, limit;                 /* of what there is too little of; 0: not known */
 } Failed;

@@ -22,8 +22,8 @@ typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_
 typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN, ACT_EPSILON_GREEDY } ActKind;
 
 /* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a
- * convolution writes has its channels first, rows of columns in each. Whatever would begin beyond the
- * last whole square is not read. */
+ * convolution writes has its channels first, rows of columns in each. A square that would reach
+ * beyond the padded image is left out. */
 typedef struct Convolution {
         uint32_t channels, height, width;       /* of the image that it reads */
         /* numbers from one to the next: observations may have their channels last */
@@ -59,8 +59,8 @@ typedef struct Network {
 
 /* The policy segment: banks, each with one version. The learner alone writes; the others map it read-only
  * (the learner maps it before the invoker seals it FUTURE_WRITE). Orders name the version to use and the
- * bank that it lies in; no bank is rewritten while an order that has not been carried out names it, nor
- * while it has the newest version. */
+ * bank that it lies in. A bank is not rewritten while it has the newest version, nor while an order under
+ * way names it. */
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
         /* of normalised observations; 0: observations are taken raw */

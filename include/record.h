@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The only thing that goes up. The invoker appends records to the spool (a bounded ring in a memfd), the
- * daemon commits them to the ledger and acknowledges their sequence number. Quantities are base units;
- * there is no money here. */
+/* Records are all that goes up from a job to the daemon. The invoker appends them to the spool (a bounded
+ * ring in a memfd); the daemon commits them to the ledger and acknowledges their sequence number. Quantities
+ * are base units; there is no money here. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -36,7 +36,7 @@ typedef enum RecordKind {
         /* the last one of a life: end, sha256 of the policy, remaining control time */
         RECORD_ENDED,
         /* an evaluation that its round did not wait for is over: ordinal is the seq of the ROUND that it
-         * completes, statistics are that one's, with what was missing; a CHECKPOINT of the round comes
+         * completes, statistics are that record's with the evaluation's; a CHECKPOINT of the round comes
          * after it */
         RECORD_EVALUATED,
         /* by the daemon, the last one of a life whose invoker died without ENDED: metered is what the
@@ -83,7 +83,7 @@ typedef enum Fault {
  * the divergence at their end. That is PPO's; IMPACT's is from its target network, which need not have
  * acted. NaN: A2C, IMPALA and DQN, which do not estimate it, and a round of PPO that took no step. */
 #define STATISTICS(X)                                                                                   \
-        X(return_mean, "reward")        /* last 100 episodes in (round, step, slot) order; NaN before 100 */ \
+        X(return_mean, "reward")        /* last 100 episodes by (round, step, slot); NaN before 100 */  \
         X(return_round, "reward")       /* episodes that ended in this round */                         \
         X(evaluation_mean, "reward") X(evaluation_sd, "reward") X(episode_steps, "steps")               \
         X(loss_policy, "1") X(loss_value, "1") X(entropy, "nat") X(kl, "nat") X(clip_fraction, "1")     \
@@ -101,7 +101,7 @@ typedef struct Statistics {
         uint64_t n_env_steps, n_episodes, policy_version;       /* since the job's beginning */
 } Statistics;
 
-typedef struct Metered {                        /* read by the invoker, never told by who is metered */
+typedef struct Metered {                        /* read by the invoker, never told by the worker */
         uint64_t start_nsec, end_nsec;          /* CLOCK_BOOTTIME; for reports */
         uint64_t cpu_nsec;                      /* telescoping: this reading minus the one before */
         uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
@@ -113,15 +113,15 @@ typedef struct Metered {                        /* read by the invoker, never to
 
 typedef struct Decision {                       /* what a run is repeated from */
         uint64_t id;
-        /* that act; where rounds wait for all of them, that the round learns from */
+        /* how many act; where a round waits for all, also how many it learns from */
         uint32_t n_actors;
         /* Policy=async: 1 + the actor whose rollout the round learns from; 0: all, or the one that comes
          * first */
         uint32_t taken;
 } Decision;
 
-/* One in 32 bits, as those of another job are handed in with Policy=replay:JOB: n_actors below, taken
- * above. */
+/* A decision in 32 bits, as Policy=replay:JOB hands in those of another job: n_actors in the low half, taken
+ * in the high half. */
 #define DECISION_ACTORS_MASK 0xffffu
 #define DECISION_TAKEN_SHIFT 16u
 

@@ -39,15 +39,16 @@ typedef enum SandboxLevel {
 } SandboxLevel;
 
 /* X(name, word, sentence): bits of Record.limits_missing and words of LimitsNotEnforced. */
-#define LIMITS(X)                                                                                               \
-        X(NAMESPACES, "namespaces", "actors share the host's namespaces: by Sandbox=, or this host forbids them") \
-        X(IDENTITY, "identity", "actors share one user id: no range of user ids is reserved for them")          \
-        X(LANDLOCK, "landlock", "Landlock does not close files: Sandbox=none, or a kernel without it")          \
-        X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")              \
-        X(CGROUP, "cgroup", "no writable cgroup: process clocks meter, idle actors are not frozen")             \
-        X(MEMORY, "memory", "no memory controller: MemoryMax= holds as RLIMIT_AS and RLIMIT_DATA only")         \
-        X(TASKS, "tasks", "no pids controller: TasksMax= holds by the system call filter only")                 \
-        X(CPU_QUOTA, "cpu-quota", "no cpu controller: CPUQuota= is not enforced")                               \
+#define LIMITS(X)                                                                                       \
+        X(NAMESPACES, "namespaces",                                                                     \
+                "actors share the host's namespaces: by Sandbox=, or this host forbids them")           \
+        X(IDENTITY, "identity", "actors share one user id: no range of user ids is reserved for them")  \
+        X(LANDLOCK, "landlock", "Landlock does not close files: Sandbox=none, or a kernel without it")  \
+        X(SECCOMP, "seccomp", "system calls are not filtered: Sandbox=none, or a debugging build")      \
+        X(CGROUP, "cgroup", "no writable cgroup: process clocks meter, idle actors are not frozen")     \
+        X(MEMORY, "memory", "no memory controller: MemoryMax= holds as RLIMIT_AS and RLIMIT_DATA only") \
+        X(TASKS, "tasks", "no pids controller: TasksMax= holds by the system call filter only")         \
+        X(CPU_QUOTA, "cpu-quota", "no cpu controller: CPUQuota= is not enforced")                       \
         X(CPUS, "cpus", "no cpuset controller: AllowedCPUs= holds by sched_setaffinity only")
 
 typedef enum Limit {

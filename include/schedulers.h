@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every scheduler, that is every word of [Scaling] Policy=: a row says all that programs need to know of
- * it. How it counts is a `Scheduler` of its name in daemon/scheduler/; a new one is a row here, that, and
- * its paragraph in job.conf(5). */
+/* Every scheduler, that is, every word of [Scaling] Policy=. A row holds all that other programs need to
+ * know of one; how it decides is the `Scheduler` of its name in daemon/scheduler/. A new scheduler is a row
+ * here, that `Scheduler`, and its paragraph in job.conf(5). */
 #pragma once
 
 #include <stdbool.h>
@@ -40,19 +40,19 @@ enum {
         X(MINIONS, "minions", TRAIT_DECIDES | TRAIT_TAKES_TRAINED | TRAIT_RETURNS) \
         X(AUTO, "auto", TRAIT_DECIDES | TRAIT_NOISE | TRAIT_WEIGHS)
 
-/* X(NAME, comment): why a scheduler that says so decided for a number. Only ever append: ledgers have
- * them in this order. */
-#define DECISION_REASONS(X)                                                                             \
-        X(NONE, "it does not say")                                                                      \
-        X(FIRST, "nothing is measured yet: MinActors=")                                                 \
-        X(SETTLED, "all are paid for, however many act: MaxActors=")                                    \
-        X(LOOKS, "what this number is worth is still being measured")                                   \
-        X(STAYS, "no other number is better by enough")                                                 \
-        X(STARTS, "more would be better, but their start would not pay")                                \
-        X(GROWS, "more are better")                                                                     \
-        X(SHRINKS, "fewer are better")                                                                  \
-        X(TAKES_BACK, "what was added last did not pay")                                                \
-        X(LATE, "Objective=deadline: no number is done in time, and this one is the fastest")
+/* X(NAME, comment): the reason that a scheduler gives for its number of actors. Only ever append: ledgers
+ * have them in this order. */
+#define DECISION_REASONS(X)                                                        \
+        X(NONE, "it gives none")                                                   \
+        X(FIRST, "nothing is measured yet: MinActors=")                            \
+        X(SETTLED, "a round costs the same with any number of actors: MaxActors=") \
+        X(LOOKS, "this number of actors is still being measured")                  \
+        X(STAYS, "no other number of actors is better by enough")                  \
+        X(STARTS, "more would be better, but starting them would not pay")         \
+        X(GROWS, "more are better")                                                \
+        X(SHRINKS, "fewer are better")                                             \
+        X(TAKES_BACK, "the actors that were added last did not pay")               \
+        X(LATE, "Objective=deadline: no number is done in time; this is the fastest")
 
 enum Reason_ {
 #define X(name, comment) REASON_##name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The job as plain data. Parsed once (lib/settings/settings.c), sealed in a memfd, mapped read-only by
- * everything below. What is here is nowhere else: no other contract repeats a setting.
+ * everything below. No other contract repeats a setting.
  *
  * SETTINGS is the only list of keys. The file's parser, the D-Bus dictionary, --set, the checks,
  * `actorctl show`, the checkpoint's metadata and the test of job.conf(5) walk it. An empty value means
@@ -34,9 +34,11 @@
 
 /* Words for choices. X(member, word): the one string table used by file, bus, CLI and logs alike. */
 #define ALGORITHMS(X) X(PPO, "ppo") X(A2C, "a2c") X(IMPALA, "impala") X(IMPACT, "impact") X(DQN, "dqn")
-#define DISTRIBUTIONS(X) X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments") \
+#define DISTRIBUTIONS(X)                                                                                    \
+        X(COARSE, "single-learner-coarse") X(FINE, "single-learner-fine") X(ENVIRONMENTS, "environments")   \
         X(MULTI, "multi-learner") X(CENTRAL, "central") X(FUSED, "fused") X(ASYNC, "async") X(AUTO, "auto")
-#define SANDBOX_CHOICES(X) X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
+#define SANDBOX_CHOICES(X)                                                                        \
+        X(AUTO, "auto") X(FULL, "full") X(USERNS, "userns") X(PROCESS, "process") X(NONE, "none")
 #define CARRIES(X) X(SLOTS, "slots") X(RESET, "reset")
 #define ACTOR_SCOPES(X) X(JOB, "job") X(EACH, "each")
 #define UPDATES_CHOICES(X) X(PER_DATA, "per-data") X(PER_ROUND, "per-round") X(FULL_BATCH, "full-batch")
@@ -145,122 +147,188 @@ enum KernelClass_ {
 
 /* X(section, key, type, member, default, lowest, highest, help). lowest and highest bound numbers only
  * (0, 0: any number). The text of a default is parsed by the same code as the file's. */
-#define SETTINGS(X)                                                                                                          \
-        X(Job, Description, string, description, "", 0, 0, "one line for people")                                            \
-        X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                                  \
-        X(Job, Profile, bool, profile, "no", 0, 0, "measure where the time of rounds goes")                                  \
-        X(Job, Environment, string, environment, "", 0, 0, "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")    \
-        X(Job, Algorithm, choice_algorithm, algorithm, "ppo", 0, 0, "how the learner learns")                                \
-        X(Job, Seed, u64, seed, "1", 0, 1.8e19, "equal seeds give equal policies, bit for bit")                              \
-        X(Job, StopSteps, u64, stop_steps, "1000000", 1, 1e18, "end after this many environment steps")                      \
-        X(Job, StopReturn, f64, stop_return, "", -1e300, 1e300, "end when the mean return of 100 episodes reaches this")     \
-        X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")                          \
-        X(Job, Budget, money, budget, "", 1, 1e18, "begin no round once this is spent, by the full total")              \
-        X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0, "where fragments run")     \
-        X(Distribution, Learners, u32, n_learners, "1", 1, 16, "learner processes, under multi-learner and central")         \
-        X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")                             \
-        X(Scaling, Actors, u32, n_actors, "1", 1, ACTORS_MAX, "actors of a round, under Policy=fixed")                       \
-        X(Scaling, MinActors, u32, n_actors_min, "1", 1, ACTORS_MAX, "never fewer")                                          \
-        X(Scaling, MaxActors, u32, n_actors_max, "", 1, ACTORS_MAX, "never more; unset: Actors")                             \
-        X(Scaling, Schedule, counts, schedule, "", 1, ACTORS_MAX, "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays") \
-        X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300, "Policy=adapt: where MaxActors is due; unset: StopReturn") \
-        X(Scaling, Window, u32, window, "6", 1, 64, "Policy=nitro and its like: values that one is compared with")           \
-        X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round")                  \
-        X(Scaling, Objective, choice_objective, objective, "cost-time", 0, 0, "Policy=auto: cost-time, deadline: least money by Deadline, budget: most progress for Budget") \
-        X(Scaling, Deadline, usec, deadline_usec, "", 1, 1e18, "Objective=deadline: by when training is done, on the emulated clock") \
-        X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6, "Policy=auto: what a second of time is worth, in prices of the learner's") \
-        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX, "frozen actors kept for later rounds whatever happens") \
-        X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12, "other idle actors end after this; unset: never, or at once with WarmActors") \
-        X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, ENVS_PER_ACTOR_MAX, "environments (slots) of an actor")          \
-        X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, ROLLOUT_STEPS_MAX, "steps of each environment in one invocation") \
-        X(Actor, Carry, choice_carry, carry, "slots", 0, 0, "slots: episodes go on in the next invocation; reset: afresh")   \
-        X(Actor, Processes, u32, n_processes, "", 1, ACTORS_MAX, "containers that the actors share; unset: one for each")    \
-        X(Actor, MemoryMax, bytes, memory_max_bytes, "1769M", 16777216, 1e15, "memory that is allocated, limited, billed")   \
-        X(Actor, TasksMax, u32, tasks_max, "8", 1, 100000, "processes and threads of an actor")                              \
-        X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")                              \
-        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "as 0-3,8")                                                    \
-        X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0, "auto: the strongest level that this host allows")          \
-        X(Actor, Python, string, python, "", 0, 0, "virtual environment of gym:ID, or with stormwater:'s engine; unset: the system's") \
-        X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0, "each: one systemd scope an actor")               \
-        X(Actor, Retries, u32, n_retries, "3", 0, 1000, "attempts after the first that may fail by themselves")                   \
-        X(Actor, TimeoutSec, usec, timeout_usec, "60", 1000, 1e15, "an invocation that takes longer is killed and retried")  \
-        X(Learner, LearningRate, f64, learning_rate, "0.0003", 0, 10, "Adam's step size")                                    \
-        X(Learner, LearningRateSchedule, choice_schedule, learning_rate_schedule, "constant", 0, 0, "linear: to 0 at StopSteps") \
-        X(Learner, Epochs, u32, epochs, "10", 1, 10000, "passes over a round's data")                                        \
-        X(Learner, MinibatchSize, u32, minibatch_size, "64", 1, 1e9, "rows of one gradient step")                            \
-        X(Learner, Updates, choice_updates, updates, "per-data", 0, 0, "what a round with more data means")                  \
-        X(Learner, Gamma, f64, gamma, "0.99", 0, 1, "discount")                                                              \
-        X(Learner, Lambda, f64, lambda, "0.95", 0, 1, "generalised advantage estimation")                                    \
-        X(Learner, Clip, f64, clip, "0.2", 0, 100, "of the probability ratio")                                               \
-        X(Learner, ClipSchedule, choice_schedule, clip_schedule, "constant", 0, 0, "linear: to 0 at StopSteps")              \
-        X(Learner, ValueClip, f64, value_clip, "", 0, 1e9, "of the value's change; unset: none")                             \
-        X(Learner, ValueWeight, f64, value_weight, "0.5", 0, 1e9, "of the value loss")                                       \
-        X(Learner, EntropyWeight, f64, entropy_weight, "0", 0, 1e9, "of the entropy bonus")                                  \
-        X(Learner, MaxGradNorm, f64, max_grad_norm, "0.5", 0, 1e9, "global norm that gradients are cut to; 0: none")         \
-        X(Learner, NormalizeAdvantages, bool, normalize_advantages, "yes", 0, 0, "in each minibatch")                        \
-        X(Learner, NormalizeObservations, bool, normalize_observations, "no", 0, 0, "by running mean and variance")          \
-        X(Learner, ObservationClip, f64, observation_clip, "10", 0, 1e9, "of normalised observations")                       \
-        X(Learner, NormalizeRewards, bool, normalize_rewards, "no", 0, 0, "by the deviation of discounted returns")          \
-        X(Learner, RewardClip, f64, reward_clip, "10", 0, 1e9, "of normalised rewards")                                      \
-        X(Learner, KLStop, f64, kl_stop, "", 0, 1e9, "end a round's updates beyond this divergence; unset: never")           \
-        X(Learner, KLWeight, f64, kl_weight, "0", 0, 1e9, "of the divergence penalty, adapted to KLTarget")                  \
-        X(Learner, KLTarget, f64, kl_target, "0.01", 0, 1e9, "that KLWeight adapts to")                                      \
-        X(Learner, RhoBar, f64, rho_bar, "1", 0, 1e9, "V-trace: importance weights of temporal differences are cut to it")   \
-        X(Learner, CBar, f64, c_bar, "1", 0, 1e9, "V-trace: importance weights of traces are cut to it")                     \
-        X(Learner, BufferBatches, u32, buffer_batches, "4", 1, 64, "rounds whose data are kept to learn from again")          \
-        X(Learner, TargetInterval, u32, target_interval, "", 1, 1e9, "gradient steps between updates of the target network") \
-        X(Learner, ReplaySize, u32, replay_size, "100000", 1, 1e9, "steps that are kept to learn from again")                \
-        X(Learner, ReplayMin, u32, replay_min, "1000", 1, 1e9, "learn when so many steps are there")                         \
-        X(Learner, TrainRatio, f64, train_ratio, "0.25", 0, 1000, "gradient steps for each environment step")                \
-        X(Learner, NSteps, u32, n_steps, "1", 1, 1000, "rewards before a target goes on with a value")                       \
-        X(Learner, HuberBound, f64, huber_bound, "1", 1e-9, 1e9, "errors of a value are squared up to it, linear beyond")    \
-        X(Learner, EpsilonStart, f64, epsilon_start, "1", 0, 1, "chance of a random action, at first")                       \
-        X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1, "and after EpsilonSteps")                                     \
-        X(Learner, EpsilonSteps, u64, epsilon_steps, "10000", 0, 1e18, "environment steps over which it falls")              \
-        X(Learner, Convolutions, convolutions, convolutions, "", 0, 0, "before them: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2") \
-        X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536, "units of each hidden layer; 0: none, after Convolutions") \
-        X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")                              \
-        X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0, "policy and value share the hidden layers")              \
-        X(Learner, LogStdInit, f64, log_std_init, "0", -20, 5, "of continuous actions")                                      \
-        X(Learner, OrthogonalInit, bool, orthogonal_init, "yes", 0, 0, "no: uniform in 1/sqrt(inputs)")                      \
-        X(Learner, AdamEpsilon, f64, adam_epsilon, "1e-5", 0, 1, "Adam's epsilon")                                           \
-        X(Learner, AdamBeta1, f64, adam_beta1, "0.9", 0, 1, "decay of the first moment")                                     \
-        X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of the second moment")                                  \
-        X(Learner, Curvature, choice_curvature, curvature, "none", 0, 0, "Hessian whose extremes each round measures")        \
-        X(Learner, CurvatureRows, u32, curvature_rows, "512", 1, 65536, "rows of a round that it is measured on, at most")   \
-        X(Learner, CurvatureSteps, u32, curvature_steps, "16", 1, 1000, "products with the Hessian for each measurement")    \
-        X(Learner, NoiseScale, bool, noise_scale, "no", 0, 0, "measure the gradient's noise scale in each round")            \
-        X(Learner, NoiseActors, u32, n_noise_actors, "32", 2, 1000, "actors whose shares of a round it is measured on, at most") \
-        X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                                 \
-        X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15, "allocated, limited, billed")        \
-        X(Learner, TimeoutSec, usec, learner_timeout_usec, "", 0, 1e15, "a learner that takes longer is killed, and the job's next life begins; 0: never") \
-        X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0, "the width of vectors; the result is the same") \
-        X(Evaluation, Episodes, u32, evaluation_episodes, "0", 0, 10000, "whole episodes played after a round, to measure its policy") \
-        X(Evaluation, EveryRounds, u32, evaluation_every, "1", 1, 1e9, "after every so many rounds, and after the last")     \
-        X(Evaluation, Actors, u32, n_evaluators, "1", 1, ACTORS_MAX, "containers that play them, beside those that train")   \
-        X(Evaluation, Stochastic, bool, evaluation_stochastic, "no", 0, 0, "yes: actions are drawn; no: the most likely ones") \
-        X(Evaluation, StopReturn, f64, evaluation_stop_return, "", -1e300, 1e300, "end when an evaluation's mean reaches this") \
-        X(Billing, PriceSheet, string, price_sheet, "aws-lambda-x86", 0, 0, "name from `actorctl price list`")               \
-        X(Billing, Convention, choice_convention, convention, "serverless", 0, 0, "server: the sheet's fleet, idle or not")  \
-        X(Billing, Clock, choice_clock, clock, "metered", 0, 0, "what emulated time is computed from")                       \
-        X(Billing, ColdStartSec, usec, cold_usec, "0.3", 0, 1e12, "start-up of a fleet's cold actor (emulated)")             \
-        X(Billing, WarmStartSec, usec, warm_usec, "0", 0, 1e12, "start-up of a fleet's warm actor (emulated)")               \
-        X(Billing, StepUSec, f64, step_usec, "50", 0, 1e9, "Clock=model: CPU time of one environment step, microseconds")    \
-        X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9, "Clock=model: learner time of one row of a gradient, microseconds") \
-        X(Checkpoint, IntervalSec, usec, checkpoint_usec, "60", 0, 1e15, "at most this much work is repeated after a crash") \
+#define SETTINGS(X)                                                                                         \
+        X(Job, Description, string, description, "", 0, 0, "one line for people")                           \
+        X(Job, Tag, string, tag, "", 0, 0, "jobs with the same word are added up together")                 \
+        X(Job, Profile, bool, profile, "no", 0, 0, "measure where the time of rounds goes")                 \
+        X(Job, Environment, string, environment, "", 0, 0,                                                  \
+                "name from `actorctl env list`, ./FILE.so or mujoco:FILE.xml")                              \
+        X(Job, Algorithm, choice_algorithm, algorithm, "ppo", 0, 0, "how the learner learns")               \
+        X(Job, Seed, u64, seed, "1", 0, 1.8e19, "equal seeds give equal policies, bit for bit")             \
+        X(Job, StopSteps, u64, stop_steps, "1000000", 1, 1e18, "end after this many environment steps")     \
+        X(Job, StopReturn, f64, stop_return, "", -1e300, 1e300,                                             \
+                "end when the mean return of 100 episodes reaches this")                                    \
+        X(Job, RuntimeMaxSec, usec, runtime_max_usec, "", 1, 1e18, "end after this much wall time")         \
+        X(Job, Budget, money, budget, "", 1, 1e18, "begin no round once this is spent, by the full total")  \
+        X(Distribution, Policy, choice_distribution, distribution, "single-learner-coarse", 0, 0,           \
+                "where fragments run")                                                                      \
+        X(Distribution, Learners, u32, n_learners, "1", 1, 16,                                              \
+                "learner processes, under multi-learner and central")                                       \
+        X(Scaling, Policy, policy, scheduler, "fixed", 0, 0, "how many actors a round is worth")            \
+        X(Scaling, Actors, u32, n_actors, "1", 1, ACTORS_MAX, "actors of a round, under Policy=fixed")      \
+        X(Scaling, MinActors, u32, n_actors_min, "1", 1, ACTORS_MAX, "never fewer")                         \
+        X(Scaling, MaxActors, u32, n_actors_max, "", 1, ACTORS_MAX, "never more; unset: Actors")            \
+        X(Scaling, Schedule, counts, schedule, "", 1, ACTORS_MAX,                                           \
+                "Policy=schedule: actors*rounds, as 25*10 30*5; the last stays")                            \
+        X(Scaling, TargetReturn, f64, target_return, "", -1e300, 1e300,                                     \
+                "Policy=adapt: where MaxActors is due; unset: StopReturn")                                  \
+        X(Scaling, Window, u32, window, "6", 1, 64,                                                         \
+                "Policy=nitro and its like: values that one is compared with")                              \
+        X(Scaling, Decay, f64, decay, "0.96", 0, 1, "Policy=nitro and its like: of the scores, each round") \
+        X(Scaling, Objective, choice_objective, objective, "cost-time", 0, 0,                               \
+                "Policy=auto: cost-time; deadline: least money in time; budget: most progress for it")      \
+        X(Scaling, Deadline, usec, deadline_usec, "", 1, 1e18,                                              \
+                "Objective=deadline: by when training is done, on the emulated clock")                      \
+        X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6,                                                 \
+                "Policy=auto: what a second of time is worth, in prices of the learner's")                  \
+        X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX,                                       \
+                "frozen actors kept for later rounds whatever happens")                                     \
+        X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12,                                        \
+                "other idle actors end after this; unset: never, or at once with WarmActors")               \
+        X(Actor, EnvsPerActor, u32, envs_per_actor, "1", 1, ENVS_PER_ACTOR_MAX,                             \
+                "environments (slots) of an actor")                                                         \
+        X(Actor, RolloutSteps, u32, rollout_steps, "128", 1, ROLLOUT_STEPS_MAX,                             \
+                "steps of each environment in one invocation")                                              \
+        X(Actor, Carry, choice_carry, carry, "slots", 0, 0,                                                 \
+                "slots: episodes go on in the next invocation; reset: afresh")                              \
+        X(Actor, Processes, u32, n_processes, "", 1, ACTORS_MAX,                                            \
+                "containers that the actors share; unset: one for each")                                    \
+        X(Actor, MemoryMax, bytes, memory_max_bytes, "1769M", 16777216, 1e15,                               \
+                "memory that is allocated, limited, billed")                                                \
+        X(Actor, TasksMax, u32, tasks_max, "8", 1, 100000, "processes and threads of an actor")             \
+        X(Actor, CPUQuota, percent, cpu_quota_permille, "", 1, 1e6, "share of one CPU, as 50%")             \
+        X(Actor, AllowedCPUs, cpuset, allowed_cpus, "", 0, 0, "as 0-3,8")                                   \
+        X(Actor, Sandbox, choice_sandbox, sandbox, "auto", 0, 0,                                            \
+                "auto: the strongest level that this host allows")                                          \
+        X(Actor, Python, string, python, "", 0, 0,                                                          \
+                "virtual environment of gym:ID, or with stormwater:'s engine; unset: the system's")         \
+        X(Actor, ActorScope, choice_actor_scope, actor_scope, "job", 0, 0,                                  \
+                "each: one systemd scope an actor")                                                         \
+        X(Actor, Retries, u32, n_retries, "3", 0, 1000,                                                     \
+                "attempts after the first that may fail by themselves")                                     \
+        X(Actor, TimeoutSec, usec, timeout_usec, "60", 1000, 1e15,                                          \
+                "an invocation that takes longer is killed and retried")                                    \
+        X(Learner, LearningRate, f64, learning_rate, "0.0003", 0, 10, "Adam's step size")                   \
+        X(Learner, LearningRateSchedule, choice_schedule, learning_rate_schedule, "constant", 0, 0,         \
+                "linear: to 0 at StopSteps")                                                                \
+        X(Learner, Epochs, u32, epochs, "10", 1, 10000, "passes over a round's data")                       \
+        X(Learner, MinibatchSize, u32, minibatch_size, "64", 1, 1e9, "rows of one gradient step")           \
+        X(Learner, Updates, choice_updates, updates, "per-data", 0, 0, "what a round with more data means") \
+        X(Learner, Gamma, f64, gamma, "0.99", 0, 1, "discount")                                             \
+        X(Learner, Lambda, f64, lambda, "0.95", 0, 1, "generalised advantage estimation")                   \
+        X(Learner, Clip, f64, clip, "0.2", 0, 100, "of the probability ratio")                              \
+        X(Learner, ClipSchedule, choice_schedule, clip_schedule, "constant", 0, 0,                          \
+                "linear: to 0 at StopSteps")                                                                \
+        X(Learner, ValueClip, f64, value_clip, "", 0, 1e9, "of the value's change; unset: none")            \
+        X(Learner, ValueWeight, f64, value_weight, "0.5", 0, 1e9, "of the value loss")                      \
+        X(Learner, EntropyWeight, f64, entropy_weight, "0", 0, 1e9, "of the entropy bonus")                 \
+        X(Learner, MaxGradNorm, f64, max_grad_norm, "0.5", 0, 1e9,                                          \
+                "global norm that gradients are cut to; 0: none")                                           \
+        X(Learner, NormalizeAdvantages, bool, normalize_advantages, "yes", 0, 0, "in each minibatch")       \
+        X(Learner, NormalizeObservations, bool, normalize_observations, "no", 0, 0,                         \
+                "by running mean and variance")                                                             \
+        X(Learner, ObservationClip, f64, observation_clip, "10", 0, 1e9, "of normalised observations")      \
+        X(Learner, NormalizeRewards, bool, normalize_rewards, "no", 0, 0,                                   \
+                "by the deviation of discounted returns")                                                   \
+        X(Learner, RewardClip, f64, reward_clip, "10", 0, 1e9, "of normalised rewards")                     \
+        X(Learner, KLStop, f64, kl_stop, "", 0, 1e9,                                                        \
+                "end a round's updates beyond this divergence; unset: never")                               \
+        X(Learner, KLWeight, f64, kl_weight, "0", 0, 1e9, "of the divergence penalty, adapted to KLTarget") \
+        X(Learner, KLTarget, f64, kl_target, "0.01", 0, 1e9, "that KLWeight adapts to")                     \
+        X(Learner, RhoBar, f64, rho_bar, "1", 0, 1e9,                                                       \
+                "V-trace: importance weights of temporal differences are cut to it")                        \
+        X(Learner, CBar, f64, c_bar, "1", 0, 1e9, "V-trace: importance weights of traces are cut to it")    \
+        X(Learner, BufferBatches, u32, buffer_batches, "4", 1, 64,                                          \
+                "rounds whose data are kept to learn from again")                                           \
+        X(Learner, TargetInterval, u32, target_interval, "", 1, 1e9,                                        \
+                "gradient steps between updates of the target network")                                     \
+        X(Learner, ReplaySize, u32, replay_size, "100000", 1, 1e9,                                          \
+                "steps that are kept to learn from again")                                                  \
+        X(Learner, ReplayMin, u32, replay_min, "1000", 1, 1e9, "learn when so many steps are there")        \
+        X(Learner, TrainRatio, f64, train_ratio, "0.25", 0, 1000,                                           \
+                "gradient steps for each environment step")                                                 \
+        X(Learner, NSteps, u32, n_steps, "1", 1, 1000, "rewards before a target goes on with a value")      \
+        X(Learner, HuberBound, f64, huber_bound, "1", 1e-9, 1e9,                                            \
+                "errors of a value are squared up to it, linear beyond")                                    \
+        X(Learner, EpsilonStart, f64, epsilon_start, "1", 0, 1, "chance of a random action, at first")      \
+        X(Learner, EpsilonEnd, f64, epsilon_end, "0.05", 0, 1, "and after EpsilonSteps")                    \
+        X(Learner, EpsilonSteps, u64, epsilon_steps, "10000", 0, 1e18,                                      \
+                "environment steps over which it falls")                                                    \
+        X(Learner, Convolutions, convolutions, convolutions, "", 0, 0,                                      \
+                "before them: CHANNELSxKERNEL/STRIDE+PADDING, as 32x8/4 64x4/2")                            \
+        X(Learner, HiddenLayers, u32list, hidden_layers, "64 64", 0, 65536,                                 \
+                "units of each hidden layer; 0: none, after Convolutions")                                  \
+        X(Learner, Activation, choice_activation, activation, "tanh", 0, 0, "of hidden layers")             \
+        X(Learner, SharedNetwork, bool, shared_network, "no", 0, 0,                                         \
+                "policy and value share the hidden layers")                                                 \
+        X(Learner, LogStdInit, f64, log_std_init, "0", -20, 5, "of continuous actions")                     \
+        X(Learner, OrthogonalInit, bool, orthogonal_init, "yes", 0, 0, "no: uniform in 1/sqrt(inputs)")     \
+        X(Learner, AdamEpsilon, f64, adam_epsilon, "1e-5", 0, 1, "Adam's epsilon")                          \
+        X(Learner, AdamBeta1, f64, adam_beta1, "0.9", 0, 1, "decay of the first moment")                    \
+        X(Learner, AdamBeta2, f64, adam_beta2, "0.999", 0, 1, "decay of the second moment")                 \
+        X(Learner, Curvature, choice_curvature, curvature, "none", 0, 0,                                    \
+                "Hessian whose extremes each round measures")                                               \
+        X(Learner, CurvatureRows, u32, curvature_rows, "512", 1, 65536,                                     \
+                "rows of a round that it is measured on, at most")                                          \
+        X(Learner, CurvatureSteps, u32, curvature_steps, "16", 1, 1000,                                     \
+                "products with the Hessian for each measurement")                                           \
+        X(Learner, NoiseScale, bool, noise_scale, "no", 0, 0,                                               \
+                "measure the gradient's noise scale in each round")                                         \
+        X(Learner, NoiseActors, u32, n_noise_actors, "32", 2, 1000,                                         \
+                "actors whose shares of a round it is measured on, at most")                                \
+        X(Learner, Threads, u32, n_threads, "1", 1, 256, "the result does not depend on it")                \
+        X(Learner, MemoryMax, bytes, learner_memory_max_bytes, "1769M", 67108864, 1e15,                     \
+                "allocated, limited, billed")                                                               \
+        X(Learner, TimeoutSec, usec, learner_timeout_usec, "", 0, 1e15,                                     \
+                "a learner that takes longer is killed, and the job's next life begins; 0: never")          \
+        X(Learner, KernelClass, choice_kernel_class, kernel_class, "auto", 0, 0,                            \
+                "the width of vectors; the result is the same")                                             \
+        X(Evaluation, Episodes, u32, evaluation_episodes, "0", 0, 10000,                                    \
+                "whole episodes played after a round, to measure its policy")                               \
+        X(Evaluation, EveryRounds, u32, evaluation_every, "1", 1, 1e9,                                      \
+                "after every so many rounds, and after the last")                                           \
+        X(Evaluation, Actors, u32, n_evaluators, "1", 1, ACTORS_MAX,                                        \
+                "containers that play them, beside those that train")                                       \
+        X(Evaluation, Stochastic, bool, evaluation_stochastic, "no", 0, 0,                                  \
+                "yes: actions are drawn; no: the most likely ones")                                         \
+        X(Evaluation, StopReturn, f64, evaluation_stop_return, "", -1e300, 1e300,                           \
+                "end when an evaluation's mean reaches this")                                               \
+        X(Billing, PriceSheet, string, price_sheet, "aws-lambda-x86", 0, 0,                                 \
+                "name from `actorctl price list`")                                                          \
+        X(Billing, Convention, choice_convention, convention, "serverless", 0, 0,                           \
+                "server: the sheet's fleet, idle or not")                                                   \
+        X(Billing, Clock, choice_clock, clock, "metered", 0, 0, "what emulated time is computed from")      \
+        X(Billing, ColdStartSec, usec, cold_usec, "0.3", 0, 1e12,                                           \
+                "start-up of a fleet's cold actor (emulated)")                                              \
+        X(Billing, WarmStartSec, usec, warm_usec, "0", 0, 1e12,                                             \
+                "start-up of a fleet's warm actor (emulated)")                                              \
+        X(Billing, StepUSec, f64, step_usec, "50", 0, 1e9,                                                  \
+                "Clock=model: CPU time of one environment step, microseconds")                              \
+        X(Billing, UpdateUSec, f64, update_usec, "1", 0, 1e9,                                               \
+                "Clock=model: learner time of one row of a gradient, microseconds")                         \
+        X(Checkpoint, IntervalSec, usec, checkpoint_usec, "60", 0, 1e15,                                    \
+                "at most this much work is repeated after a crash")                                         \
         X(Checkpoint, Keep, u32, checkpoint_keep, "2", 1, 1000, "newest checkpoints kept")
 
 typedef char setting_string[256];
 typedef struct setting_u32list { uint32_t n, values[HIDDEN_LAYERS_MAX]; } setting_u32list;
-typedef struct setting_convolutions { uint32_t n, reserved; struct { uint32_t channels, kernel, stride, padding; } layers[CONVOLUTIONS_MAX]; } setting_convolutions;
-typedef struct setting_counts { uint32_t n, reserved; struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX]; } setting_counts;
-typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;   /* kind: Scheduler_; argument: after a colon, or "" */
+typedef struct setting_convolutions {
+        uint32_t n, reserved;
+        struct { uint32_t channels, kernel, stride, padding; } layers[CONVOLUTIONS_MAX];
+} setting_convolutions;
+typedef struct setting_counts {
+        uint32_t n, reserved;
+        struct { uint32_t n_actors, n_rounds; } runs[SCHEDULE_RUNS_MAX];
+} setting_counts;
+/* kind: Scheduler_; argument: after a colon, or "" */
+typedef struct setting_policy { uint32_t kind; char argument[252]; } setting_policy;
 /* 1,024 CPUs; none set: all */
 typedef struct setting_cpuset { uint64_t words[16]; } setting_cpuset;
 /* percent: in thousandths of one CPU */
 typedef uint32_t setting_u32, setting_bool, setting_percent;
 typedef uint64_t setting_u64, setting_usec, setting_bytes;
-typedef struct setting_money { uint64_t nano; char currency[24]; } setting_money; /* billionths; currency: as it was written, or "" */
+/* nano: billionths; currency: as it was written, or "" */
+typedef struct setting_money { uint64_t nano; char currency[24]; } setting_money;
 typedef double setting_f64;
 #define X(type, PREFIX, list) typedef uint32_t setting_choice_##type;
 CHOICES(X)

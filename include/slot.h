@@ -31,13 +31,13 @@ typedef enum EndKind { END_NOT, END_TERMINATED, END_TRUNCATED } EndKind;
  * row t * E + e. */
 typedef struct SegmentLayout {
         uint32_t envs, steps;
-        /* [K - 1 + T + 1][E][frame_bytes] raw; row 0 comes after K - 1 rows of what row 0 has seen
-         * before, row T is what follows the last step. lib/slot.h finds stacks */
+        /* [K - 1 + T + 1][E][frame_bytes] raw. The K - 1 rows before row 0 are the older frames of its
+         * stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
         uint64_t observation_bytes;             /* of one observation; element as in the spec */
-        /* of the part of it that its row has; the others are in the rows before */
+        /* of the newest frame, which is all that a row stores; the older ones are in the rows before */
         uint64_t frame_bytes;
-        /* K: 1 where observations are not stacks of frames, and a frame is all of one */
+        /* K; 1: observations are not stacks, and a frame is a whole observation */
         uint64_t frames;
         uint64_t actions_at, action_bytes;      /* [T][E]: i32 [1], or float [n] as sampled (unclipped) */
         uint64_t rewards_at;                    /* double [T][E] */
@@ -73,7 +73,7 @@ static_assert(sizeof(SlotState) == 64, "snapshots stay aligned");
  * step 0, and as actions depend on (slot, ordinal, step) alone, it gets the same ones. */
 typedef struct Exchange {
         _Atomic uint32_t asked;                 /* number of the newest request */
-        /* atomic, as it may be written while it is read, against all rules */
+        /* atomic, since a hostile actor may write it while the learner reads it */
         _Atomic uint32_t step;
         _Atomic uint64_t ordinal;
         _Atomic uint32_t parked;                /* the actor: I sleep on `answered`, wake me */

@@ -16,7 +16,8 @@
 #define TRIAL_ABI 4u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
-/* In the places of what only a job has. The seed and the environment's options are in the settings. */
+/* These take the places of descriptors that only a job has. The seed and the environment's options are in
+ * the settings. */
 typedef enum TrialFd {
         TRIAL_FD_VERDICT = INVOKER_FD_STATE,    /* memfd: TrialVerdict, written last and by the invoker */
         TRIAL_FD_ROWS = INVOKER_FD_SOCKET,      /* pipe: TrialRecord and its body, again and again */
@@ -35,7 +36,12 @@ typedef enum TrialKind {
         _TRIAL_KIND_MAX,
 } TrialKind;
 
-typedef enum TrialActions { TRIAL_ACTIONS_RANDOM, TRIAL_ACTIONS_ZERO, TRIAL_ACTIONS_GIVEN, _TRIAL_ACTIONS_MAX } TrialActions;
+typedef enum TrialActions {
+        TRIAL_ACTIONS_RANDOM,
+        TRIAL_ACTIONS_ZERO,
+        TRIAL_ACTIONS_GIVEN,
+        _TRIAL_ACTIONS_MAX,
+} TrialActions;
 
 typedef struct TrialRequest {
         uint32_t abi, struct_bytes;
@@ -51,7 +57,17 @@ typedef struct TrialRequest {
         uint64_t n_episodes, n_policy;
 } TrialRequest;
 
-typedef enum TrialRecordKind { TRIAL_SPEC, TRIAL_RESET, TRIAL_STEP, TRIAL_POINT, TRIAL_RATE, TRIAL_PICTURE, TRIAL_FRAME, TRIAL_EPISODE, _TRIAL_RECORD_MAX } TrialRecordKind;
+typedef enum TrialRecordKind {
+        TRIAL_SPEC,
+        TRIAL_RESET,
+        TRIAL_STEP,
+        TRIAL_POINT,
+        TRIAL_RATE,
+        TRIAL_PICTURE,
+        TRIAL_FRAME,
+        TRIAL_EPISODE,
+        _TRIAL_RECORD_MAX,
+} TrialRecordKind;
 
 typedef struct TrialRecord { uint32_t kind, n_bytes; } TrialRecord;
 
@@ -61,7 +77,11 @@ typedef struct TrialSpec {
         ActordStatePart parts[ACTORD_STATE_PARTS];
 } TrialSpec;
 
-typedef enum TrialPolicyNumber { TRIAL_POLICY_CLIP, TRIAL_POLICY_EPSILON, _TRIAL_POLICY_NUMBER_MAX } TrialPolicyNumber;
+typedef enum TrialPolicyNumber {
+        TRIAL_POLICY_CLIP,
+        TRIAL_POLICY_EPSILON,
+        _TRIAL_POLICY_NUMBER_MAX,
+} TrialPolicyNumber;
 
 /* PICTURE: ActordView, then its ActordShapes. FRAME: ActordFrame, then its pixels. RESET: doubles of the
  * state, then of the observation. STEP: this, then doubles of action, observation and, where asked for,
@@ -77,16 +97,16 @@ typedef struct TrialEpisode {
 } TrialEpisode;
 
 /* X(NAME, promise) */
-#define TRIAL_POINTS(X)                                                                         \
-        X(SPEC, "it loads, and what it says of itself is possible")                             \
-        X(OPTIONS, "it refuses an option that it does not know")                                \
-        X(SHAPES, "reset and step write a whole observation and a whole result")                \
-        X(RANGES, "observations, rewards and ends are as its spec says")                        \
-        X(BOUNDS, "it touches nothing outside its memory")                                      \
-        X(RESETS, "it can be reset at any time, and then begins afresh")                        \
-        X(DETERMINISM, "equal seeds and actions give equal episodes, whatever runs beside")     \
-        X(SNAPSHOTS, "what is restored from a snapshot goes on as the original does")           \
-        X(STATE, "its physical state can be read and set")                                      \
+#define TRIAL_POINTS(X)                                                                     \
+        X(SPEC, "it loads, and what it says of itself is possible")                         \
+        X(OPTIONS, "it refuses an option that it does not know")                            \
+        X(SHAPES, "reset and step write a whole observation and a whole result")            \
+        X(RANGES, "observations, rewards and ends are as its spec says")                    \
+        X(BOUNDS, "it touches nothing outside its memory")                                  \
+        X(RESETS, "it can be reset at any time, and then begins afresh")                    \
+        X(DETERMINISM, "equal seeds and actions give equal episodes, whatever runs beside") \
+        X(SNAPSHOTS, "what is restored from a snapshot goes on as the original does")       \
+        X(STATE, "its physical state can be read and set")                                  \
         X(LEAKS, "100,000 steps leave its memory as large as it was")
 
 enum TrialPoint_ {
@@ -97,30 +117,31 @@ enum TrialPoint_ {
 };
 
 /* X(NAME, sentence): the sentence's %d is the detail. */
-#define TRIAL_FINDINGS(X)                                                                                       \
-        X(KEPT, "%d")                                                                                           \
-        X(STICKY, "it is sticky and takes no snapshots")                                                        \
-        X(STATELESS, "it shows no physical state")                                                              \
-        X(FAULT, "%d")                                                                                          \
-        X(NOT_TRIED, "not tried, since a point before it did not end")                                          \
-        X(NONSENSE, "spec() took Nonsense=1: answer -EINVAL, or a misspelt key is never found")                 \
-        X(ERROR, "one of its functions returned error %d")                                                      \
-        X(RESET_PART, "reset() left byte %d of the observation as it was")                                      \
-        X(STEP_PART, "step() left byte %d of the observation as it was")                                        \
-        X(RESULT_PART, "step() left byte %d of its result as it was: write all of *ret")                        \
-        X(NOT_FINITE, "number %d of an observation is not finite")                                              \
-        X(OUTSIDE, "number %d of an observation is outside the range that the spec gives")                      \
-        X(REWARD, "the reward of step %d is not finite, or outside the range that the spec gives")              \
-        X(FLAGS, "terminated or truncated is neither 0 nor 1 after step %d")                                    \
-        X(TRUNCATED, "step %d is truncated, which the spec does not announce (ACTORD_ENV_TRUNCATES)")           \
-        X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                                       \
-        X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                                 \
-        X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                                       \
-        X(REMEMBERS, "after a reset a used instance and a new one part at step %d")                             \
-        X(PARTS, "two runs with one seed part at step %d: is there state outside the instance?")                \
-        X(SNAPSHOT_PARTS, "it parts from the original %d steps after restore(): what does the snapshot lack?")  \
-        X(STATE_PARTS, "state_parts() describes an impossible state (%d)")                                      \
-        X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                               \
+#define TRIAL_FINDINGS(X)                                                                             \
+        X(KEPT, "%d")                                                                                 \
+        X(STICKY, "it is sticky and takes no snapshots")                                              \
+        X(STATELESS, "it shows no physical state")                                                    \
+        X(FAULT, "%d")                                                                                \
+        X(NOT_TRIED, "not tried, since a point before it did not end")                                \
+        X(NONSENSE, "spec() took Nonsense=1: answer -EINVAL, or a misspelt key is never found")       \
+        X(ERROR, "one of its functions returned error %d")                                            \
+        X(RESET_PART, "reset() left byte %d of the observation as it was")                            \
+        X(STEP_PART, "step() left byte %d of the observation as it was")                              \
+        X(RESULT_PART, "step() left byte %d of its result as it was: write all of *ret")              \
+        X(NOT_FINITE, "number %d of an observation is not finite")                                    \
+        X(OUTSIDE, "number %d of an observation is outside the range that the spec gives")            \
+        X(REWARD, "the reward of step %d is not finite, or outside the range that the spec gives")    \
+        X(FLAGS, "terminated or truncated is neither 0 nor 1 after step %d")                          \
+        X(TRUNCATED, "step %d is truncated, which the spec does not announce (ACTORD_ENV_TRUNCATES)") \
+        X(BEYOND_INSTANCE, "it reached outside its instance of %d bytes")                             \
+        X(BEYOND_OBSERVATION, "it reached outside the observation of %d bytes")                       \
+        X(BEYOND_SNAPSHOT, "it reached outside the snapshot of %d bytes")                             \
+        X(REMEMBERS, "after a reset a used instance and a new one part at step %d")                   \
+        X(PARTS, "two runs with one seed part at step %d: is there state outside the instance?")      \
+        X(SNAPSHOT_PARTS,                                                                             \
+                "it parts from the original %d steps after restore(): what does the snapshot lack?")  \
+        X(STATE_PARTS, "state_parts() describes an impossible state (%d)")                            \
+        X(STATE_DIFFERS, "get_state() after set_state() gives another number %d")                     \
         X(GROWS, "its memory grew by %d bytes")
 
 typedef enum TrialFinding {
@@ -142,17 +163,17 @@ typedef struct TrialRate {
 } TrialRate;
 
 /* X(NAME, sentence): why a trial ended early. The %d is the detail. */
-#define TRIAL_PROBLEMS(X)                                                                       \
-        X(NONE, "%d")                                                                           \
-        X(FAULT, "%d")                                                                          \
-        X(STATE, "it has no physical state of that shape: --state needs %d numbers")            \
-        X(STATE_REFUSED, "it refuses that state (error %d)")                                    \
-        X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                                     \
-        X(ACTION_VALUE, "action %d is not one of its actions")                                  \
-        X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")           \
-        X(FRAME_BAD, "what it painted is no picture: a side of %d pixels")                       \
+#define TRIAL_PROBLEMS(X)                                                                                \
+        X(NONE, "%d")                                                                                    \
+        X(FAULT, "%d")                                                                                   \
+        X(STATE, "it has no physical state of that shape: --state needs %d numbers")                     \
+        X(STATE_REFUSED, "it refuses that state (error %d)")                                             \
+        X(ACTION_NUMBERS, "the count of numbers in one of its actions is %d")                            \
+        X(ACTION_VALUE, "action %d is not one of its actions")                                           \
+        X(PICTURE, "it does not draw itself: plugins do with draw() or paint() of actord/env.h")         \
+        X(FRAME_BAD, "what it painted is no picture: a side of %d pixels")                               \
         X(PICTURE_BAD, "what its draw() wrote is no picture: %d shapes, or numbers that are not finite") \
-        X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")            \
+        X(POLICY, "the checkpoint's network does not fit it: %d numbers are needed")                     \
         X(SETUP, "%d")
 
 typedef enum TrialProblem {
@@ -164,7 +185,7 @@ typedef enum TrialProblem {
 
 /* Where the process that tries the environment answers (include/turn.h): hostile when a plugin wrote it. */
 typedef struct TrialPage {
-        _Atomic uint64_t progress;              /* grows with each step: a plugin that never returns is found by it */
+        _Atomic uint64_t progress;              /* grows with each step, or the plugin hangs */
         uint32_t finished;                      /* it came to its end: a plugin may exit(0) anywhere */
         uint32_t problem, finding;
         uint32_t fault;

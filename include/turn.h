@@ -154,7 +154,7 @@ typedef enum LearnerFd {
 } LearnerFd;
 
 /* Where one process acts and learns, it is forked like an actor, with the environment loaded, and its
- * program is a module: fused.so, which is there for such jobs alone. Everything is
+ * program is a module, fused.so, which is loaded for such jobs alone. Everything is
  * mapped already. */
 typedef struct FusedStart {
         const JobSettings *settings;
@@ -165,7 +165,7 @@ typedef struct FusedStart {
         const ActordEnv *env;
         int state_fd, checkpoint_fd, bell_fd;
 } FusedStart;
-/* returns at ORDER_END, 0; or what it could not start for */
+/* returns 0 at ORDER_END, or the error for which it could not start */
 typedef int (*FusedRun)(const FusedStart *start);
 #define FUSED_MODULE "fused.so"
 #define FUSED_ENTRANCE "actord_fused_run"

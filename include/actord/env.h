@@ -57,9 +57,9 @@ typedef struct ActordEnvSpec {
         uint64_t instance_bytes;        /* at most 1 GiB */
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
         uint32_t flags;
-        /* K, 2 to ACTORD_STACK_MAX: an observation is the last K frames, the oldest first, one for each
-         * of the first of its sizes; in front of an episode's first frame lies the same one. Then each
-         * frame is stored once. 0: observations are not such. */
+        /* K, 2 to ACTORD_STACK_MAX: an observation is a stack of the last K frames along its first
+         * dimension, the oldest first; before an episode's first frame that frame is repeated. Each frame
+         * is then stored once. 0: observations are no stacks. */
         uint32_t stack;
 } ActordEnvSpec;
 
@@ -78,7 +78,10 @@ typedef struct ActordStep {
 #define ACTORD_STATE_PARTS 8u
 #define ACTORD_STATE_NUMBERS_MAX 65536u         /* of all parts together */
 
-typedef struct ActordStatePart { char name[24]; uint32_t n_numbers, reserved; } ActordStatePart;    /* "qpos", 6 */
+typedef struct ActordStatePart {
+        char name[24];                  /* as "qpos" */
+        uint32_t n_numbers, reserved;
+} ActordStatePart;
 
 #define ACTORD_SHAPES_MAX 1024u                 /* in one picture */
 #define ACTORD_SHAPE_POINTS 8u
@@ -118,7 +121,8 @@ typedef struct ActordEnv {
         /* A new episode and its first observation. */
         int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
         /* One step. After terminated or truncated the caller resets before it steps again. */
-        int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation, ActordStep *ret);
+        int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation,
+                        ActordStep *ret);
         /* All that the next step and its reward depend on, in snapshot_bytes bytes without pointers. */
         int (*snapshot)(const void *instance, void *ret_snapshot);
         int (*restore)(void *instance, const void *snapshot);
@@ -136,7 +140,7 @@ typedef struct ActordEnv {
 
         /* Optional: NULL, or cut off by struct_bytes. What a person should see of the present state, for
          * recordings: up to ACTORD_SHAPES_MAX shapes, each painted over those before it. It changes
-         * nothing that a step depends on; who records a policy draws its pictures from this, outside of
+         * nothing that a step depends on. A recording paints its pictures from these shapes, outside of
          * the sandbox. */
         int (*draw)(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 

@@ -19,7 +19,7 @@ extern "C" {
 /* One step of FrameSkip= steps of the model. Arrays are as long as the model says, in the order of its
  * parts. */
 typedef struct ActordMujocoStep {
-        /* ACTORD_MUJOCO_ABI; sizeof of who calls: newer members come last */
+        /* ACTORD_MUJOCO_ABI; the caller's sizeof: newer members come last */
         uint32_t abi, struct_bytes;
         uint32_t n_positions, n_velocities, n_controls, n_bodies, n_sensors, reserved;
         double seconds;                         /* that the step took */
