@@ -24,7 +24,7 @@
 #include "sandbox/step.h"
 
 /* Closes: use that is neither metered nor limited. Children are born in their leaf (CLONE_INTO_CGROUP);
- * where clone3() does not exist they walk there before they do anything else. */
+ * where clone3() does not exist they move there before they do anything else. */
 static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
         _cleanup_close_ int fd = -EBADF;
 
@@ -43,10 +43,11 @@ static int close_between(unsigned first, unsigned last) {
         return close_range(first, last, 0) < 0 ? -errno : 0;
 }
 
-/* Closes: everything the invoker holds. A cgroup's descriptor would be a way to lift limits, a segment's
- * one to a neighbour's memory (mremap() reaches beyond what was mapped), the socket's one to the daemon. */
+/* Closes: every descriptor of the invoker. With a cgroup's the child could lift its limits, with a segment's
+ * it could reach a neighbour's memory (mremap() reaches beyond what was mapped), with the socket's the
+ * daemon. */
 static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
-        int own = sandbox->ruleset_fd; /* a later step needs it, and closes it */
+        int own = sandbox->ruleset_fd; /* step_landlock() needs it, and closes it */
         unsigned next = STDERR_FILENO + 1;
         size_t i = 0;
 
@@ -76,7 +77,7 @@ static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level < SANDBOX_LEVEL_USERNS)
                 return 0;
 
-        /* The child of another process would mean that clone3() did not do what was asked. */
+        /* Another number would mean that clone3() made no PID namespace. */
         if (getpid() != 1)
                 return -ECHILD;
         if (sethostname(entry->name, strlen(entry->name)) < 0)
@@ -117,7 +118,7 @@ static int limit(int resource, uint64_t value) {
 }
 
 static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
-        /* Each thread of the learner's brings a stack and an allocator's arena, reserved and hardly used. */
+        /* Each thread of the learner reserves a stack and an allocator's arena, and hardly uses them. */
         uint64_t spare_bytes =
                         SPARE_BYTES * (1 + (sandbox->kind == SANDBOX_LEARNER ? sandbox->n_threads : 0));
         int r;
@@ -137,29 +138,47 @@ static int limit_memory(const Sandbox *sandbox, const SandboxEntry *entry) {
 static int limit_tasks(const Sandbox *sandbox) {
         if (sandbox->kind == SANDBOX_ACTOR)
                 return limit(RLIMIT_NPROC, 1);
-        /* The kernel counts per user: with a shared one it would count everything of the user's. */
+        /* The kernel counts by user id: under a shared one it would count all that this user runs. */
         if (sandbox->n_uids > 1)
                 return limit(RLIMIT_NPROC, sandbox->n_threads + TASKS_LEARNER);
         return 0;
 }
 
+static uint64_t files_max(const Sandbox *sandbox) {
+        if (sandbox->kind == SANDBOX_LEARNER)
+                return FILES_LEARNER + sandbox->n_actors;
+        return sandbox->libraries ? FILES_LIBRARIES : FILES_ACTOR;
+}
+
 /* Closes: what one process can take without a cgroup noticing: descriptors, core files, files, locked
  * memory; and, where no memory controller is available, memory itself. */
 static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
-        bool actor = sandbox->kind == SANDBOX_ACTOR;
-        uint64_t n_files = !actor               ? FILES_LEARNER + sandbox->n_actors
-                           : sandbox->libraries ? FILES_LIBRARIES
-                                                : FILES_ACTOR;
+        const struct {
+                int resource;
+                uint64_t value;
+        } limits[] = {
+                { RLIMIT_CORE, 0 },
+                { RLIMIT_NOFILE, files_max(sandbox) },
+                { RLIMIT_MEMLOCK, 0 },
+                { RLIMIT_MSGQUEUE, 0 },
+        };
         int r;
 
         if (sandbox->level == SANDBOX_LEVEL_NONE)
                 return 0;
 
-        if ((r = limit(RLIMIT_CORE, 0)) < 0 || (r = limit(RLIMIT_NOFILE, n_files)) < 0 ||
-                        (r = limit(RLIMIT_MEMLOCK, 0)) < 0 || (r = limit(RLIMIT_MSGQUEUE, 0)) < 0 ||
-                        (r = limit_tasks(sandbox)) < 0)
-                return r;
-        if (actor && !sandbox->stderr_is_file && (r = limit(RLIMIT_FSIZE, 0)) < 0)
+        for (size_t i = 0; i < ELEMENTSOF(limits); i++) {
+                r = limit(limits[i].resource, limits[i].value);
+                if (r < 0)
+                        return r;
+        }
+        if (sandbox->kind == SANDBOX_ACTOR && !sandbox->stderr_is_file) {
+                r = limit(RLIMIT_FSIZE, 0);
+                if (r < 0)
+                        return r;
+        }
+        r = limit_tasks(sandbox);
+        if (r < 0)
                 return r;
         return limit_memory(sandbox, entry);
 }
@@ -185,8 +204,7 @@ static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
                         SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                          \
                         SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-/* A process that never had the right to shrink its bounding set has nothing in it that it could use:
- * no_new_privs. */
+/* A process that may not shrink its bounding set cannot use what is in it either: it has no_new_privs. */
 static int drop_bounding(void) {
         for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
@@ -207,16 +225,16 @@ static int drop_own(void) {
 static int end_with_parent(const Sandbox *sandbox) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
                 return -errno;
-        /* It may have died before we asked. In a PID namespace of our own it cannot be seen, and the
-         * namespace dies with its. */
+        /* The parent may have died before we asked. From a PID namespace of our own it cannot be seen; that
+         * namespace ends with the parent's. */
         if (sandbox->level < SANDBOX_LEVEL_USERNS && getppid() != sandbox->parent)
                 return -ESRCH;
         return 0;
 }
 
 /* Closes: every privilege, and every way to gain one: bounding set, ambient set, root's special treatment
- * at exec, set-user-ID programs. And the child ends with the invoker, also where no PID namespace sees to
- * that (asked for here, since a change of user forgets it). */
+ * at exec, set-user-ID programs. The child also asks to end with the invoker, for levels without a PID
+ * namespace. It asks here, since a change of user id revokes that. */
 static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) {
         int r;
 
@@ -243,20 +261,20 @@ static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         return close(sandbox->ruleset_fd) < 0 ? -errno : 0;
 }
 
-/* Closes: CPUs outside AllowedCPUs=. A cpuset says the same where there is a controller; this also holds
- * where there is none, as the filter forbids to change it. */
+/* Closes: CPUs outside AllowedCPUs=. A cpuset does the same where the host has that controller; this holds
+ * without one, too, since the filter forbids to change it. */
 static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (!sandbox->has_cpus || sandbox->level == SANDBOX_LEVEL_NONE)
                 return 0;
 
-        return syscall(SYS_sched_setaffinity, 0, sizeof(sandbox->allowed_cpus.words),
-                               sandbox->allowed_cpus.words) < 0
-                               ? -errno
-                               : 0;
+        if (syscall(SYS_sched_setaffinity, 0, sizeof(sandbox->allowed_cpus.words),
+                            sandbox->allowed_cpus.words) < 0)
+                return -errno;
+        return 0;
 }
 
-/* In the child's own copy of the program. Without a stretch for shared words the comparison is made true
- * for all addresses. */
+/* Writes what only the child knows into its own copy of the program. Without a stretch for shared words the
+ * comparison becomes true for all addresses. */
 static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
         for (unsigned i = 0; i < filter->len; i++) {
                 uint32_t *k = &filter->filter[i].k;

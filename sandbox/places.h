@@ -3,8 +3,8 @@
  * One list for the mounts and for the Landlock rules. */
 #pragma once
 
-/* Linker tables; /etc/alternatives is what some libraries of Debian point through. Symbolic links among them (/lib
- * on a merged system) are made again as links. */
+/* Some libraries of Debian are links through /etc/alternatives. A symbolic link among these (/lib on a
+ * merged system) becomes a link in the sandbox, too. */
 #define SANDBOX_LIBRARIES \
         "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives"
 #define SANDBOX_DEVICES "/dev/null", "/dev/zero", "/dev/urandom"

@@ -2,7 +2,7 @@
 /* The roots of sandboxes, built once. Each is a small file system, read-only when it is done, without
  * /proc: empty for built-in environments, with the host's libraries and three devices where a plugin or
  * the learner needs them. All lie in one directory, which the invoker makes its own root afterwards, so
- * that a child's copy of the mounts is a copy of a dozen and not of the host's hundred. */
+ * that a child copies a dozen mounts and not the host's hundred. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "sandbox/places.h"
 #include "sandbox/step.h"
 
-/* Where the invoker's own mount namespace has room: over any directory, hidden from everybody else. */
+/* Directories that the invoker may mount over: in its own mount namespace no other process sees it. */
 static const char *const stages[] = { "/tmp", "/run", "/mnt", "/var" };
 
 /* The directory that holds the roots, "" after it has become the root. NULL: none was made. */
@@ -38,10 +38,10 @@ static int stage_make(void) {
 
         for (size_t i = 0; i < ELEMENTSOF(stages); i++) {
                 r = mount_memory(stages[i], "mode=0755,size=1m,nr_inodes=1024");
-                if (r >= 0) {
-                        stage = stages[i];
-                        return 0;
-                }
+                if (r < 0)
+                        continue;
+                stage = stages[i];
+                return 0;
         }
         return r;
 }
@@ -62,7 +62,7 @@ static int make_parents(int root_fd, const char *path) {
         return 0;
 }
 
-/* Something of the same kind as what will be mounted over it. */
+/* A directory or a file for something of the same kind to be mounted over. */
 static int make_target(int root_fd, const char *path, bool directory) {
         int fd, r;
 
@@ -95,7 +95,7 @@ static int attach(int root_fd, const char *path, int tree_fd, uint64_t attribute
         return move_mount(tree_fd, "", root_fd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* A file or directory of the host, at the same place; what this host does not have is left out. */
+/* A file or directory of the host, at the same path; left out where this host does not have it. */
 static int bind(int root_fd, const char *path, uint64_t attributes) {
         _cleanup_close_ int fd = -EBADF;
         char target[128];
@@ -136,7 +136,7 @@ static int add_libraries(int root_fd) {
         return 0;
 }
 
-/* What the job brought, as the spawner opened it: detached trees, or plain descriptors that can still be
+/* The job's mounts as the spawner handed them over: detached trees, or plain descriptors that can still be
  * cloned. */
 static int add_mounts(int root_fd, const LaunchMount *mounts, uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Landlock leaves open. Everything the running kernel can close is closed, and then the few places
- * are named; an actor with a built-in environment has none at all. The numbers are the kernel's ABI,
- * written down here since its headers may be older than it. */
+/* What Landlock leaves open. Everything that the running kernel can close is closed, and then a few places
+ * are opened again; an actor with a built-in environment has none. The numbers are the kernel's ABI; they
+ * stand here since the installed headers may be older than the kernel. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,28 +43,36 @@ typedef struct PathBeneath {
 } __attribute__((packed)) PathBeneath;
 
 static uint64_t fs_of_abi(int abi) {
-        return abi >= 5   ? (1u << 16) - 1 /* ioctls of devices */
-               : abi >= 3 ? (1u << 15) - 1 /* truncate */
-               : abi >= 2 ? (1u << 14) - 1 /* rename and link across directories */
-                          : (1u << 13) - 1;
+        if (abi >= 5)
+                return (1u << 16) - 1; /* ioctls of devices */
+        if (abi >= 3)
+                return (1u << 15) - 1; /* truncate */
+        if (abi >= 2)
+                return (1u << 14) - 1; /* rename and link across directories */
+        return (1u << 13) - 1;
+}
+
+/* A kernel refuses a structure with members that it does not know. */
+static size_t ruleset_bytes(int abi) {
+        if (abi >= 6)
+                return sizeof(Ruleset);
+        return abi >= 4 ? offsetof(Ruleset, scope) : offsetof(Ruleset, net);
 }
 
 static int ruleset_open(int *ret_fd, uint64_t *ret_fs) {
         int abi = (int) syscall(SYS_landlock_create_ruleset, NULL, 0, RULESET_VERSION);
         Ruleset ruleset = {};
-        size_t bytes;
         int fd;
 
-        /* ENOSYS: not built in; EOPNOTSUPP: not switched on; EPERM: a container's own filter. */
+        /* ENOSYS: not built in; EOPNOTSUPP: not enabled; EPERM: a container's filter forbids it. */
         if (abi <= 0)
                 return -EOPNOTSUPP;
 
         ruleset.fs = fs_of_abi(abi);
         ruleset.net = abi >= 4 ? NET_ALL : 0;
         ruleset.scope = abi >= 6 ? SCOPE_ALL : 0;
-        bytes = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
 
-        fd = (int) syscall(SYS_landlock_create_ruleset, &ruleset, bytes, 0);
+        fd = (int) syscall(SYS_landlock_create_ruleset, &ruleset, ruleset_bytes(abi), 0);
         if (fd < 0)
                 return -errno;
 

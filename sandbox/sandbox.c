@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Everything about a sandbox that can be done once: the root, the rules, the filter. What is left for
- * each child is a handful of system calls without a decision in them. */
+/* The part of a sandbox that is made once for all its children: the root, the Landlock rules, the filter.
+ * Each child then makes a handful of system calls and decides nothing. */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -48,8 +48,7 @@ static int sandbox_close_files(const SandboxSpec *spec, Sandbox *sandbox, uint32
 
 static int sandbox_close_calls(const SandboxSpec *spec, Sandbox *sandbox, uint32_t *missing) {
 #ifdef ACTORD_SANITIZE
-        /* Sanitizers read /proc, map executable memory and run threads: nothing an allow-list of ours
-         * has. */
+        /* Sanitizers read /proc, map executable memory and run threads, which our lists forbid. */
         *missing |= 1u << LIMIT_SECCOMP;
         return 0;
 #else

@@ -23,10 +23,10 @@ typedef struct SandboxSpec {
         uint32_t n_mounts;
         /* the root carries the host's /usr and linker cache, read-only: for plugins and the learner */
         bool libraries;
-        bool interpreter; /* of those: what is not allowed is refused, and does not end the process */
+        bool interpreter; /* with libraries: a forbidden call fails with EPERM, the process goes on */
         uint64_t memory_max_bytes; /* of the process */
         bool memory_limited;       /* by a controller; otherwise RLIMIT_AS and RLIMIT_DATA stand in */
-        /* descriptors of the sandbox's own are not below this number: a child may put others there */
+        /* the sandbox's own descriptors are this number or above: a child uses those below for others */
         int fd_floor;
         int executable_fd; /* the learner's binary, the only program it may become; -EBADF: none */
         int state_fd;      /* the directory it may write in; -EBADF: none */
@@ -36,17 +36,17 @@ typedef struct SandboxSpec {
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
-/* The caller gives up new privileges and the calls that neither it nor a child of it needs (host.c).
- * Before anything else is done for a job. 0 or a negative errno. */
+/* The caller gives up new privileges and the calls that neither it nor its children need (host.c). To be
+ * called before anything else is done for a job. 0 or a negative errno. */
 int sandbox_confine_parent(void);
 
 /* Leaves the host's file system for good, once every sandbox is made: the caller's root becomes the small
- * one that holds the sandboxes' roots, and that is all a child copies. Does nothing where no root was
- * built. */
+ * file system that holds the sandboxes' roots, so that a child copies no other mounts. Does nothing where
+ * no root was built. */
 int sandbox_leave_host(void);
 
-/* Whether the kernel gives out addresses from SANDBOX_OWN_ADDRESSES on. Else (ulimit -s unlimited,
- * vm.legacy_va_layout=1) the filter has no rule about addresses. */
+/* Whether the kernel maps memory at SANDBOX_OWN_ADDRESSES and above. Where it does not (ulimit -s unlimited,
+ * vm.legacy_va_layout=1), the filter has no rule about addresses. */
 bool sandbox_has_high_addresses(void);
 
 /* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 at level
@@ -57,12 +57,12 @@ typedef struct SandboxEntry { /* what differs from child to child */
         uint32_t uid;         /* inside the user namespace; shared with no other actor where n_uids allows */
         const int *keep_fds;  /* ascending; everything else above 2 is closed */
         size_t n_keep_fds;
-        int cgroup_fd;         /* a leaf to move into; -EBADF: the child was born where it belongs */
+        int cgroup_fd;         /* a leaf to move into; -EBADF: the child was born in its leaf */
         uint64_t mapped_bytes; /* shared memory that the limit of addresses must not count */
         /* Start of the stretch of SANDBOX_WORDS_BYTES; 0: there is none, and futexes may be anywhere. */
         uint64_t words_at;
         const char *name; /* comm: actord-actor, actord-learner */
-        /* Shared with the parent alone, and unmapped at the end; NULL: the exit status must do. */
+        /* Shared with the parent alone, and unmapped at the end; NULL: the exit status alone tells. */
         Verdict *verdict;
 } SandboxEntry;
 

@@ -17,7 +17,7 @@ struct Sandbox {
         char root[SANDBOX_ROOT_MAX]; /* name of the built root in sandbox_stage(); empty: none */
         int ruleset_fd;              /* Landlock; -EBADF: the kernel has none */
         int executable_fd;
-        pid_t parent; /* whose death ends the child where no PID namespace does that */
+        pid_t parent; /* its death ends the child, also where no PID namespace sees to that */
         uint32_t n_threads, n_actors;
         uint64_t memory_max_bytes;
         setting_cpuset allowed_cpus;
@@ -34,11 +34,11 @@ const char *sandbox_stage(void);
 /* ruleset.c: the Landlock rules. -EOPNOTSUPP: the kernel has no Landlock. */
 int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
 
-/* syscalls.c: the allow-list as a program. Where a call is held to the process itself the program
- * compares with FILTER_PID_LATER, which no process has, and the child writes its own number there before
- * it loads it. */
+/* syscalls.c: the allow-list as a program. Where a call may only name the process itself, the program
+ * compares with FILTER_PID_LATER, which no process has; the child replaces it by its own number before it
+ * loads the program. */
 #define FILTER_PID_LATER 0x7ffffffeu
-/* The same for SandboxEntry.words_at, of which the upper half is compared under this mask. */
+/* The same for SandboxEntry.words_at, whose upper half is compared under this mask. */
 #define FILTER_WORDS_MASK  ((uint32_t) (~(SANDBOX_WORDS_BYTES - 1) >> 32))
 #define FILTER_WORDS_LATER 0x7fffed00u
 int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret);

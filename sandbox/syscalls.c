@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The allow-lists, a reason per line. Whatever is not here ends the process with SIGSYS, which its record
- * calls a forbidden call: no sockets, no processes, no programs, no mounts, no tracing, no keys, no
- * io_uring, no BPF for anybody.
+/* The allow-lists, a reason per line. A call that is not here ends the process with SIGSYS, which its record
+ * calls a forbidden call. So no worker has sockets, processes, programs, mounts, tracing, keys, io_uring or
+ * BPF.
  *
  *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits and rings
- *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its read-only root
- *   LEARNER     the learner: also becomes its program once, has threads, and keeps files in its state directory
+ *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root
+ *   LEARNER     the learner: it also becomes its program once, has threads, and writes checkpoints
  *
- * An actor with an interpreter has the second list, and what is not in it answers EPERM: packages try
- * what they can do without, and a user's script that tries more is told the line. Nothing else is
- * different, so nothing more can be done.
+ * An actor with an interpreter has the second list, but a call that is not in it fails with EPERM: packages
+ * try calls that they can do without, and a user's script learns which of its lines failed. It can do no
+ * more than the other actors.
  *
- * Memory is writable or executable, never both and never first one and then the other, but for what a
- * file maps. */
+ * Memory is writable or executable, never both, and never first one and then the other, unless it maps a
+ * file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -38,7 +38,7 @@ enum {
         ALL = ACTORS | LEARNER
 };
 
-/* How a call is held to part of what it can do. */
+/* To which part of its powers a call is held. */
 typedef enum Hold {
         HOLD_NOTHING,
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
@@ -168,17 +168,19 @@ static int add_fcntl(scmp_filter_ctx filter, int number) {
  * and a filter at 64, so that "above 2" would let 2^32 + 2 pass for another file. */
 static int add_read(scmp_filter_ctx filter, int number) {
         const uint64_t above = ~UINT64_C(0xffff);
-        int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, STDIN_FILENO));
+        int r;
 
-        if (r >= 0)
-                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, 3));
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, STDIN_FILENO));
+        if (r < 0)
+                return r;
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, SCMP_A0(SCMP_CMP_EQ, 3));
         for (unsigned bit = 2; bit < 16 && r >= 0; bit++)
                 r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
                                 SCMP_A0(SCMP_CMP_MASKED_EQ, above | UINT64_C(1) << bit, UINT64_C(1) << bit));
         return r;
 }
 
-/* Nothing, as most allocations say, or an address that no word which is shared with others can have. */
+/* Address 0, which most allocations ask for, or one where no word that is shared with others can lie. */
 static const struct scmp_arg_cmp own_addresses[] = {
         { .arg = 0, .op = SCMP_CMP_EQ, .datum_a = 0 },
         { .arg = 0,
@@ -211,7 +213,7 @@ static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         return 0;
 }
 
-/* mremap() has its flags in the fourth argument, of which munmap() has none: what lies there is not read. */
+/* munmap() has no fourth argument, where mremap() has its flags. */
 static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap) {
         const struct scmp_arg_cmp rules[] = { own_addresses[1],
                 SCMP_A3(SCMP_CMP_MASKED_EQ, MREMAP_FIXED, 0) };
@@ -233,7 +235,7 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* A fresh mapping shows where the kernel begins. */
+/* A fresh mapping shows which addresses the kernel gives out first. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -329,8 +331,13 @@ static int export(scmp_filter_ctx filter, struct sock_fprog *ret) {
         return 0;
 }
 
+static unsigned list_of(SandboxKind kind, bool libraries) {
+        if (kind == SANDBOX_LEARNER)
+                return LEARNER;
+        return libraries ? LIBRARIES : BUILTIN;
+}
+
 int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret) {
-        unsigned list = kind == SANDBOX_LEARNER ? LEARNER : libraries ? LIBRARIES : BUILTIN;
         _cleanup_filter_ scmp_filter_ctx filter = NULL;
         int r;
 
@@ -338,12 +345,11 @@ int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, s
         if (r < 0)
                 return r;
 
-        /* Another machine's calls (32 bits on 64) have numbers of their own, which no line above speaks
-         * of. */
+        /* Calls of another architecture (32 bits on 64) have other numbers, which the list cannot name. */
         r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
         if (r < 0)
                 return r;
-        r = add_all(filter, list);
+        r = add_all(filter, list_of(kind, libraries));
         if (r < 0)
                 return r;
 
