@@ -6,20 +6,21 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds. */
-static inline uint64_t clock_boottime(void) {
-        struct timespec t;
+/* Any clock, in nanoseconds. 0: it cannot be read. */
+static inline uint64_t clock_nsec(clockid_t clock) {
+        struct timespec t = {};
 
-        (void) clock_gettime(CLOCK_BOOTTIME, &t);
+        (void) clock_gettime(clock, &t);
         return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+static inline uint64_t clock_boottime(void) {
+        return clock_nsec(CLOCK_BOOTTIME);
 }
 
 /* The part of that time for which the host was asleep. */
 static inline uint64_t clock_suspended(void) {
-        struct timespec t;
-        uint64_t awake;
+        uint64_t awake = clock_nsec(CLOCK_MONOTONIC);
 
-        (void) clock_gettime(CLOCK_MONOTONIC, &t);
-        awake = (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
         return clock_boottime() - awake;
 }

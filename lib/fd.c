@@ -221,6 +221,21 @@ int read_all(int fd, size_t max, char **ret, size_t *ret_n) {
         return 0;
 }
 
+int file_read_at(int dir_fd, const char *name, char *ret, size_t n) {
+        _cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        ssize_t k;
+
+        assert(n > 0);
+
+        if (fd < 0)
+                return -errno;
+        k = read(fd, ret, n - 1);
+        if (k < 0)
+                return -errno;
+        ret[k] = 0;
+        return 0;
+}
+
 int fd_set_cloexec(int fd, bool cloexec) {
         int flags;
 

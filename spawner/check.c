@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the spawner believes: nothing, until it has been looked at. The daemon parses text of users, so a
- * record that comes from it may have been written by anybody. */
+/* The spawner believes nothing of a record before it has been checked here. The daemon parses text of users,
+ * so a hostile user may have taken it over and written the record. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ static bool is_plugin(const LaunchMount *mount) {
                !strchr(mount->at + strlen(PLUGIN_DIRECTORY), '/');
 }
 
-/* The places that an actor's root has for what a job brings. All are read-only: what several actors could
- * write, they could talk through. */
+/* The paths at which a job's files are mounted. All are read-only: through files that they may write, actors
+ * could talk to one another. */
 static bool mounts_are_clean(const Launch *launch) {
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
                 const LaunchMount *mount = &launch->mounts[i];
@@ -76,8 +76,9 @@ static bool mounts_are_clean(const Launch *launch) {
         return true;
 }
 
-/* Root gives a job ids of the reserved range only, so no id of a person or a service, and never 0; and a
- * whole part of it, so that jobs have either the same or none in common. Anybody else has only their own. */
+/* Root gives a job ids of the reserved range only: no id of a person or a service, and never 0. It gives a
+ * whole part of the range, so that two jobs have all ids in common or none. Another user has only their own
+ * id to give. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;
@@ -87,10 +88,9 @@ static bool ids_are_ours(const Launch *launch, uid_t uid) {
 
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer) {
         if (n_bytes != sizeof(Launch))
-                return refuse(answer, "its size is another (are actord and actord-spawn of one version?)");
+                return refuse(answer, "its size is wrong (are actord and actord-spawn of one version?)");
         if (launch->abi != LAUNCH_ABI || launch->struct_bytes != sizeof(Launch))
-                return refuse(answer,
-                                "its version is another (are actord and actord-spawn of one version?)");
+                return refuse(answer, "its version is wrong (are actord and actord-spawn of one version?)");
         if (launch->job == 0 || launch->life == 0)
                 return refuse(answer, "jobs and lives count from 1");
         if (launch->purpose > LAUNCH_REMOVE || launch->manager > LAUNCH_MANAGER_NONE ||
@@ -99,31 +99,32 @@ int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, 
                 return refuse(answer, "a field holds a value that has no meaning");
         if (launch->purpose == LAUNCH_TRIAL &&
                         (launch->manager != LAUNCH_MANAGER_NONE || launch->scope_each))
-                return refuse(answer, "a trial has no manager");
+                return refuse(answer, "a trial names a manager");
         if (launch->owner > INT32_MAX)
-                return refuse(answer, "its owner is no process");
+                return refuse(answer, "its owner is not a process id");
         if (launch->purpose >= LAUNCH_SETTLE)
                 return n_fds == 0 && launch->n_mounts == 0
                                        ? 0
-                                       : refuse(answer, "descriptors come with what starts nothing");
+                                       : refuse(answer, "it brings descriptors, but starts nothing");
         if (launch->n_mounts > LAUNCH_MOUNTS_MAX || n_fds != _LAUNCH_FD_FIXED + launch->n_mounts)
                 return refuse(answer, "the number of descriptors does not fit");
         if (!mounts_are_clean(launch))
-                return refuse(answer, "a mount is not read-only at one of the places that there are");
+                return refuse(answer, "a mount is writable, or at a path that is not for mounts");
         if (!ids_are_ours(launch, uid))
-                return refuse(answer, "its user ids are not this spawner's to give");
+                return refuse(answer, "this spawner may not give out its user ids");
         return 0;
 }
 
 int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         if (terms->system && (launch->manager != LAUNCH_MANAGER_SYSTEM || launch->exit_with_daemon))
-                return refuse(answer,
-                                "the system's jobs have scopes of the system's manager, and outlive the daemon");
+                return refuse(answer, "a job of the system needs a scope of the system's manager, and "
+                                      "outlives the daemon");
         if (launch->purpose >= LAUNCH_SETTLE || launch->sandbox == SANDBOX_CHOICE_AUTO ||
                         sandbox_choice_level(launch->sandbox) >= terms->least_sandbox)
                 return 0;
         return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EPERM,
-                        "[Actor] Sandbox=%s is less than the %s that actord-spawn.service allows (--least-sandbox=)",
+                        "[Actor] Sandbox=%s is weaker than %s, the least that actord-spawn.service allows "
+                        "(--least-sandbox=)",
                         sandbox_level_to_string(sandbox_choice_level(launch->sandbox)),
                         sandbox_level_to_string(terms->least_sandbox));
 }
@@ -136,14 +137,14 @@ static int check_mount(const LaunchMount *mount, int fd, LaunchAnswer *answer) {
         if (is_plugin(mount))
                 return fstat(fd, &st) >= 0 && S_ISREG(st.st_mode)
                                        ? 0
-                                       : refuse(answer, "a plugin is no regular file");
+                                       : refuse(answer, "a plugin is not a regular file");
         r = directory_check(fd,
                         strcmp(mount->at, PYTHON_DIRECTORY) == 0 ? DIRECTORY_PYTHON : DIRECTORY_MODEL,
                         &reason);
-        if (r >= 0)
-                return 0;
-        return answer_fail(answer, LAUNCH_STEP_MESSAGE, r, "what was to become %s is refused: %s", mount->at,
-                        reason ? reason : strerror(-r));
+        if (r < 0)
+                return answer_fail(answer, LAUNCH_STEP_MESSAGE, r, "the directory for %s is refused: %s",
+                                mount->at, reason ? reason : strerror(-r));
+        return 0;
 }
 
 static bool is_sealed_memory(int fd) {
@@ -165,13 +166,13 @@ static int check_fds_of_job(const Launch *launch, const int fds[], LaunchAnswer 
         struct stat st;
 
         if (fstat(fds[LAUNCH_FD_STATE], &st) < 0 || !S_ISDIR(st.st_mode))
-                return refuse(answer, "the state directory is none");
+                return refuse(answer, "the state directory is not a directory");
         if (!is_listening(fds[LAUNCH_FD_SOCKET]))
-                return refuse(answer, "the socket is no listening SEQPACKET socket");
+                return refuse(answer, "the socket is not a listening SEQPACKET socket");
         if (fstat(fds[LAUNCH_FD_CHECKPOINT], &st) < 0 ||
                         !(launch->has_checkpoint ? S_ISREG(st.st_mode) : S_ISCHR(st.st_mode)))
                 return refuse(answer,
-                                "the checkpoint is no regular file, or is there without being announced");
+                                "the checkpoint is not a regular file, or came without being announced");
         return 0;
 }
 
@@ -194,7 +195,7 @@ int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer
         if (!is_sealed_memory(fds[LAUNCH_FD_SETTINGS]))
                 return refuse(answer, "the settings are not sealed memory");
         if (fstat(fds[LAUNCH_FD_STDERR], &st) < 0 || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
-                return refuse(answer, "nobody can write words for people into the descriptor for stderr");
+                return refuse(answer, "the descriptor for stderr is a directory or a block device");
         r = launch->purpose == LAUNCH_TRIAL ? check_fds_of_trial(fds, answer)
                                             : check_fds_of_job(launch, fds, answer);
         if (r < 0)

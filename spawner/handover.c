@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The child, between clone and exec: takes its identity, receives what the parent found out meanwhile,
- * puts every descriptor where include/launch.h says, and becomes the invoker. Nothing else of the spawner
- * passes: not its environment, its signals, its descriptors. */
+/* The child, between clone and exec: takes its identity, receives what the parent has found out meanwhile,
+ * puts every descriptor at the number that include/launch.h gives it, and becomes the invoker. It inherits
+ * nothing else of the spawner: no environment, no signal settings, no other descriptors. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -71,8 +71,8 @@ static int invoked_make(const Request *request, const Programs *programs, const 
                 invoked.launch.scope_each = 0;
         (void) snprintf(invoked.scope_prefix, sizeof(invoked.scope_prefix), "%.*s",
                         (int) strcspn(go->unit, "."), go->unit);
-        /* A build tree in a home directory of mode 0700 has no path for the job's user; through the
-         * descriptor it has. */
+        /* The job's user cannot walk to a build tree in a home directory of mode 0700; the descriptor leads
+         * there. */
         if (access(programs->directory, X_OK) >= 0)
                 (void) snprintf(invoked.directory, sizeof(invoked.directory), "%s", programs->directory);
         else
@@ -113,7 +113,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
                 from[n] = go->n_mounts > 0 ? received[n_received + i] : request->fds[_LAUNCH_FD_FIXED + i];
                 to[n++] = INVOKER_FD_MOUNTS + (int) i;
         }
-        /* Words for people go where the job's do. */
+        /* Messages for people go where the job's go. */
         from[n] = request->fds[LAUNCH_FD_STDERR];
         to[n++] = STDOUT_FILENO;
         from[n] = request->fds[LAUNCH_FD_STDERR];
@@ -128,8 +128,8 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         if (*invoker_fd < 0)
                 return *invoker_fd;
 
-        /* Nothing else is inherited, whoever forgot what: a place that is filled from here on loses the
-         * mark. */
+        /* Nothing else is inherited, even if a close-on-exec flag was forgotten above. dup2() takes the flag
+         * off again. */
         if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
                 return -errno;
         for (size_t i = 0; i < n; i++)
@@ -141,7 +141,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
         return 0;
 }
 
-/* The sanitizers' options of a debugging build are all that an ordinary run's environment is good for. */
+/* Of the caller's environment only the sanitizers' options of a debugging build are kept. */
 static char **environment_make(void) {
         static const char *const kept[] = { "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
                 "LSAN_OPTIONS" };
@@ -157,8 +157,8 @@ static char **environment_make(void) {
         return environment;
 }
 
-/* An unlimited stack makes the kernel give out low addresses first, where the sandbox has rules about
- * high ones (SANDBOX_OWN_ADDRESSES). */
+/* Under an unlimited stack the kernel gives out low addresses first, but the sandbox's rules need high ones
+ * (SANDBOX_OWN_ADDRESSES). */
 static void limit_stack(void) {
         struct rlimit stack;
 
@@ -178,7 +178,7 @@ static void reset_signals(void) {
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Where the parent had no privilege to clone mounts, the child has it in its own namespaces. */
+/* Where the parent has no privilege to clone mounts, the child has it in its own namespaces. */
 static int clone_mounts(const Request *request, const Child *child, Go *go, int received[], size_t *n) {
         const Launch *launch = &request->launch;
 
@@ -196,8 +196,8 @@ static int clone_mounts(const Request *request, const Child *child, Go *go, int 
         return 0;
 }
 
-/* Here, since the journal counts words by the unit of who connects: a noisy job is limited, and the
- * daemon goes on being heard. */
+/* The stream is opened in the job's scope, since the journal limits messages by the unit that connects: so a
+ * noisy job is limited, and the daemon is not. */
 static void open_journal(Request *request) {
         char identifier[64];
         int fd;
@@ -210,8 +210,8 @@ static void open_journal(Request *request) {
         request->fds[LAUNCH_FD_STDERR] = fd;
 }
 
-/* The parent asks for them when our scope is there, so that they are born in it and the parent finds them
- * in it. */
+/* The parent asks for them once our scope exists, so that they are born in it and the parent finds them
+ * there. */
 static void make_anchors(int channel, uint32_t n_anchors) {
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char word[8];
@@ -237,7 +237,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         char **environment;
         Go go = {};
 
-        /* The parent says when the user ids are mapped. */
+        /* The parent tells us when the user ids are mapped. */
         r = message_receive(child->channel, STEP_TIMEOUT_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);
         if (r < 0)
                 _exit(EXIT_FAILURE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A child in namespaces of its own, and the user ids it may have there. At level full the user namespace
- * holds a reserved range, so the invoker keeps no capability on the host and each actor gets an id that
- * is nobody else's; at level userns it holds one id. */
+ * holds a reserved range, so the invoker keeps no capability on the host and each actor gets an id of its
+ * own; at level userns the namespace holds one id. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -61,10 +61,8 @@ static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
 
 int child_start(uint32_t level, Child *ret) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
-        uint64_t flags = level < SANDBOX_LEVEL_USERNS
-                                         ? 0
-                                         : CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
-                                                           CLONE_NEWIPC | CLONE_NEWUTS;
+        static const uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
+                                           CLONE_NEWIPC | CLONE_NEWUTS;
         int pair[2], pid_fd = -EBADF;
         pid_t pid;
 
@@ -73,7 +71,7 @@ int child_start(uint32_t level, Child *ret) {
         ours = pair[0];
         theirs = pair[1];
 
-        pid = clone_child(flags, &pid_fd);
+        pid = clone_child(level >= SANDBOX_LEVEL_USERNS ? namespaces : 0, &pid_fd);
         if (pid < 0)
                 return -errno;
         if (pid == 0) {
@@ -87,7 +85,7 @@ int child_start(uint32_t level, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* Where we may not kill a process of another user, the end of its channel ends it. */
+        /* A child of another user id, which we may not kill, ends when its channel is closed. */
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);
@@ -137,7 +135,7 @@ int child_map(const Child *child, const Launch *launch) {
         (void) snprintf(gids, sizeof(gids), "0 %u %u\n", range ? launch->uid_first : (uint32_t) getegid(),
                         n);
 
-        /* Who has no privilege may map their own group only after giving up setgroups(). */
+        /* Without privileges a process may map its own group only after it has given up setgroups(). */
         if (!range) {
                 r = write_proc(child->pid, "setgroups", "deny");
                 if (r < 0)
@@ -159,20 +157,19 @@ int child_identify(uint32_t level, const Launch *launch) {
 
         if (!privileged)
                 return 0;
-        /* EPERM: setgroups() was given up with the map; what is left are the caller's own groups. */
+        /* EPERM: child_map() gave up setgroups(); the child keeps the caller's own groups. */
         if (setgroups(0, NULL) < 0 && errno != EPERM)
                 return -errno;
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
                 return -errno;
         if (level < SANDBOX_LEVEL_USERNS)
                 return 0;
-        /* Also the proof that capabilities count in the new namespace: some hosts hand out namespaces
-         * without any. */
+        /* This also proves that we have capabilities in the new namespace: on some hosts we have none. */
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-/* A scope ends with its last process, so one that is to wait for actors needs one. It dies with the job's
- * first process: by the PID namespace, or by the signal. */
+/* A scope ends with its last process, so a scope that waits for actors needs an anchor. The anchor dies with
+ * the job's first process: by the PID namespace, or by the signal. */
 int anchors_start(uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 pid_t pid = fork();

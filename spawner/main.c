@@ -23,15 +23,15 @@
 enum { IDLE_MSEC = 30000, FULL_MSEC = 20, EXIT_USAGE = 2 };
 
 static int usage(FILE *f) {
-        (void) fprintf(f,
-                        "actord-spawn [--fd=N] [--least-sandbox=LEVEL]\n\n"
-                        "Starts the invoker of an actord job. Started by systemd through actord-spawn.socket, or by\n"
-                        "actord or actorctl with a connected socket; not meant to be started by hand.\n\n"
-                        "  --fd=N                  serve the one launch that comes over descriptor N\n"
-                        "  --least-sandbox=LEVEL   launch nothing below this level: none, process (default of the\n"
-                        "                          system's service), userns or full\n"
-                        "  --help                  this text\n"
-                        "  --version               the version\n");
+        (void) fprintf(f, "actord-spawn [--fd=N] [--least-sandbox=LEVEL]\n\n"
+                          "Starts the invoker of an actord job. systemd starts it through\n"
+                          "actord-spawn.socket; actord or actorctl start it with a connected socket.\n"
+                          "It is not meant to be started by hand.\n\n"
+                          "  --fd=N                  serve the one launch that comes over descriptor N\n"
+                          "  --least-sandbox=LEVEL   launch nothing below this level: none, process\n"
+                          "                          (the system's service), userns or full\n"
+                          "  --help                  this text\n"
+                          "  --version               the version\n");
         return f == stdout ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
@@ -71,10 +71,11 @@ static void start_launch(int fd, int listen_fd, Terms *terms) {
         if (pid > 0)
                 __atomic_store_n(&terms->seat->pid, pid, __ATOMIC_SEQ_CST);
         else
-                (void) fprintf(stderr, SD_ERR "No process for a launch can be made: %s.\n", strerror(errno));
+                (void) fprintf(stderr, SD_ERR "A process for a launch cannot be made: %s.\n",
+                                strerror(errno));
 }
 
-/* Idle, it ends; systemd starts it again. Callers for whom there is no seat wait in the socket. */
+/* Ends when it is idle; systemd starts it again. Callers without a seat wait in the socket. */
 static int serve_socket(int listen_fd, uint32_t least_sandbox) {
         const struct passwd *user = getpwnam(DAEMON_USER);
         Terms terms = { .system = true, .least_sandbox = least_sandbox };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A descriptor becomes a detached mount, which the invoker attaches in its actors' root. The file is
- * never opened by a name that somebody wrote: a plugin under a home directory of mode 0700 works, and a
- * link that changed meanwhile does not matter. */
+ * never opened by a user's path: so a plugin in a home directory of mode 0700 works, and a link that has
+ * changed meanwhile does no harm. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 
-/* The kernel clones mounts of the caller's own mount namespace only, and the descriptor may come from
- * another (a hardened daemon's, or the one we were cloned from). Then the same file is looked for at the
- * same place here, and taken only if it is the same inode. */
+/* The kernel clones only mounts of the caller's own mount namespace, and the descriptor may come from
+ * another one (a hardened daemon's, or the one we were cloned from). Then the file is looked up at the same
+ * path here, and taken only if it is the same inode. */
 static int reopen(int fd, uid_t as, int *ret) {
         _cleanup_close_ int found = -EBADF;
         char link[64], path[PATH_MAX];
@@ -30,7 +30,7 @@ static int reopen(int fd, uid_t as, int *ret) {
                 return -errno;
         path[n] = 0;
 
-        /* The way there belongs to who asks; we have no capability to pass closed directories. */
+        /* Looked up as the caller: we have no capability to pass through closed directories. */
         (void) setfsuid(as);
         found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         r = found < 0 ? -errno : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The unified hierarchy by hand: finding it, delegating a directory of it, and making one where no
- * manager can be asked. */
+/* Cgroups without a manager: where the unified hierarchy is mounted, how a directory of it is delegated, and
+ * a job's own cgroup where no manager can be asked. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -15,13 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 
-/* The daemon's process, its job: what lasts until the books of all of the job's lives are closed. A daemon
- * that is no run's may be killed and come back as another process, so that it is not known by a dead number
- * whether something is still to be read there: that is given a day. */
+/* A job's cgroup is named by the daemon's process and the job, and lasts until all of the job's lives are
+ * billed. The daemon of a run never comes back. Another daemon may be killed and come back as a new process
+ * that still has to read the counter: so its job's cgroup is kept for a day after its process has died. */
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"
-#define LIFE_NAME "life-%llu" /* in it: the one that is delegated */
+#define LIFE_NAME "life-%llu" /* the cgroup inside of it that is delegated */
 
 /* On a job's cgroup: when it was first seen empty and without its daemon, uint64_t of CLOCK_REALTIME's
  * seconds. */
@@ -81,8 +82,8 @@ bool cgroup_holds(int fd, pid_t pid) {
         return false;
 }
 
-/* The owner of a file may give it to a group that they are in, and CAP_SETGID is enough to be in one for
- * a moment: so this program needs no CAP_CHOWN. */
+/* The owner of a file may give it to a group that they are in, and with CAP_SETGID we can be in any group
+ * for a moment: so this program needs no CAP_CHOWN. */
 int cgroup_give(int fd, const char *name, gid_t group) {
         struct stat st;
         int r;
@@ -94,7 +95,7 @@ int cgroup_give(int fd, const char *name, gid_t group) {
                 return r;
         if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
-        /* The group may what the owner may. */
+        /* The group gets the owner's permissions. */
         return fchmodat(fd, name, (st.st_mode & 0777) | (st.st_mode & S_IRWXU) >> 3, 0) < 0 ? -errno : 0;
 }
 
@@ -124,7 +125,7 @@ static int move_in(int cgroup_fd, pid_t pid) {
         return write(fd, text, (size_t) n) < 0 ? -errno : 0;
 }
 
-/* Leaves first. What still dies there keeps its directory busy for a moment. */
+/* Leaves first. A process that is still dying keeps its directory busy for a moment. */
 static bool remove_below(int parent_fd, const char *name, int depth) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         _cleanup_closedir_ DIR *directory = NULL;
@@ -142,21 +143,14 @@ static bool remove_below(int parent_fd, const char *name, int depth) {
 }
 
 static bool is_populated(int parent_fd, const char *name) {
-        _cleanup_close_ int fd = -EBADF;
         char path[NAME_MAX + 16], text[256];
-        ssize_t n;
 
         (void) snprintf(path, sizeof(path), "%s/cgroup.events", name);
-        fd = openat(parent_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (n < 0)
-                return true;
-        text[n] = 0;
-        return !strstr(text, "populated 0\n");
+        return file_read_at(parent_fd, path, text, sizeof(text)) < 0 || !strstr(text, "populated 0\n");
 }
 
-/* Whether no daemon has come back to a job's cgroup for LEFT_SEC. From the first look on it is counted, and
- * where the kernel keeps no such attribute it stays until the host restarts. */
+/* Whether no daemon has come back to a job's cgroup for LEFT_SEC after our first look at it. Where the
+ * kernel keeps no such attribute, the cgroup stays until the host restarts. */
 static bool is_long_left(int parent_fd, const char *name) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         uint64_t now = (uint64_t) time(NULL), since;
@@ -173,6 +167,10 @@ static bool is_dead(int pid) {
         return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
 }
 
+static void job_name(bool run, int pid, unsigned long long job, char ret[64]) {
+        (void) snprintf(ret, 64, run ? RUN_NAME : JOB_NAME, pid, job);
+}
+
 static bool is_abandoned(int parent_fd, const char *name) {
         unsigned long long job;
         char expected[64];
@@ -182,17 +180,14 @@ static bool is_abandoned(int parent_fd, const char *name) {
         run = sscanf(name, RUN_NAME, &pid, &job) == 2;
         if (!run && sscanf(name, JOB_NAME, &pid, &job) != 2)
                 return false;
-        if (run)
-                (void) snprintf(expected, sizeof(expected), RUN_NAME, pid, job);
-        else
-                (void) snprintf(expected, sizeof(expected), JOB_NAME, pid, job);
+        job_name(run, pid, job, expected);
         if (strcmp(name, expected) != 0 || !is_dead(pid) || is_populated(parent_fd, name))
                 return false;
         return run || is_long_left(parent_fd, name);
 }
 
-/* Where a daemon was killed with its spawner, their job's cgroup is left. While the daemon lives, it will have
- * it read and removed. */
+/* Removes the cgroups of jobs whose daemon was killed together with its spawner. A daemon that lives has its
+ * jobs' cgroups read and removed itself. */
 static void sweep_siblings(const char *own) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_closedir_ DIR *siblings = NULL;
@@ -210,27 +205,25 @@ static void sweep_siblings(const char *own) {
                         (void) remove_below(fd, entry->d_name, REMOVE_DEPTH);
 }
 
-/* *ret_path: of the job's cgroup in the hierarchy, which is where the spawner is; *ret: the same in the
+/* *ret_path: the path of the job's cgroup in the hierarchy, below the spawner's own; *ret: the same in the
  * file system. */
 static int own_directory(const Launch *launch, char ret[512], char ret_path[256]) {
-        char at[256], below[256];
+        char at[256], below[256], name[64];
         int n;
 
         if (cgroup_mount(at) < 0 || own_cgroup(below) < 0)
                 return -ENOENT;
         if (strcmp(below, "/") == 0)
                 below[0] = 0;
-        n = launch->exit_with_daemon ? snprintf(ret_path, 256, "%s/" RUN_NAME, below, (int) launch->owner,
-                                                       (unsigned long long) launch->job)
-                                     : snprintf(ret_path, 256, "%s/" JOB_NAME, below, (int) launch->owner,
-                                                       (unsigned long long) launch->job);
+        job_name(launch->exit_with_daemon, (int) launch->owner, (unsigned long long) launch->job, name);
+        n = snprintf(ret_path, 256, "%s/%s", below, name);
         if (n < 0 || n >= 256 - 32)
                 return -ENAMETOOLONG;
         (void) snprintf(ret, 512, "%s%s", at, ret_path);
         return 0;
 }
 
-/* No process is ever in it, so that what is delegated below may have every controller that there is. */
+/* The job's cgroup never holds a process itself, so the delegated one below may have every controller. */
 static int make_around(const char *path) {
         static const char *const orders[] = { "+cpu", "+memory", "+pids", "+cpuset" };
         _cleanup_close_ int fd = -EBADF, control_fd = -EBADF;
@@ -247,11 +240,26 @@ static int make_around(const char *path) {
         return TAKE_FD(fd);
 }
 
+/* The cgroup of a life, delegated, with this process in it. Returns its directory. */
+static int life_open(int around_fd, const char *life, pid_t pid, gid_t group) {
+        _cleanup_close_ int fd = openat(around_fd, life, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = cgroup_delegate(fd, group);
+        if (r < 0)
+                return r;
+        r = move_in(fd, pid);
+        if (r < 0)
+                return r;
+        return TAKE_FD(fd);
+}
+
 int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret) {
         _cleanup_close_ int fd = -EBADF, around_fd = -EBADF;
         char full[512], path[256], life[32];
         uint64_t nsec;
-        int r;
 
         if (own_directory(launch, full, path) < 0)
                 return 0;
@@ -264,11 +272,8 @@ int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgrou
                 (void) rmdir(full);
                 return 0;
         }
-        fd = openat(around_fd, life, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        r = fd < 0 ? -errno : cgroup_delegate(fd, group);
-        if (r >= 0)
-                r = move_in(fd, child->pid);
-        if (r < 0) {
+        fd = life_open(around_fd, life, child->pid, group);
+        if (fd < 0) {
                 (void) unlinkat(around_fd, life, AT_REMOVEDIR);
                 (void) rmdir(full);
                 return 0;
@@ -310,7 +315,7 @@ int own_cgroup_clear(const Launch *launch) {
         r = own_directory(launch, full, path);
         if (r < 0)
                 return r;
-        /* The spawner of the last life removes what is below as well. */
+        /* Again and again: the spawner of the last life may be removing what is below at the same time. */
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
                         return 0;
@@ -337,8 +342,7 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        /* The daemon of a run does not come back to ask what was counted; another one may, as another
-         * process. */
+        /* No daemon comes back to a run to ask what was counted. To another job one may. */
         if (run_is_over(launch)) {
                 *strrchr(full, '/') = 0;
                 (void) rmdir(full);

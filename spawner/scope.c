@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* systemd is asked once per life of a job: one transient, delegated scope. The call only queues a job in
- * the manager, and a bad property fails there, later; so the signal that says how it ended is awaited,
- * and the process is then looked up in the kernel. */
+/* systemd is asked for one transient, delegated scope per life of a job. The call only queues a job of the
+ * manager's, and a bad property fails there, later. So we wait for the signal that tells how that job ended,
+ * and then look the process up in the kernel. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
-#include <time.h>
 #include <unistd.h>
+#include "lib/boottime.h"
 #include "lib/bus-client.h"
 #include "lib/cleanup.h"
 
@@ -36,10 +36,7 @@ typedef struct Asking {
 } Asking;
 
 static uint64_t now_usec(void) {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
+        return clock_nsec(CLOCK_MONOTONIC) / 1000;
 }
 
 /* Signals that overtake the call's answer wait in the connection's queue until await_result() looks. */
@@ -75,42 +72,61 @@ static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
 
         (void) snprintf(description, sizeof(description), "actord job %" PRIu64, a->launch->job);
         r = sd_bus_message_open_container(m, 'a', "(sv)");
-        if (r >= 0)
-                r = sd_bus_message_append(m, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "Description", "s", description,
-                                "PIDs", "au", 1, (uint32_t) pid, "Slice", "s", a->slice, "Delegate", "b", 1,
-                                "CollectMode", "s", "inactive-or-failed", "TasksMax", "t", UINT64_MAX,
-                                "TimeoutStopUSec", "t", (uint64_t) STOP_TIMEOUT_USEC);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(m, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "Description", "s", description, "PIDs",
+                        "au", 1, (uint32_t) pid, "Slice", "s", a->slice, "Delegate", "b", 1, "CollectMode",
+                        "s", "inactive-or-failed", "TasksMax", "t", UINT64_MAX, "TimeoutStopUSec", "t",
+                        (uint64_t) STOP_TIMEOUT_USEC);
+        if (r < 0)
+                return r;
         /* At shutdown the job ends first, while the daemon can still read its last records. */
-        if (r >= 0 && a->launch->manager == LAUNCH_MANAGER_SYSTEM && !a->launch->exit_with_daemon)
+        if (a->launch->manager == LAUNCH_MANAGER_SYSTEM && !a->launch->exit_with_daemon) {
                 r = sd_bus_message_append(m, "(sv)", "After", "as", 1, "actord.service");
-        if (r >= 0)
-                r = sd_bus_message_close_container(m);
-        if (r >= 0)
-                r = sd_bus_message_append(m, "a(sa(sv))", 0);
-        return r;
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(m);
+}
+
+/* A call of the manager's that answers with the path of the job it queued. */
+static int call_for_job(Asking *a, sd_bus_message *call, sd_bus_error *error) {
+        _cleanup_message_ sd_bus_message *reply = NULL;
+        const char *job;
+        int r;
+
+        r = sd_bus_call(a->bus, call, STEP_TIMEOUT_MSEC * 1000ull, error, &reply);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read(reply, "o", &job);
+        if (r < 0)
+                return r;
+        (void) snprintf(a->job, sizeof(a->job), "%s", job);
+        a->result[0] = 0;
+        return 0;
 }
 
 static int start_unit(Asking *a, const char *unit, pid_t pid, sd_bus_error *error) {
-        _cleanup_message_ sd_bus_message *call = NULL, *reply = NULL;
-        const char *job;
+        _cleanup_message_ sd_bus_message *call = NULL;
         int r;
 
         r = sd_bus_message_new_method_call(
                         a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StartTransientUnit");
-        if (r >= 0)
-                r = sd_bus_message_append(call, "ss", unit, "fail");
-        if (r >= 0)
-                r = append_properties(call, a, pid);
-        if (r >= 0)
-                r = sd_bus_call(a->bus, call, STEP_TIMEOUT_MSEC * 1000ull, error, &reply);
-        if (r >= 0)
-                r = sd_bus_message_read(reply, "o", &job);
-        if (r >= 0)
-                (void) snprintf(a->job, sizeof(a->job), "%s", job);
-        return r;
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(call, "ss", unit, "fail");
+        if (r < 0)
+                return r;
+        r = append_properties(call, a, pid);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_append(call, "a(sa(sv))", 0);
+        if (r < 0)
+                return r;
+        return call_for_job(a, call, error);
 }
 
-/* The scope of the life before may take a moment to be forgotten. */
+/* The manager may take a moment to forget the scope of the life before. */
 static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         for (;;) {
                 _cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -126,8 +142,8 @@ static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         }
 }
 
-/* systemd 252 may report a scope as started whose process is not in it, or not any more. The kernel's
- * word counts. */
+/* systemd 252 may report a scope as started although its process is not in it, or no longer. The kernel
+ * decides. */
 static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret_path[256]) {
         _cleanup_free_ char *object = NULL;
         char at[256], full[512];
@@ -160,14 +176,13 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        a->result[0] = 0;
         r = start_unit_retried(a, unit, pid);
         if (r < 0)
                 return r;
         r = await_result(a);
         if (r < 0)
                 return answer_fail(a->answer, LAUNCH_STEP_SCOPE, r,
-                                "systemd did not start %s: the job ended as \"%s\"", unit,
+                                "systemd did not start %s: its job ended as \"%s\"", unit,
                                 a->result[0] ? a->result : "not within 10 s");
         fd = find_directory(a, unit, pid, ret_path);
         if (fd < 0)
@@ -180,7 +195,7 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
         return TAKE_FD(fd);
 }
 
-/* The child's anchors: they were born in its scope, where nothing else is. */
+/* The child's anchors are the only other processes in its scope: they were born there. */
 static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid_t ret[]) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fclose_ FILE *f = NULL;
@@ -204,26 +219,22 @@ static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid
         if (n == a->launch->scope_each)
                 return 0;
         return answer_fail(a->answer, LAUNCH_STEP_SCOPE, -ECHILD,
-                        "%u of %u processes for the actors' scopes are there", n, a->launch->scope_each);
+                        "only %u of %u processes for the actors' scopes could be made", n,
+                        a->launch->scope_each);
 }
 
-static int hand_slice(Asking *a, gid_t group, Cgroup *cgroup) {
-        int r = 0;
-
+/* To move processes from one scope to another the invoker must be allowed to write in the cgroup above
+ * both. */
+static int hand_slice(gid_t group, Cgroup *cgroup) {
         cgroup->slice_fd = openat(cgroup->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (cgroup->slice_fd < 0)
-                r = -errno;
-        else if (group != UINT32_MAX)
-                r = cgroup_give(cgroup->slice_fd, "cgroup.procs", group);
-        if (r >= 0)
+                return -errno;
+        if (group == UINT32_MAX)
                 return 0;
-        return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, r, "%s cannot be handed to the job: %s",
-                        a->slice, strerror(-r));
+        return cgroup_give(cgroup->slice_fd, "cgroup.procs", group);
 }
 
-/* ActorScope=each: one scope more for each of the child's anchors. To go from one scope to another the
- * invoker must be allowed to write in the cgroup above both, which is why such a job has a slice of its
- * own. */
+/* ActorScope=each: one more scope for each of the child's anchors. */
 static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup *cgroup) {
         char path[256], unit[160], prefix[128];
         pid_t anchors[ACTORS_MAX];
@@ -240,11 +251,15 @@ static int start_actor_scopes(Asking *a, const Child *child, gid_t group, Cgroup
                         return r;
                 (void) close_fd(r);
         }
-        return hand_slice(a, group, cgroup);
+        r = hand_slice(group, cgroup);
+        if (r < 0)
+                return answer_fail(a->answer, LAUNCH_STEP_DELEGATION, r,
+                                "%s cannot be handed to the job: %s", a->slice, strerror(-r));
+        return 0;
 }
 
-/* Each job has a slice: it stays when its last scope is gone, with what that used still in its counter,
- * until it is stopped. A slice's name says what it is in: a dash is a step down. */
+/* Each job has a slice. Until it is stopped it outlives its last scope and still counts what that used. The
+ * dashes of a slice's name lead to the slices that it lies in. */
 static void choose_names(Asking *a, char ret_unit[128]) {
         const char *above = a->launch->manager == LAUNCH_MANAGER_SYSTEM ? "actord" : "app-actord";
         const char *kind = a->launch->exit_with_daemon ? "run" : "job";
@@ -305,12 +320,13 @@ static int open_slice(const Asking *a) {
         int r;
 
         r = sd_bus_path_encode(SYSTEMD_PATH "/unit", a->slice, &object);
-        if (r >= 0)
-                r = sd_bus_get_property_string(a->bus, SYSTEMD_NAME, object,
-                                "org.freedesktop.systemd1.Slice", "ControlGroup", NULL, &group);
         if (r < 0)
                 return r;
-        /* Of a slice that does not run it is empty. */
+        r = sd_bus_get_property_string(a->bus, SYSTEMD_NAME, object, "org.freedesktop.systemd1.Slice",
+                        "ControlGroup", NULL, &group);
+        if (r < 0)
+                return r;
+        /* The property is empty while the slice does not run. */
         if (group[0] == 0 || cgroup_mount(at) < 0)
                 return -ENOENT;
         if (asprintf(&full, "%s%s", at, group) < 0)
@@ -320,26 +336,23 @@ static int open_slice(const Asking *a) {
 }
 
 static int stop_slice(Asking *a) {
-        _cleanup_message_ sd_bus_message *call = NULL, *reply = NULL;
-        const char *job;
+        _cleanup_message_ sd_bus_message *call = NULL;
         int r;
 
         r = sd_bus_message_new_method_call(
                         a->bus, &call, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "StopUnit");
-        if (r >= 0)
-                r = sd_bus_message_append(call, "ss", a->slice, "replace");
-        if (r >= 0)
-                r = sd_bus_call(a->bus, call, STEP_TIMEOUT_MSEC * 1000ull, NULL, &reply);
-        if (r >= 0)
-                r = sd_bus_message_read(reply, "o", &job);
         if (r < 0)
                 return r;
-        (void) snprintf(a->job, sizeof(a->job), "%s", job);
-        a->result[0] = 0;
+        r = sd_bus_message_append(call, "ss", a->slice, "replace");
+        if (r < 0)
+                return r;
+        r = call_for_job(a, call, NULL);
+        if (r < 0)
+                return r;
         return await_result(a);
 }
 
-/* r of a question about the slice, once it is known which. */
+/* Asks something about the job's slice; returns what `ask` returns. */
 static int with_slice(const Launch *launch, LaunchAnswer *answer, int (*ask)(Asking *a, uint64_t *ret_nsec),
                 uint64_t *ret_nsec) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A life is over, and the last words of its invoker may not say what it used. A cgroup's counter outlives
- * everything in it, but not itself: so reading it is one request, and removing it is another, which the
- * daemon makes when what was read is in the ledger. Whoever of us is killed in between, it can be read
- * again. */
+/* A life is over, and its invoker may have died before it reported what it used. A cgroup keeps counting
+ * until it is removed, so reading it is one request and removing it is another, which the daemon makes when
+ * the reading is in the ledger. If daemon or spawner is killed in between, it can be read again. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -12,30 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 
-/* Processes that are dead leave their cgroup within a moment; one that hangs in the kernel does not hold
- * up the books. */
+/* Dead processes leave their cgroup within a moment; the bill does not wait for one that hangs in the
+ * kernel. */
 enum { EMPTY_PATIENCE = 100, EMPTY_ATTEMPTS = 400, EMPTY_WAIT_USEC = 5000 };
-
-static int read_file(int fd, const char *name, char *ret, size_t n) {
-        _cleanup_close_ int file = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        ssize_t k;
-
-        if (file < 0)
-                return -errno;
-        k = read(file, ret, n - 1);
-        if (k < 0)
-                return -errno;
-        ret[k] = 0;
-        return 0;
-}
 
 int cgroup_usage(int fd, uint64_t *ret_nsec) {
         static const char key[] = "usage_usec ";
         char text[1024];
         int r;
 
-        r = read_file(fd, "cpu.stat", text, sizeof(text));
+        r = file_read_at(fd, "cpu.stat", text, sizeof(text));
         if (r < 0)
                 return r;
         if (strncmp(text, key, strlen(key)) != 0)
@@ -49,7 +36,7 @@ int cgroup_empty(int fd) {
         char text[256];
 
         for (unsigned i = 0; i < EMPTY_ATTEMPTS; i++) {
-                int r = read_file(fd, "cgroup.events", text, sizeof(text));
+                int r = file_read_at(fd, "cgroup.events", text, sizeof(text));
 
                 if (r < 0)
                         return r;

@@ -42,9 +42,27 @@ static int programs_open(Programs *ret, LaunchAnswer *answer) {
         ret->learner_fd = openat(ret->directory_fd, "actord-learner", O_PATH | O_CLOEXEC);
         if (ret->invoker_fd < 0 || ret->learner_fd < 0)
                 return answer_fail(answer, LAUNCH_STEP_EXEC, -ENOENT,
-                                "actord-invoker and actord-learner do not both lie in %s; install them again",
+                                "actord-invoker and actord-learner are not both in %s; install them again",
                                 ret->directory);
         return 0;
+}
+
+/* Maps the child's user ids and waits until it has taken them. */
+static int identify_child(const Child *child, const Launch *launch, LaunchAnswer *answer) {
+        int r;
+
+        if (child->level >= SANDBOX_LEVEL_USERNS) {
+                r = child_map(child, launch);
+                if (r < 0)
+                        return answer_fail(answer, LAUNCH_STEP_IDENTITY, r,
+                                        "sandbox level %s is not available on this host: user ids cannot be "
+                                        "mapped: %s",
+                                        sandbox_level_to_string(child->level), strerror(-r));
+        }
+        r = child_tell(child);
+        if (r < 0)
+                return r;
+        return child_hear(child, answer);
 }
 
 static int try_level(uint32_t level, const Request *request, const Programs *programs, Child *ret,
@@ -60,21 +78,14 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
         if (child.pid == 0)
                 handover_run(request, programs, &child);
 
-        r = level >= SANDBOX_LEVEL_USERNS ? child_map(&child, &request->launch) : 0;
-        if (r < 0)
-                r = answer_fail(answer, LAUNCH_STEP_IDENTITY, r,
-                                "sandbox level %s is not available on this host: user ids cannot be mapped: %s",
-                                sandbox_level_to_string(level), strerror(-r));
-        if (r >= 0)
-                r = child_tell(&child);
-        if (r >= 0)
-                r = child_hear(&child, answer);
+        r = identify_child(&child, &request->launch, answer);
         if (r < 0) {
                 child_done(&child, true);
-                return answer->error < 0 ? r
-                                         : answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
-                                                           "level %s: the child ended early",
-                                                           sandbox_level_to_string(level));
+                if (answer->error >= 0)
+                        (void) answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
+                                        "sandbox level %s: the child ended early",
+                                        sandbox_level_to_string(level));
+                return r;
         }
         *ret = child;
         return 0;
@@ -83,7 +94,6 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
 static int start_child(const Request *request, const Programs *programs, Child *ret, LaunchAnswer *answer) {
         const Launch *launch = &request->launch;
         uint32_t strongest, weakest;
-        int r = -EPERM;
 
         strongest = weakest = sandbox_choice_level(launch->sandbox);
         if (launch->sandbox == SANDBOX_CHOICE_AUTO) {
@@ -92,23 +102,22 @@ static int start_child(const Request *request, const Programs *programs, Child *
         }
         if (strongest == SANDBOX_LEVEL_FULL && launch->n_uids == 1)
                 return answer_fail(answer, LAUNCH_STEP_NAMESPACES, -EPERM,
-                                "[Actor] Sandbox=full needs a range of user ids, which only root can give: use "
-                                "Sandbox=auto, or the system's actord");
+                                "[Actor] Sandbox=full needs a range of user ids, which only root can give: "
+                                "use Sandbox=auto, or the system's actord");
 
-        for (uint32_t level = strongest; level >= weakest; level--) {
-                r = try_level(level, request, programs, ret, answer);
-                if (r >= 0) {
-                        answer->step = LAUNCH_STEP_NONE;
-                        answer->error = 0;
-                        answer->message[0] = 0;
-                        return 0;
-                }
-                if (level == 0)
-                        break;
-                if (level > weakest)
-                        *answer = (LaunchAnswer){ .abi = LAUNCH_ABI };
+        if (strongest < weakest)
+                return answer_fail(answer, LAUNCH_STEP_NAMESPACES, -EPERM,
+                                "sandbox level %s, the least that actord-spawn.service allows "
+                                "(--least-sandbox=), needs a range of user ids, which is not mapped here",
+                                sandbox_level_to_string(weakest));
+
+        for (uint32_t level = strongest;; level--) {
+                int r = try_level(level, request, programs, ret, answer);
+
+                if (r >= 0 || level == weakest)
+                        return r;
+                *answer = (LaunchAnswer){ .abi = LAUNCH_ABI };
         }
-        return r;
 }
 
 static int make_cgroup(const Request *request, const Child *child, Cgroup *ret, LaunchAnswer *answer) {
@@ -151,8 +160,8 @@ static int clone_mounts(const Request *request, const Child *child, Mounts *moun
         return 0;
 }
 
-/* Everything that the child waits for. Its last word is that it cannot go on; when it has become the
- * invoker its end of the channel is closed instead. */
+/* Gives the child everything that it waits for. If it cannot go on, it says so; when it becomes the invoker,
+ * its end of the channel is closed. */
 static int give_all(const Request *request, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
         _cleanup_(mounts_done) Mounts mounts = {};
         int r;
@@ -211,8 +220,8 @@ static int launch(const Request *request, Child *child, Cgroup *cgroup, LaunchAn
         return 0;
 }
 
-/* In system mode anybody can reach the socket who may enter the directory it lies in; only the daemon and
- * root are served. */
+/* In system mode every user who may enter the socket's directory can connect; only the daemon and root are
+ * served. */
 static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answer) {
         struct ucred peer;
         socklen_t n = sizeof(peer);
@@ -227,8 +236,7 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* A cgroup that no manager knows has to be removed by somebody who may: whoever made it stays until the
- * job is over. */
+/* No manager removes a cgroup that we made, and no other process may: so we stay until the job is over. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 
@@ -238,9 +246,9 @@ static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup)
         own_cgroup_remove(launch, cgroup);
 }
 
-/* Only what is this life's goes. The cgroup around it is the job's: its counter holds what earlier lives used
- * and what this one used before it failed, and the daemon, or the one that comes after it, asks for both and
- * then has it removed. It does not come back to a run: what is left of that goes at once. */
+/* Removes this life's cgroup alone. The one around it is the job's: it has counted what earlier lives used
+ * and what this one used before it failed; a daemon will ask for that and then have it removed. No daemon
+ * comes back to a run: the rest of a run goes at once. */
 static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgroup, bool started) {
         LaunchAnswer unheard = {};
 
@@ -252,11 +260,11 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
                 (void) scope_clear(launch, &unheard);
 }
 
-/* From here on the launch may hang in a file system of this user's. */
+/* From here on the launch may hang in a file system of its user. */
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 
-        /* Who settles asks no file system of a user, and many lives may be over at once. */
+        /* SETTLE and REMOVE ask no file system of a user, and many lives may end at once. */
         if (!terms->seats || launch->purpose >= LAUNCH_SETTLE)
                 return 0;
         __atomic_store_n(&terms->seat->submitter, launch->submitter, __ATOMIC_SEQ_CST);
@@ -274,13 +282,42 @@ static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *ans
                         n - 1, (unsigned) launch->submitter);
 }
 
-/* With letters of ASCII alone: a file's name may hold what drives a reader's terminal. */
+/* In printable ASCII alone: a file's name may hold control sequences for a terminal. */
 static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
         char safe[sizeof(answer->message)] = "";
 
         for (size_t i = 0; i + 1 < sizeof(safe) && answer->message[i]; i++)
                 safe[i] = answer->message[i] >= 0x20 && answer->message[i] < 0x7f ? answer->message[i] : '?';
         (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) launch->job, safe);
+}
+
+/* Checks a request and carries it out. */
+static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, Child *child, Cgroup *cgroup,
+                LaunchAnswer *answer) {
+        int r;
+
+        r = check_peer(fd, terms, &request->peer, answer);
+        if (r < 0)
+                return r;
+        r = launch_check(&request->launch, n_bytes, request->n_fds, geteuid(), answer);
+        if (r < 0)
+                return r;
+        r = launch_check_terms(&request->launch, terms, answer);
+        if (r < 0)
+                return r;
+        r = take_seat(&request->launch, terms, answer);
+        if (r < 0)
+                return r;
+        if (request->launch.purpose >= LAUNCH_SETTLE)
+                return settle(&request->launch, answer);
+
+        /* Root of a container without the reserved range is not root of the host: like any user it has only
+         * its own id to give. */
+        if (!ids_are_mapped(request->launch.uid_first, request->launch.n_uids)) {
+                request->launch.uid_first = geteuid();
+                request->launch.n_uids = 1;
+        }
+        return launch(request, child, cgroup, answer);
 }
 
 int spawner_serve(int fd, const Terms *terms) {
@@ -299,30 +336,11 @@ int spawner_serve(int fd, const Terms *terms) {
         if (r < 0)
                 (void) answer_fail(&answer, LAUNCH_STEP_MESSAGE, r,
                                 "the daemon's launch record cannot be read: %s", strerror(-r));
-        if (r >= 0)
-                r = check_peer(fd, terms, &request.peer, &answer);
-        if (r >= 0)
-                r = launch_check(&request.launch, n_bytes, request.n_fds, geteuid(), &answer);
-        if (r >= 0)
-                r = launch_check_terms(&request.launch, terms, &answer);
-        if (r >= 0)
-                r = take_seat(&request.launch, terms, &answer);
-        if (r >= 0 && request.launch.purpose >= LAUNCH_SETTLE) {
-                r = settle(&request.launch, &answer);
-                sent = message_send(fd, &answer, sizeof(answer), NULL, 0);
-                return sent < 0 ? sent : r;
-        }
-        /* Root of a container without the reserved range is no root of the host: it has its own id to
-         * give, like anybody. */
-        if (r >= 0 && !ids_are_mapped(request.launch.uid_first, request.launch.n_uids)) {
-                request.launch.uid_first = geteuid();
-                request.launch.n_uids = 1;
-        }
-        if (r >= 0)
-                r = launch(&request, &child, &cgroup, &answer);
+        else
+                r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &answer);
 
-        sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, r >= 0);
-        /* Nobody is there to take the job: it would run unseen. */
+        sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, child.pid_fd >= 0);
+        /* The daemon is gone and does not learn of the job: it would run unseen. */
         if (sent < 0 && r >= 0) {
                 child_done(&child, true);
                 r = sent;
@@ -336,8 +354,8 @@ int spawner_serve(int fd, const Terms *terms) {
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
-        /* Whoever asked is told and says it; from us only a journal hears it too. */
-        if (answer.error < 0 && getenv("JOURNAL_STREAM"))
+        /* The caller reports the error; we do so only where our stderr is the journal. */
+        if (answer.error < 0 && request.launch.purpose < LAUNCH_SETTLE && getenv("JOURNAL_STREAM"))
                 say_failed(&request.launch, &answer);
         return r;
 }

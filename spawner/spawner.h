@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One launch, from the daemon's record to a running invoker. The only program of the project that holds a
- * privilege, so it is small: it parses no text, reads no setting, and gives what it holds away before
+/* One launch, from the daemon's record to a running invoker. This is the only program of the project with
+ * privileges, so it is small: it parses no text, reads no setting, and gives its privileges away before
  * anything of a job runs.
  *
  *   check.c     believes nothing in the record
@@ -23,11 +23,11 @@
 #define LAUNCH_FDS_MAX    (_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX)
 #define STEP_TIMEOUT_MSEC 10000
 
-/* Launches that have been begun and not answered: for all, and for each user. One may hang in a file
+/* How many launches may be begun and not answered: of all users, and of each. A launch may hang in a file
  * system that does not answer, where not even SIGKILL ends it: then it keeps its seat. */
 #define LAUNCHES_MAX      64u
 #define LAUNCHES_USER_MAX 8u
-#define LAUNCH_SEC        25u /* then a launch that still can be killed is */
+#define LAUNCH_SEC        25u /* then a launch is killed, if it can be */
 
 typedef struct Seat {
         pid_t pid;          /* 0: free */
@@ -35,10 +35,9 @@ typedef struct Seat {
         uint32_t answered;
 } Seat;
 
-/* What this spawner may do at most. It is compiled in or stands on its command line, and no record
- * changes it. */
+/* The most that this spawner may do. It is compiled in or on the command line, and no record changes it. */
 typedef struct Terms {
-        /* a listening socket brings the callers: the daemon and root alone, for the system's manager */
+        /* serves a listening socket: the daemon and root alone, with scopes of the system's manager */
         bool system;
         uid_t daemon_uid;
         uint32_t least_sandbox; /* SandboxLevel */
@@ -57,7 +56,7 @@ typedef struct Request {
 typedef struct Child {
         pid_t pid;
         int pid_fd;
-        int channel; /* SEQPACKET: what the parent knows later goes down, troubles come up, exec closes it */
+        int channel; /* SEQPACKET: the parent tells what it finds out, the child errors; exec closes it */
         uint32_t level;
 } Child;
 #define CHILD_NONE ((Child){ .pid_fd = -EBADF, .channel = -EBADF })
@@ -77,21 +76,21 @@ __attribute__((format(printf, 4, 5))) int answer_fail(
 /* check. Pure but for looking at the descriptors. uid: who runs the spawner. */
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer);
 int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *answer);
-/* It asks the descriptors' file systems, which may never answer. */
+/* Asks the descriptors' file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
-/* spawner. Receives, launches, answers, all of that within LAUNCH_SEC; then it may stay with the job. */
+/* spawner. Receives, launches and answers within LAUNCH_SEC; then it may stay until the job's end. */
 int spawner_serve(int fd, const Terms *terms);
 
-/* identity. ids_are_mapped(): whether these ids exist where we run, which is not so for the root of many
- * containers. The child waits on its channel, in its namespaces, with no identity yet. -EPERM, -ENOSYS,
- * -ENOSPC, -EUSERS: not to be had here. */
+/* identity. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do not.
+ * child_start(): the child waits on its channel, in its namespaces, without an identity. -EPERM, -ENOSYS,
+ * -ENOSPC, -EUSERS: this host does not allow that level. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* in the child, once mapped */
-int child_hear(const Child *child, LaunchAnswer *answer); /* its word, or the end of its channel: -EPIPE */
+int child_hear(const Child *child, LaunchAnswer *answer); /* -EPIPE: it has closed its channel */
 int child_tell(const Child *child);                       /* that it may go on */
 int anchors_start(uint32_t n); /* in the child: processes that keep a scope alive, and do nothing */
 
@@ -100,10 +99,10 @@ int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *re
 int own_cgroup_make(
                 const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
-bool run_is_over(const Launch *launch); /* of a run, whose daemon is dead and does not come back */
+bool run_is_over(const Launch *launch); /* the daemon of a run is dead; no other comes back for it */
 /* Around the cgroup of a life lies another, which goes on counting when that is gone: a slice, or one of
- * our own. *ret_nsec: what it counted. It is emptied by force if need be, and stays, for the job's next
- * life and for who asks again, until it is cleared away. -ENOENT: there is none. */
+ * our own. *ret_nsec: what it counted. It is emptied by force if need be. It stays, for the job's next life
+ * and for repeated requests, until it is cleared. -ENOENT: there is none. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);
@@ -116,9 +115,9 @@ int cgroup_give(int fd, const char *name, gid_t group); /* one file of it, for w
 /* settle. For LAUNCH_SETTLE and LAUNCH_REMOVE. */
 int settle(const Launch *launch, LaunchAnswer *answer);
 int cgroup_usage(int fd, uint64_t *ret_nsec);
-int cgroup_empty(int fd); /* whatever still runs in it is killed; -ETIMEDOUT: it does not end */
+int cgroup_empty(int fd); /* kills what still runs in it; -ETIMEDOUT: something does not end */
 
-/* mounts. as: with whose rights a path is looked up, where the descriptor alone does not do. */
+/* mounts. as: the user with whose rights a path is looked up, where the descriptor is not enough. */
 int mount_clone(int fd, uid_t as, bool read_only, int *ret);
 
 /* handover: in the child; returns only by _exit(). */
