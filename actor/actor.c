@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. Everything that an order's
- * result depends on is in the order, the slots and the policy, so that this process may be killed at any
- * instruction and replaced by another. */
+/* The loop inside an actor's sandbox: wait for an order, carry it out, answer. An order's result depends on
+ * the order, the slots and the policy alone. So this process may be killed at any instruction, and another
+ * one repeats the order with the same result. */
 #include "actor/actor.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@ static void on_abort(int signal) {
         _exit(EXIT_ABORTED);
 }
 
-/* As process 1 of its namespace an actor cannot die of abort()'s second try: the kernel would report
- * another signal. */
+/* abort() raises SIGABRT, which process 1 of a PID namespace ignores by default, and then crashes: without
+ * a handler the record would name another signal. */
 static void abort_exits(void) {
         struct sigaction action = { .sa_handler = on_abort };
 
@@ -37,7 +37,7 @@ const ActordEnv *actor_acquire(const ActorContext *context) {
         return env;
 }
 
-/* Made at the first order that needs it: a probe comes before anything is known about sizes. */
+/* Made at the first order that needs it: at a probe the sizes are not known yet. */
 static int host_acquire(const ActorContext *context, const ActordEnv *env, Host **host) {
         if (*host)
                 return 0;
@@ -56,18 +56,14 @@ static void order_carry_out(const ActorContext *context, const ActordEnv *env, H
         }
 
         r = host_acquire(context, env, host);
-        if (r >= 0 && order->kind != ORDER_ROLLOUT && order->kind != ORDER_EVALUATE)
-                r = -EOPNOTSUPP;
-        if (r < 0) {
-                ret->fault = FAULT_INTERNAL;
-                ret->detail = -r;
-                return;
-        }
-
-        if (order->kind == ORDER_ROLLOUT)
+        if (r < 0)
+                answer_fault(ret, FAULT_INTERNAL, -r);
+        else if (order->kind == ORDER_ROLLOUT)
                 invocation_run(*host, order, ret);
-        else
+        else if (order->kind == ORDER_EVALUATE)
                 evaluation_run(*host, order, ret);
+        else
+                answer_fault(ret, FAULT_INTERNAL, EOPNOTSUPP);
 }
 
 void actor_main(const ActorContext *context) {

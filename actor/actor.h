@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What runs inside an actor's sandbox: a container hosts the actors a with the same a % n_containers, and
- * carries out orders on their segments until it is told to end. Pure from invocation to invocation: all
- * that lasts is in the slots. */
+/* The program inside an actor's sandbox. A container hosts the actors with the same number modulo
+ * n_containers and carries out orders on their segments until it is told to end. It keeps nothing from one
+ * invocation to the next: all that lasts is in the slots. */
 #pragma once
 
 #include <stdint.h>
@@ -14,9 +14,7 @@ typedef struct ActorContext {
         const JobSettings *settings;
         const JobPage *page; /* NULL for ORDER_PROBE only: the spec is not known yet */
         WorkerPage *worker;
-        const ActordEnv *
-                        /* loaded before the fork; NULL: load plugin_path after the sandbox has closed */
-                        env;
+        const ActordEnv *env;    /* loaded before the fork; NULL: load plugin_path inside the sandbox */
         const char *plugin_path; /* inside the root: /plugin/mine.so */
         uint32_t n_containers;
         void *const *segments; /* [actors]: mapped where the actor is ours, NULL elsewhere */
@@ -26,9 +24,9 @@ typedef struct ActorContext {
         uint64_t spin_nsec;
 } ActorContext;
 
-/* The environment, as an actor has it once its sandbox has closed: the one that was loaded before the
- * fork, or the plugin. Ends the process with EXIT_ENVIRONMENT_LOAD when there is none that can be used;
- * from here on abort() ends it with EXIT_ABORTED. */
+/* The environment of an actor whose sandbox has closed: the one that was loaded before the fork, or the
+ * plugin. Ends the process with EXIT_ENVIRONMENT_LOAD when it cannot be used. After this call abort() ends
+ * the process with EXIT_ABORTED. */
 const ActordEnv *actor_acquire(const ActorContext *context);
 
 /* Never returns: ends with status 0 at ORDER_END, EXIT_ENVIRONMENT_LOAD if the environment does not load. */
@@ -40,22 +38,22 @@ _Noreturn void actor_main(const ActorContext *context);
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
 /* The same for a job, whose Engine= may ask for the module with another release of the engine
- * (env-mujoco-4.0.0.so). -EINVAL: that is no name of one; -ENOENT: it is not installed. */
+ * (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed. */
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
 
-/* One that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and is
- * called in the sandbox, or one on EPA SWMM, whose first reset() loads the engine. Nothing of a user's
- * has begun yet. python_fd: the virtual environment's descriptor, where the actor has one; -1: the
- * system's packages. 0, -ENOEXEC. */
+/* An environment that loads packages of Python=: Environment=gym:ID, whose spec() starts the interpreter and
+ * is called in the sandbox, or one on EPA SWMM, whose first reset() loads the engine. This call itself runs
+ * no code of the user's. python_fd: the virtual environment's descriptor in the actor; -1: the system's
+ * packages. 0, -ENOEXEC. */
 int environment_load_packages(
                 const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret);
 
 /* Environment=mujoco:FILE: env-mujoco.so, or that of Engine=, which reads the model at its first spec(),
- * in the sandbox. model_fd: the descriptor of its directory, where the actor has one. 0, -ENOEXEC,
- * -EINVAL, -ENOENT as environment_load_for(). */
+ * in the sandbox. model_fd: the descriptor of the model's directory in the actor. 0, -ENOEXEC, or -EINVAL
+ * and -ENOENT as environment_load_for(). */
 int environment_load_mjcf(
                 const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret);
 
-/* Environment=job:FILE, with the job that FILE is: env-job.so in `directory`. 0; -ENOEXEC: it, or the
- * inner job's environment, does not load. Called by the invoker, before any fork. */
+/* Environment=job:FILE: env-job.so in `directory`, with the settings of the job in FILE. 0; -ENOEXEC: the
+ * module or the inner job's environment does not load. Called by the invoker, before any fork. */
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One whole episode on streams of its own: it touches no slot, so that a job learns the same with and
- * without evaluations. Episode k is the same episode for each policy of one seed, whatever else the
- * settings say, which makes them comparable: the difference of two policies is measured on common random
- * numbers. */
+/* An evaluation: one whole episode on random streams of its own. It touches no slot, so that a job learns
+ * the same with and without evaluations. Episode k has the same random numbers for every policy of one
+ * seed, whatever the other settings are, so that two policies can be compared on common random numbers. */
 #include <assert.h>
 #include <errno.h>
 
@@ -13,7 +12,7 @@
 /* An environment without a horizon may never end an episode by itself. */
 enum { EVALUATION_STEPS_MAX = 1000000 };
 
-/* The purposes are an evaluation's own; no slot of the job is meant. */
+/* An evaluation has its own RANDOM_ purposes, so this number collides with no slot of the job. */
 enum { EVALUATION_SLOT = 0 };
 
 static void act(Host *host, uint64_t episode, uint32_t t) {
@@ -95,14 +94,11 @@ void evaluation_run(Host *host, const Order *order, Answer *ret) {
 
         r = host_policy(host, order);
         if (r < 0) {
-                ret->fault = FAULT_INTERNAL;
-                ret->detail = -r;
+                answer_fault(ret, FAULT_INTERNAL, -r);
                 return;
         }
 
         r = evaluation_episode(host, order->ordinal, ret);
-        if (r < 0) {
-                ret->fault = FAULT_ENVIRONMENT;
-                ret->detail = -r;
-        }
+        if (r < 0)
+                answer_fault(ret, FAULT_ENVIRONMENT, -r);
 }

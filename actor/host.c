@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a container keeps between orders: instances of the environment, and scratch. All actors that it
- * hosts take turns on the same instances, as a slot's state comes from its snapshot and goes back into
- * one.
+/* What a container keeps between orders: instances of the environment, and scratch memory. Its actors take
+ * turns on the same instances, since a slot's state comes from a snapshot and goes back into one.
  *
- * A sticky environment cannot do that. Each slot then has an instance of its own, which is the only place
- * where the state is: when the container dies, is parked for good or repeats an invocation, the slot's
- * current episode is lost and a new one begins. */
+ * A sticky environment has no snapshots. Each slot then has an instance of its own, which alone holds the
+ * slot's state: when the container dies, is parked for good or repeats an invocation, the slot's current
+ * episode is lost and a new one begins. */
 #include "actor/host.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The room's own: what a container keeps between orders. Memory for it is taken at the first order; a
+/* Private to this room: what a container keeps between orders. Its memory is taken at the first order; a
  * rollout allocates nothing. */
 #pragma once
 
@@ -9,12 +9,12 @@
 #include "actor/actor.h"
 #include "lib/forward.h"
 
-/* An environment's instance. Which slot it steps does not matter: its state comes from a snapshot at each
- * invocation, unless the environment is sticky, when each slot has an instance of its own. */
+/* An environment's instance. It can step any slot, since its state comes from a snapshot at each invocation.
+ * If the environment is sticky, each slot has an instance of its own. */
 typedef struct Instance {
         void *memory;
         bool initialised;
-        /* STICKY: the invocation that may go on from here; 0: none may, since none follows the first */
+        /* STICKY: the invocation that may continue this instance's episode; 0: none may */
         uint64_t next_ordinal;
 } Instance;
 
@@ -22,15 +22,16 @@ typedef struct Host {
         const ActorContext *context;
         const ActordEnv *env;
 
-        uint32_t envs, n_instances; /* of one actor; of all, and the last one is the evaluation's */
+        uint32_t envs;        /* of one actor */
+        uint32_t n_instances; /* of all actors; the last one is for evaluations */
         Instance *instances;
         void *instance_memory;
         uint64_t instance_memory_bytes;
 
         Forward *forward;
         SlotState *states; /* [envs] */
-        /* [envs + 1][observation_bytes]: what slots see, and what a step shows; NULL: no frames are
-         * stacked */
+        /* [envs + 1][observation_bytes]: what each slot sees, and last what a step shows; NULL:
+         * observations are no stacks */
         uint8_t *stacks;
         float *parameters;          /* [FORWARD_ROWS_MAX], of one action's distribution each */
         void *action;               /* clipped */
@@ -43,12 +44,12 @@ int environment_check(const ActordEnv *env);
 /* A user's plugin, loaded in the sandbox. 0 or -ENOEXEC after a sentence on stderr. */
 int plugin_load(const char *path, const ActordEnv **ret);
 
-/* Memory for instances: zeroed, aligned to a page, and real only where it is touched. NULL: there is
+/* Memory for instances: zeroed, aligned to a page, allocated only where it is touched. NULL: there is
  * none. */
 void *instance_memory_take(uint64_t bytes);
 void instance_memory_give_back(void *memory, uint64_t bytes);
 
-/* Takes the memory for all orders. context->page is there. 0, -ENOMEM, -EINVAL. */
+/* Takes the memory for all orders; needs context->page. 0, -ENOMEM, -EINVAL. */
 int host_new(const ActorContext *context, const ActordEnv *env, Host **ret);
 Host *host_free(Host *host);
 
@@ -56,19 +57,23 @@ Host *host_free(Host *host);
 int host_instance(Host *host, uint32_t actor, uint32_t e, Instance **ret);
 int host_evaluation_instance(Host *host, Instance **ret);
 
-/* Takes the version that an order names, out of its bank, to act with it from now on. -ESTALE: another one
- * lies there. */
+/* Takes the policy version that an order names, to act with it from now on. -ESTALE: its bank holds another
+ * one. */
 int host_policy(Host *host, const Order *order);
 
-/* An evaluation's episode, a step at a time, for who looks at each; 0, or what the environment returned.
- * step: the newest, t: how many there were. Every player of an episode of this number with the policy
- * that the host has taken plays the same one. */
+/* An evaluation's episode, one step at a time, so that a recording can look at each. 0, or what the
+ * environment returned. step: the newest one; t: how many there were. The episode follows from its number
+ * and the policy that the host has taken. */
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
 int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret);
 bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t);
 
-/* The orders. Each answers; a negative errno in between becomes answer->fault with the errno as its
- * detail. */
+static inline void answer_fault(Answer *answer, Fault fault, int detail) {
+        answer->fault = fault;
+        answer->detail = detail;
+}
+
+/* Each carries out an order. A negative errno becomes the answer's fault, with the errno as its detail. */
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret);
 void invocation_run(Host *host, const Order *order, Answer *ret);
 void evaluation_run(Host *host, const Order *order, Answer *ret);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One invocation: (policy version, snapshots, random streams, step count) -> (trajectory, new snapshots),
- * and nothing else.
+/* An invocation is a pure function: (policy version, snapshots, random streams, step count) -> (trajectory,
+ * new snapshots).
  *
- * It reads one bank of its segment and writes the other, with all columns; what it reads it never
- * changes, so that it can be cut short anywhere and run again with the same result. Every random number
- * belongs to its place:
+ * It reads one bank of snapshots and writes the other. It never changes what it reads, so that it can be
+ * stopped anywhere and run again with the same result. Every random number is keyed by its place:
  *
  *   action of step t    (seed, ACTION, slot, the slot's invocation, t)
  *   noise of step t     (seed, STEP, slot, the slot's invocation, t)
  *   begin of episode k  (seed, RESET, slot, k, 0)
  *
- * An order may say that the learner acts: then the actions of each step are asked for, and are the same
- * ones, as the learner draws them from the same forward pass and the same stream.
+ * If the order says that the learner acts, the actions of each step are asked for. They are the same, since
+ * the learner draws them from the same forward pass and the same stream.
  *
- * Of stacked frames a row has the newest, and what a slot sees is kept beside the segment. That each
- * stack is the one before and a frame is checked, since readers of the rows rely on it.
+ * Of a stack of frames a row stores the newest; the whole stack that a slot sees is kept beside the
+ * segment. We check that each stack is the one before plus one frame, since readers of the rows rely on it.
  *
- * An episode that ends is followed by the next one's first observation in the very next row; what was
- * seen last of a truncated one is kept apart, as its return goes on there. */
+ * When an episode ends, the next row holds the first observation of the next episode. The last observation
+ * of a truncated episode is stored apart, since its return is estimated from there. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -50,12 +49,12 @@ static bool invocation_stacks(const Invocation *v) {
         return v->page->segment.frames > 1;
 }
 
-/* What slot e sees, oldest frame first; slot E stands for what a step shows. */
+/* What slot e sees, oldest frame first; e = envs: what a step shows. */
 static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
 }
 
-/* Where the environment writes what slot e sees in this row. */
+/* Where the environment writes the observation of slot e in this row. */
 static void *slot_sight(const Invocation *v, uint64_t row, uint32_t e) {
         return invocation_stacks(v) ? slot_stack(v, e)
                                     : segment_observation(v->segment, &v->page->segment, row);
@@ -74,7 +73,7 @@ static void row_take_newest(const Invocation *v, uint64_t row, uint32_t e) {
                 memcpy(segment_observation(v->segment, l, row), stack_newest(v, e), l->frame_bytes);
 }
 
-/* In front of row 0: what slot e has seen before it. */
+/* Writes the older frames of slot e's stack into the rows before row 0. */
 static void rows_before_take(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
 
@@ -83,7 +82,7 @@ static void rows_before_take(const Invocation *v, uint32_t e) {
                                 slot_stack(v, e) + (l->frames - 1 - k) * l->frame_bytes, l->frame_bytes);
 }
 
-/* An episode begins with one frame, over and over. */
+/* The first stack of an episode repeats one frame. */
 static int stack_check_first(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *stack;
@@ -94,7 +93,7 @@ static int stack_check_first(const Invocation *v, uint32_t e) {
         return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
 }
 
-/* What the step showed becomes what slot e sees: the same frames, but for the oldest, and a new one. */
+/* What the step showed becomes what slot e sees: the stack without its oldest frame, and a new one. */
 static int stack_move(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *shown;
@@ -158,11 +157,14 @@ static int slot_begin(const Invocation *v, uint32_t e) {
 }
 
 static int slot_resume(const Invocation *v, uint32_t e) {
-        int r = slot_begin(v, e);
+        int r;
 
-        if (r >= 0 && invocation_stacks(v))
+        r = slot_begin(v, e);
+        if (r < 0)
+                return r;
+        if (invocation_stacks(v))
                 rows_before_take(v, e);
-        return r;
+        return 0;
 }
 
 static int slot_park(const Invocation *v, uint32_t e) {
@@ -186,7 +188,7 @@ static int slot_park(const Invocation *v, uint32_t e) {
         return v->host->env->snapshot(instance->memory, segment_snapshot_bytes(v->segment, l, bank, e));
 }
 
-/* Of n slots from e on. */
+/* The actions of n slots, from slot e on. */
 static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint32_t n) {
         const SegmentLayout *l = &v->page->segment;
         uint64_t row = (uint64_t) t * l->envs + e;
@@ -206,7 +208,7 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
         }
 }
 
-/* The actions of a step, by ourselves or by the learner. */
+/* The actions of a step, which we draw ourselves or ask the learner for. */
 static void slots_act(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const ActorContext *context = v->host->context;
@@ -220,10 +222,11 @@ static void slots_act(const Invocation *v, uint32_t t) {
                 slots_act_together(v, t, e, l->envs - e < FORWARD_ROWS_MAX ? l->envs - e : FORWARD_ROWS_MAX);
 }
 
-/* A termination is an end of the task, whatever the clock says; a truncation only stops watching. */
+/* A termination ends the task itself, also on the last step before the horizon; a truncation only stops the
+ * episode. */
 static int step_end(
                 const ActordEnvSpec *spec, const ActordStep *step, uint64_t elapsed_steps, EndKind *ret) {
-        /* Room for last observations is made by what the spec says. */
+        /* The segment has room for last observations only if the spec announces truncations. */
         if (step->truncated && !(spec->flags & ACTORD_ENV_TRUNCATES))
                 return -EPROTO;
 
@@ -329,12 +332,17 @@ static int invocation_steps(Invocation *v) {
         int r;
 
         r = slots_resume(v);
-        for (uint32_t t = 0; r >= 0 && t < v->page->segment.steps; t++)
+        if (r < 0)
+                return r;
+        for (uint32_t t = 0; t < v->page->segment.steps; t++) {
                 r = slots_step(v, t);
-        return r < 0 ? r : slots_park(v);
+                if (r < 0)
+                        return r;
+        }
+        return slots_park(v);
 }
 
-/* Under a learner that acts the network's outputs are its own. */
+/* Sums up the profile. A learner that acts counts the network's outputs itself. */
 static void invocation_sum_up(const Invocation *v, uint64_t begun_nsec) {
         const SegmentLayout *l = &v->page->segment;
 
@@ -348,8 +356,17 @@ static void invocation_sum_up(const Invocation *v, uint64_t begun_nsec) {
                         network_acting_operations(&v->page->network));
 }
 
+static int invocation_begin(Invocation *v) {
+        const ActorContext *context = v->host->context;
+        uint32_t actor = v->order->actor;
+
+        if (actor >= settings_actors_max(v->settings) || !context->segments[actor])
+                return -ENXIO;
+        v->segment = context->segments[actor];
+        return host_policy(v->host, v->order);
+}
+
 void invocation_run(Host *host, const Order *order, Answer *ret) {
-        const ActorContext *context;
         uint64_t begun_nsec;
         Invocation v;
         int r;
@@ -358,30 +375,22 @@ void invocation_run(Host *host, const Order *order, Answer *ret) {
         assert(order);
         assert(ret);
 
-        context = host->context;
         v = (Invocation){
                 .host = host,
                 .order = order,
-                .settings = context->settings,
-                .page = context->page,
-                .spent = context->settings->profile ? &ret->spent : NULL,
+                .settings = host->context->settings,
+                .page = host->context->page,
+                .spent = host->context->settings->profile ? &ret->spent : NULL,
         };
         begun_nsec = spent_begin(v.spent);
-
-        r = order->actor < settings_actors_max(v.settings) && context->segments[order->actor] ? 0 : -ENXIO;
-        if (r >= 0)
-                r = host_policy(host, order);
+        r = invocation_begin(&v);
         if (r < 0) {
-                ret->fault = FAULT_INTERNAL;
-                ret->detail = -r;
+                answer_fault(ret, FAULT_INTERNAL, -r);
                 return;
         }
-        v.segment = context->segments[order->actor];
 
         r = invocation_steps(&v);
-        if (r < 0) {
-                ret->fault = FAULT_ENVIRONMENT;
-                ret->detail = -r;
-        }
+        if (r < 0)
+                answer_fault(ret, FAULT_ENVIRONMENT, -r);
         invocation_sum_up(&v, begun_nsec);
 }

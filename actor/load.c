@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environments that an administrator installed: built in, or in a module beside our programs. They load
- * before any fork, so that all actors share their pages; a user's plugin never comes this way, and of a
- * user's packages nothing but what is to load them. */
+ * before any fork, so that all actors share their pages. A user's plugin is never loaded here, and for a
+ * user's packages only the module that will load them. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ typedef const ActordEnv *(*EnvironmentOfModel)(const JobSettings *settings, int 
 typedef void (*EnvironmentPackages)(const char *python, int python_fd);
 typedef const ActordEnv *(*EnvironmentOfJob)(const JobSettings *inner, const char *directory);
 
-/* The module's entrance; NULL: there is no such module, or it has no such entrance. */
+/* A symbol of a module; NULL: there is no such module, or it does not define the symbol. */
 static void *module_entrance(const char *module, const char *directory, const char *symbol) {
         char path[PATH_MAX];
         void *handle;
@@ -35,15 +35,18 @@ static void *module_entrance(const char *module, const char *directory, const ch
         return handle ? dlsym(handle, symbol) : NULL;
 }
 
-static int module_find(const char *name, const char *module, const char *directory, const ActordEnv **ret) {
-        EnvironmentFind find = (EnvironmentFind) module_entrance(module, directory, "actord_env_find");
-        const ActordEnv *env = find ? find(name) : NULL;
-
+/* -ENOEXEC: the module did not load, or its table is not one of ours. */
+static int take(const ActordEnv *env, const ActordEnv **ret) {
         if (environment_check(env) < 0)
                 return -ENOEXEC;
-
         *ret = env;
         return 0;
+}
+
+static int module_find(const char *name, const char *module, const char *directory, const ActordEnv **ret) {
+        EnvironmentFind find = (EnvironmentFind) module_entrance(module, directory, "actord_env_find");
+
+        return take(find ? find(name) : NULL, ret);
 }
 
 int environment_load(const char *name, const char *directory, const ActordEnv **ret) {
@@ -68,14 +71,15 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         return 0;
 }
 
-/* What [Environment] Engine= asks for. NULL: the module's own choice, or an environment without engines. */
+/* The release that [Environment] Engine= asks for. NULL: none, or the environment has no engine. */
 static const char *asked_engine(const JobSettings *settings, const EnvironmentRow *row) {
         const ActordOption *engine = settings_option(settings, ENGINE_KEY);
 
         if (!row || !environment_takes(row, ENGINE_KEY))
                 return NULL;
-        return engine && engine->value[0] && strcmp(engine->value, ENGINE_DEFAULT) != 0 ? engine->value
-                                                                                        : NULL;
+        if (!engine || !engine->value[0] || strcmp(engine->value, ENGINE_DEFAULT) == 0)
+                return NULL;
+        return engine->value;
 }
 
 static bool is_default_engine(const EnvironmentRow *row, const char *directory, const char *engine) {
@@ -93,7 +97,7 @@ static int choose_module(const JobSettings *settings, const EnvironmentRow *row,
         (void) snprintf(ret, ENVIRONMENT_MODULE_MAX, "%s", row->module);
         if (!engine)
                 return 0;
-        /* Becomes part of a path. */
+        /* It becomes part of a path. */
         if (!environment_engine_valid(engine)) {
                 (void) fprintf(stderr, "Engine=%s is no release of MuJoCo: write one such as 4.0.0.\n",
                                 engine);
@@ -131,27 +135,21 @@ int environment_load_for(const JobSettings *settings, const char *directory, con
 
 static int load_gym(
                 const JobSettings *settings, const char *directory, int python_fd, const ActordEnv **ret) {
-        EnvironmentOfGym of_gym;
-        const ActordEnv *env;
+        EnvironmentOfGym of_gym = (EnvironmentOfGym) module_entrance("gym", directory, "actord_gym_env");
+        int r;
 
-        of_gym = (EnvironmentOfGym) module_entrance("gym", directory, "actord_gym_env");
-        env = of_gym ? of_gym(settings, python_fd) : NULL;
-        if (environment_check(env) < 0) {
+        r = take(of_gym ? of_gym(settings, python_fd) : NULL, ret);
+        if (r < 0)
                 (void) fprintf(stderr,
                                 "env-gym.so does not load: this actord was built without python3-dev, or "
                                 "libpython is not installed.\n");
-                return -ENOEXEC;
-        }
-
-        *ret = env;
-        return 0;
+        return r;
 }
 
 int environment_load_mjcf(
                 const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret) {
         char module[ENVIRONMENT_MODULE_MAX];
         EnvironmentOfModel of_model;
-        const ActordEnv *env;
         int r;
 
         assert(settings);
@@ -162,12 +160,7 @@ int environment_load_mjcf(
         if (r < 0)
                 return r;
         of_model = (EnvironmentOfModel) module_entrance(module, directory, "actord_mjcf_env");
-        env = of_model ? of_model(settings, model_fd) : NULL;
-        if (environment_check(env) < 0)
-                return -ENOEXEC;
-
-        *ret = env;
-        return 0;
+        return take(of_model ? of_model(settings, model_fd) : NULL, ret);
 }
 
 int environment_load_packages(
@@ -179,7 +172,6 @@ int environment_load_packages(
         assert(settings);
         assert(directory);
         assert(ret);
-
         assert(environment_loads_packages(settings->environment));
 
         if (environment_is_gym(settings->environment))
@@ -190,24 +182,19 @@ int environment_load_packages(
         if (!packages)
                 return -ENOEXEC;
         r = module_find(settings->environment, row->module, directory, ret);
-        if (r >= 0)
-                packages(settings->python, python_fd);
-        return r;
+        if (r < 0)
+                return r;
+        packages(settings->python, python_fd);
+        return 0;
 }
 
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret) {
         EnvironmentOfJob of_job;
-        const ActordEnv *env;
 
         assert(inner);
         assert(directory);
         assert(ret);
 
         of_job = (EnvironmentOfJob) module_entrance("job", directory, "actord_job_env");
-        env = of_job ? of_job(inner, directory) : NULL;
-        if (environment_check(env) < 0)
-                return -ENOEXEC;
-
-        *ret = env;
-        return 0;
+        return take(of_job ? of_job(inner, directory) : NULL, ret);
 }

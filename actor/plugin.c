@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A user's environment: a shared object that holds `actord_env`. Its constructors run as it loads, hence
- * only here, after the sandbox has closed. What it says of itself is checked before it is called. */
+/* A user's environment: a shared object that defines `actord_env`. Its constructors run when it loads, so it
+ * is loaded only here, after the sandbox has closed. Its table is checked before a function is called. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ int environment_check(const ActordEnv *env) {
         return 0;
 }
 
-/* The path is one inside the sandbox, which says nothing to a user: the daemon's sentence names theirs. */
+/* The linker's sentence without the path: that is one inside the sandbox, which the user does not know. */
 static const char *load_error(const char *path) {
         const char *why = dlerror();
         size_t n = strlen(path);
@@ -38,19 +38,20 @@ int plugin_load(const char *path, const ActordEnv **ret) {
         env = dlsym(handle, "actord_env");
         if (!env) {
                 (void) fprintf(stderr,
-                                "The environment's file defines no \"actord_env\": it is no environment of actord.\n");
+                                "The environment's file does not define \"actord_env\", which actord/env.h "
+                                "describes.\n");
                 return -ENOEXEC;
         }
         if (environment_check(env) < 0) {
                 if (env->abi != ACTORD_ENV_ABI)
                         (void) fprintf(stderr,
-                                        "The environment is one for ABI %u, and this actord has ABI %u: compile it with "
-                                        "the installed actord/env.h.\n",
+                                        "The environment has ABI %u, and this actord has ABI %u: compile it "
+                                        "with the installed actord/env.h.\n",
                                         env->abi, ACTORD_ENV_ABI);
                 else
                         (void) fprintf(stderr,
-                                        "The environment lacks a function in its table, or its struct_bytes is too small: "
-                                        "actord/env.h has the seven that each environment needs.\n");
+                                        "The environment's table lacks a function, or struct_bytes is too "
+                                        "small: actord/env.h lists the seven functions that it needs.\n");
                 return -ENOEXEC;
         }
 

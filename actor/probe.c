@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an environment is, asked before a job starts: its spec, and whether it can begin an episode at
- * all, so that a job with an environment that cannot is refused and not retried. Asked of each later
- * process too: the slots are laid out by what the first one said, and an environment that says something
- * else would write where it must not. */
+/* A probe asks an environment for its spec before a job starts, and tries to begin an episode: if it cannot,
+ * the job is refused and not retried. Each later process is probed, too: slots are laid out by the first
+ * answer, and an environment with another spec would write beyond its slot. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* One episode's beginning, on a stream that no job has: ordinals of episodes count from 1. */
+/* Begins one episode, on a stream that no job uses: a job's episodes count from 1. */
 static int environment_try(const ActorContext *context, const ActordEnv *env, const ActordEnvSpec *spec) {
         const JobSettings *settings = context->settings;
         size_t bytes = spec->instance_bytes > 0 ? spec->instance_bytes : 1;
@@ -40,7 +39,7 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
         return r;
 }
 
-/* A snapshot may be shorter than its place. */
+/* Equal, except that snapshots may be shorter. */
 static bool spec_agrees(const ActordEnvSpec *spec, const ActordEnvSpec *first) {
         ActordEnvSpec same = *spec;
 
@@ -61,26 +60,21 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
         memset(&spec, 0, sizeof(spec));
         r = env->spec(context->settings->options, context->settings->n_options, &spec);
         if (r < 0) {
-                ret->fault = FAULT_LOAD;
-                ret->detail = -r;
+                answer_fault(ret, FAULT_LOAD, -r);
                 return;
         }
         memcpy(&context->worker->spec, &spec, sizeof(spec));
 
         if (spec_check(&spec, &field) < 0) {
-                ret->fault = FAULT_SPEC;
-                ret->detail = field;
+                answer_fault(ret, FAULT_SPEC, field);
                 return;
         }
         if (context->page && !spec_agrees(&spec, &context->page->spec)) {
-                ret->fault = FAULT_SPEC;
-                ret->detail = SPEC_FIELD_OTHER;
+                answer_fault(ret, FAULT_SPEC, SPEC_FIELD_OTHER);
                 return;
         }
 
         r = environment_try(context, env, &spec);
-        if (r < 0) {
-                ret->fault = FAULT_ENVIRONMENT;
-                ret->detail = -r;
-        }
+        if (r < 0)
+                answer_fault(ret, FAULT_ENVIRONMENT, -r);
 }

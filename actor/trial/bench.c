@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Steps per CPU second of the bare loop. */
+/* How many steps per second of CPU time an environment makes in a bare loop. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "actor/trial/stage.h"
+#include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/slot.h"
 
 enum { CHUNK = 256, BATCH = 4096 };
 #define RUN_NSEC UINT64_C(300000000)
 
-/* Its own CPU time: what others do on the machine is not the environment's. */
+/* CPU time of this process: other load on the machine does not count. */
 static uint64_t now_nsec(void) {
-        struct timespec t;
-
-        (void) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-        return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+        return clock_nsec(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* Actions are drawn before the clock starts, so that only the environment is measured. */
@@ -79,10 +76,7 @@ static int bench(const Trial *trial, Stage *stage) {
 void trial_bench(const Trial *trial, const ActordEnv *env) {
         _cleanup_(stage_done) Stage stage = {};
         TrialSpec said;
-        int r;
 
-        if (!trial_learn_spec(trial, env, &said))
-                return;
-        r = stage_init(&stage, trial, env, &said.spec);
-        trial_fail(trial, r < 0 ? r : bench(trial, &stage));
+        if (stage_make(&stage, trial, env, &said))
+                trial_fail(trial, bench(trial, &stage));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the environment ABI asks of an environment, point by point. Each point is tried in a process of
- * its own, so that one that crashes or never returns says nothing about the others. A check returns its
- * finding, or the negative errno of a function of the environment. */
+/* Checks that an environment keeps the promises of the ABI, point by point. Each point is tried in a process
+ * of its own, so that a crash or a hang at one does not affect the others. A check returns its finding, or
+ * the negative errno that a function of the environment returned. */
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
@@ -16,10 +16,10 @@
 #include "lib/slot.h"
 
 enum { N_STEPS = 2000, N_LEAK = 100000, N_WARM = 5000, N_MOVE = 97, ACTION_OFFSET = 1000 };
-/* An allocator keeps some of what it was given back. */
+/* An allocator keeps some of the memory that was freed. */
 enum { HEAP_SPARE = 4096, PAGES_SPARE_KIB = 1024 };
 
-/* An engine may normalise what it is given, quaternions above all. */
+/* An engine may normalise the state that it is given, above all quaternions. */
 #define STATE_TOLERANCE 1e-12
 
 typedef struct Point {
@@ -41,7 +41,7 @@ static int begin(Point *p, Stage *stage) {
         return r < 0 ? r : stage_reset(stage);
 }
 
-/* Step t with the action of place t, and a reset after an end. */
+/* Step t with the random action of step t, and a reset after an end. */
 static int go(Stage *stage, uint64_t t) {
         int r;
 
@@ -64,7 +64,7 @@ static int go_both(Stage s[2], uint64_t t) {
         return r < 0 ? r : go(&s[1], t);
 }
 
-/* `to` goes on from where `from` is; both may be one. */
+/* Copies the state of `from` to `to` through a snapshot; both may be the same instance. */
 static int move(const Point *p, Stage *from, Stage *to) {
         int r;
 
@@ -72,7 +72,7 @@ static int move(const Point *p, Stage *from, Stage *to) {
         return r < 0 ? r : p->env->restore(to->instance.memory, to->snapshot.memory);
 }
 
-/* Step t, and now and then a move in place, where the environment can. */
+/* Step t, and now and then a snapshot that is restored at once, unless the environment is sticky. */
 static int go_and_move(const Point *p, Stage *stage, uint64_t t) {
         int r;
 
@@ -99,12 +99,11 @@ static int check_options(Point *p, Stage s[2]) {
         const ActordOption nonsense = { "Nonsense", "1" };
         ActordEnvSpec spec = {};
 
-        (void) close(STDERR_FILENO); /* it is meant to refuse: its complaint would mislead */
+        (void) close(STDERR_FILENO); /* it should refuse: its complaint would mislead the user */
         return p->env->spec(&nonsense, 1, &spec) >= 0 ? TRIAL_FINDING_NONSENSE : TRIAL_FINDING_KEPT;
 }
 
-/* The first byte that holds one pattern in one run and the other in the next was never written. -1: there
- * is none. */
+/* The first byte that was never written, since each run still shows its own pattern there. -1: none. */
 static int64_t unwritten(const void *a, const void *b, size_t n, int pattern_a, int pattern_b) {
         for (size_t i = 0; i < n; i++)
                 if (((const uint8_t *) a)[i] == pattern_a && ((const uint8_t *) b)[i] == pattern_b)
@@ -185,7 +184,7 @@ static int check_observation(Point *p, const Stage *stage, double *numbers) {
         double high = space->kind == ACTORD_BOX ? space->high : space->n_choices - 1.0;
         double low = space->kind == ACTORD_BOX ? space->low : 0;
 
-        /* Bounds are doubles and most observations floats: what rounds to the bound is within it. */
+        /* Bounds are doubles and most observations floats: a float that rounds to the bound is within it. */
         if (space->element == ACTORD_F32) {
                 low = fmin(low, (float) low);
                 high = fmax(high, (float) high);
@@ -247,7 +246,7 @@ static int check_ranges(Point *p, Stage s[2]) {
         return r;
 }
 
-/* For the handler, which gets no argument of ours. */
+/* For the signal handler, which gets no argument of ours. */
 static const Stage *guarded_stage;
 
 static TrialFinding beyond(const Stage *stage, int32_t *ret_detail, const void *address) {
@@ -274,7 +273,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         TrialFinding finding = beyond(guarded_stage, &page->detail, info->si_addr);
 
         if (finding == TRIAL_FINDING_KEPT) {
-                (void) signal(number, SIG_DFL); /* another mistake: it is made again, and then ends us */
+                (void) signal(number, SIG_DFL); /* another mistake: when it happens again, it ends us */
                 return;
         }
         page->finding = finding;
@@ -301,7 +300,7 @@ static int check_bounds(Point *p, Stage s[2]) {
         return (int) beyond(&s[0], &p->detail, NULL);
 }
 
-/* One has lived, the other is new; both begin the same episode. */
+/* One instance is used and the other is new; both begin the same episode. */
 static int check_resets(Point *p, Stage s[2]) {
         int r;
 
@@ -344,7 +343,7 @@ static uint64_t digest(uint64_t hash, const Stage *stage) {
         return hash;
 }
 
-/* Once alone, and once more while another instance runs in between. */
+/* Runs an instance alone, and then again while another instance steps in between. */
 static int check_determinism(Point *p, Stage s[2]) {
         static uint64_t alone[N_STEPS];
         uint64_t hash = 0;
@@ -379,7 +378,7 @@ static int check_determinism(Point *p, Stage s[2]) {
         return TRIAL_FINDING_KEPT;
 }
 
-/* B goes elsewhere, and is then restored to where A is. */
+/* Takes B into another state, and then restores it from A's snapshot. */
 static int catch_up(const Point *p, Stage *a, Stage *b, uint64_t t) {
         int r;
 
@@ -432,7 +431,7 @@ static int64_t count_state(const Point *p, const Stage *stage) {
         return n > 0 && n <= ACTORD_STATE_NUMBERS_MAX ? n : -1;
 }
 
-/* The number that differs once it was set and read again; -1: none does. */
+/* The index of a number that differs after it was set and read again; -1: none does. */
 static int64_t differing(const double *state, const double *again, int64_t n) {
         for (int64_t i = 0; i < n; i++)
                 if (!(fabs(state[i] - again[i]) <= STATE_TOLERANCE * fmax(1, fabs(state[i]))))
@@ -490,7 +489,7 @@ static int64_t heap_bytes(void) {
         return (int64_t) (info.uordblks + info.hblkhd);
 }
 
-/* Where the sandbox lets us ask: with a plugin inside. */
+/* Only the sandbox of a plugin allows getrusage(). 0: not known. */
 static int64_t peak_kib(const Point *p) {
         struct rusage usage = {};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy plays the episodes that an evaluation of it plays, by the same functions and on the same
- * streams, and tells what each state looks like, as shapes or pixels. */
+/* A policy plays the same episodes as in an evaluation, through the same functions and random streams, and
+ * each state is drawn as shapes or pixels. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void bank_write(uint8_t *bank, uint64_t at, const double *numbers, uint64
                 floats[i] = (float) numbers[i];
 }
 
-/* Version 0 in bank 0. They were floats, and doubles hold these. */
+/* A bank with policy version 0. The request has its numbers as doubles, which hold floats exactly. */
 static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         const TrialRequest *request = trial->request;
         const double *numbers =

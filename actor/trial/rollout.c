@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an environment is, and what it does under given actions: every number it shows, as it is. */
+/* Shows an environment's spec, and rolls it out under given actions: every number of action, observation and
+ * state, as it is. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "lib/slot.h"
 #include "actor/trial/stage.h"
 
-/* Numbers of its state; 0: it shows none. */
+/* How many numbers its physical state has; 0: it shows none. */
 static uint32_t learn_parts(const Stage *stage, TrialSpec *said) {
         uint32_t n = 0;
         int n_parts;
@@ -33,15 +34,9 @@ static uint32_t learn_parts(const Stage *stage, TrialSpec *said) {
 void trial_show(const Trial *trial, const ActordEnv *env) {
         _cleanup_(stage_done) Stage stage = {};
         TrialSpec said;
-        int r;
 
-        if (!trial_learn_spec(trial, env, &said))
+        if (!stage_make(&stage, trial, env, &said))
                 return;
-        r = stage_init(&stage, trial, env, &said.spec);
-        if (r < 0) {
-                trial_fail(trial, r);
-                return;
-        }
         (void) learn_parts(&stage, &said);
         trial_say(TRIAL_SPEC, &said, sizeof(said), NULL, 0);
 }
@@ -163,15 +158,9 @@ static void rollout_done(Rollout *o) {
 void trial_rollout(const Trial *trial, const ActordEnv *env) {
         _cleanup_(rollout_done) Rollout o = { .trial = trial };
         TrialSpec said;
-        int r;
 
-        if (!trial_learn_spec(trial, env, &said))
+        if (!stage_make(&o.stage, trial, env, &said))
                 return;
-        r = stage_init(&o.stage, trial, env, &said.spec);
-        if (r < 0) {
-                trial_fail(trial, r);
-                return;
-        }
         o.n_state = learn_parts(&o.stage, &said);
         trial_say(TRIAL_SPEC, &said, sizeof(said), NULL, 0);
         o.row = calloc(o.stage.n_action + o.stage.n_observation + o.n_state, sizeof(double));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An instance and its memory, stepped as a slot of a job is: random numbers belong to their place, and an
+/* An instance and its memory, stepped like a slot of a job: random numbers are keyed by their place, and an
  * episode is cut at its horizon. */
 #include "actor/trial/stage.h"
 
@@ -30,7 +30,7 @@ static int guarded_init(Guarded *g, uint64_t bytes) {
         }
 
         *g = (Guarded){ .bytes = bytes, .map = map, .map_bytes = whole + 2 * page };
-        /* As close to the end as the alignment allows: writing too far is the usual mistake. */
+        /* As close to the end as the alignment allows: most mistakes write too far. */
         g->memory = map + page + ((whole - bytes) & ~(uint64_t) (ALIGNMENT - 1));
         memset(map + page, PATTERN, (size_t) (g->memory - map) - page);
         memset(g->memory + bytes, PATTERN, (size_t) (map + page + whole - g->memory) - bytes);
@@ -92,6 +92,16 @@ int stage_init(Stage *stage, const Trial *trial, const ActordEnv *env, const Act
         return r;
 }
 
+bool stage_make(Stage *stage, const Trial *trial, const ActordEnv *env, TrialSpec *ret_said) {
+        int r;
+
+        if (!trial_learn_spec(trial, env, ret_said))
+                return false;
+        r = stage_init(stage, trial, env, &ret_said->spec);
+        trial_fail(trial, r);
+        return r >= 0;
+}
+
 void stage_done(Stage *stage) {
         if (stage->initialised)
                 stage->env->close(stage->instance.memory);
@@ -103,7 +113,7 @@ void stage_done(Stage *stage) {
         guarded_done(&stage->instance);
 }
 
-/* There is one writer, so that it need not be one indivisible addition. */
+/* There is one writer, so load and store need not be one atomic addition. */
 static void progress(Stage *stage) {
         uint64_t n = atomic_load_explicit(&stage->page->progress, memory_order_relaxed);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One instance of an environment on which a trial acts, with the streams that a job's slot 0 would have. */
+/* The instance of an environment on which a trial acts, with the random streams of a job's slot 0. */
 #pragma once
 
 #include "actor/trial/trial.h"
 #include "lib/rng.h"
 
-/* Memory whose surroundings are watched: pages that cannot be touched on both sides, and a pattern in
- * what alignment leaves of the first and the last page. */
+/* Memory that detects accesses beyond it: inaccessible pages on both sides, and a pattern in those parts of
+ * the first and last page that alignment leaves over. */
 typedef struct Guarded {
         uint8_t *memory; /* aligned to 64 */
         uint64_t bytes;
@@ -30,22 +30,25 @@ typedef struct Stage {
 /* 0, -ENOMEM, or what init() returned. spec stays the caller's. */
 int stage_init(Stage *stage, const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec);
 void stage_done(Stage *stage);
+/* Learns the spec and makes an instance by it. false: there is none, and the page says why. */
+bool stage_make(Stage *stage, const Trial *trial, const ActordEnv *env, TrialSpec *ret_said);
 
-/* The next episode; one step with stage->action; whether an episode has ended with it. What the
- * environment returned. */
+/* The next episode; one step with stage->action; whether the episode ended with that step. The first two
+ * return what the environment returned. */
 int stage_reset(Stage *stage);
 int stage_step(Stage *stage);
 bool stage_ended(const Stage *stage);
 
-/* Any action, of the stream of step t; none at all: zero, or what is nearest to it. */
+/* A random action, from the stream of step t; zero, or the nearest action to it. */
 void stage_act_random(Stage *stage, uint64_t t);
 void stage_act_zero(Stage *stage);
-/* -EINVAL: no action of this environment. */
+/* -EINVAL: these numbers are not an action of this environment. */
 int stage_act(Stage *stage, const double *numbers);
 
 /* Numbers of a space's value as doubles. */
 void space_to_doubles(const ActordSpace *space, const void *value, double *ret);
 
-/* Whether the pattern around it is whole, and whether an address lies in its untouchable pages. */
+/* Whether the pattern around it is whole, and whether an address lies in its memory or the pages around
+ * it. */
 bool guarded_is_whole(const Guarded *g);
 bool guarded_guards(const Guarded *g, const void *address);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From the sandbox's last step to the end of the process: one thing is tried, and no order is waited for. */
+/* The process of a trial, once its sandbox has closed: it tries one thing and ends. It waits for no
+ * orders. */
 #include "actor/trial/trial.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "lib/environments.h"
 
-/* A SPEC for each environment that loads. What an administrator installed needs no sandbox. */
+/* A SPEC for each environment that loads. An administrator installed them all, so they need no sandbox. */
 static void catalogue(const Trial *trial) {
         for (size_t i = 0; i < environment_count(); i++) {
                 TrialSpec said = {};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One environment, tried without a job, inside of an actor's sandbox: the invoker forks an actor for each
- * thing that is to be tried (invoker/trial.c), and these files are what it does in the place of orders.
+/* One environment is tried without a job, in an actor's sandbox. The invoker forks an actor for each thing
+ * to try (invoker/trial.c); instead of carrying out orders, the actor does what these files say.
  *
- *   trial.c     which of them
- *   say.c       records for actorctl, and the spec
- *   stage.c     an instance that is stepped, and its memory
- *   check.c bench.c rollout.c play.c   what is tried
+ *   trial.c     chooses what to try
+ *   say.c       writes records for actorctl; learns the spec
+ *   stage.c     steps an instance and guards its memory
+ *   check.c bench.c rollout.c play.c   try one thing each
  */
 #pragma once
 
@@ -28,8 +28,8 @@ typedef struct Trial {
         uint32_t point;        /* CHECK: which of TrialPoint_ */
 } Trial;
 
-/* Does what the request asks for and ends the process, with page->finished if it came that far. The
- * environment is acquired as for a job's orders. */
+/* Does what the request asks for, sets page->finished and ends the process. The environment is acquired as
+ * for a job's orders. */
 _Noreturn void trial_main(const Trial *trial);
 
 /* Writes one record and its body, in two parts; ends the process when the reader has closed the pipe. */
@@ -38,15 +38,15 @@ void trial_say(uint32_t kind, const void *head, size_t n_head, const void *body,
 /* The spec, checked. Sets page->fault and detail and returns false when it cannot be used. */
 bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret);
 
-/* What the environment, or memory for it, failed with: a negative errno. 0 and -ECANCELED, after
- * trial_problem(), are no fault. */
+/* Writes a negative errno, of the environment or for lack of memory, into the page as its fault. Does
+ * nothing for r >= 0, nor for the -ECANCELED of trial_problem(). */
 void trial_fail(const Trial *trial, int r);
-/* Says in the page why this trial ends early. -ECANCELED. */
+/* Writes into the page why this trial ends early. Returns -ECANCELED. */
 int trial_problem(const Trial *trial, TrialProblem problem, int detail);
 
-/* Room for a picture, and one of an instance said in it. picture_new(): NULL with the problem in the page
- * when the environment draws none. picture_say(): 0, -ECANCELED with the problem in the page, or what
- * draw() or paint() returned. */
+/* picture_new() allocates room for a picture; NULL, with the problem in the page, if the environment draws
+ * none. picture_say() draws an instance and sends the picture. 0, -ECANCELED with the problem in the page,
+ * or what draw() or paint() returned. */
 void *picture_new(const Trial *trial, const ActordEnv *env);
 int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
