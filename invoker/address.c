@@ -14,7 +14,7 @@
 
 enum { TRIES = 8 };
 
-/* Without randomness the addresses are known, and all else is as safe as before. */
+/* Without randomness the addresses are predictable; everything else stays as safe. */
 static uint64_t random_below(uint64_t n) {
         uint64_t x = 0;
 
@@ -65,7 +65,7 @@ void *address_map(int fd, uint64_t bytes, int protection, uint64_t *at) {
 
         if (!at || *at == 0)
                 return map_anywhere(fd, bytes, protection);
-        /* In its second half at the latest, so that the first mapping is anywhere in the first one. */
+        /* The first mapping begins anywhere in the first half of the stretch. */
         if (*at % SANDBOX_WORDS_BYTES == 0)
                 *at += random_below(SANDBOX_WORDS_BYTES / 2 / PAGE_BYTES) * PAGE_BYTES;
         map = mmap((void *) *at, bytes, protection, flags_of(protection) | MAP_FIXED, fd, 0);

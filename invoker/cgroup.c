@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cgroup v2 by hand: a few short files. A limit whose controller is missing is left out here and named in
+/* cgroup v2, through a few short files. A limit whose controller is missing is left out here and named in
  * the job's records. */
 #include "invoker/cgroup.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/fd.h"
 
 #define OWN_LEAF    "invoker"
 #define ANCHOR_LEAF "anchor"
@@ -38,19 +39,6 @@ static int write_file(int dir_fd, const char *name, const char *text) {
         return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-static int read_file(int dir_fd, const char *name, char *ret, size_t n) {
-        _cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
-        ssize_t k;
-
-        if (fd < 0)
-                return -errno;
-        k = read(fd, ret, n - 1);
-        if (k < 0)
-                return -errno;
-        ret[k] = 0;
-        return 0;
-}
-
 static int write_number(int dir_fd, const char *name, uint64_t number) {
         char text[32];
 
@@ -67,12 +55,12 @@ static bool has_word(const char *text, const char *word) {
         return false;
 }
 
-/* One by one: a single word that is refused would take the others with it. */
+/* One by one: if the kernel refused one word of several, it would enable none. */
 static uint32_t enable_controllers(int fd) {
         char available[256], order[32];
         uint32_t enabled = 0;
 
-        if (read_file(fd, "cgroup.controllers", available, sizeof(available)) < 0)
+        if (file_read_at(fd, "cgroup.controllers", available, sizeof(available)) < 0)
                 return 0;
 
         for (size_t i = 0; i < ELEMENTSOF(controllers); i++) {
@@ -100,7 +88,7 @@ int cgroup_enter(Cgroup *cgroup) {
         if (r < 0)
                 return r;
 
-        /* Only now: a cgroup with processes of its own may not give controllers to its children. */
+        /* After we have left it: a cgroup with processes of its own may not enable controllers below. */
         cgroup->controllers = enable_controllers(cgroup->fd);
         return 0;
 }
@@ -120,7 +108,7 @@ int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret) {
         leaf = openat(fd, ANCHOR_LEAF, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
         if (leaf < 0)
                 return -errno;
-        r = read_file(fd, "cgroup.procs", pid, sizeof(pid));
+        r = file_read_at(fd, "cgroup.procs", pid, sizeof(pid));
         if (r < 0)
                 return r;
         r = write_file(leaf, "cgroup.procs", pid);
@@ -181,7 +169,7 @@ static int leaf_limit(const Cgroup *cgroup, int fd, const LeafLimits *limits) {
                 r = write_number(fd, "memory.max", limits->memory_bytes);
                 if (r < 0)
                         return r;
-                /* Not there without swap accounting. */
+                /* This file exists only with swap accounting. */
                 (void) write_file(fd, "memory.swap.max", "0");
         }
         if (cgroup->controllers & CONTROLLER_PIDS) {
@@ -283,7 +271,7 @@ uint64_t leaf_oom_kills(const Leaf *leaf) {
         char text[512];
         const char *line;
 
-        if (leaf->fd < 0 || read_file(leaf->fd, "memory.events", text, sizeof(text)) < 0)
+        if (leaf->fd < 0 || file_read_at(leaf->fd, "memory.events", text, sizeof(text)) < 0)
                 return 0;
         line = strstr(text, "oom_kill ");
         return line ? strtoull(line + strlen("oom_kill "), NULL, 10) : 0;

@@ -36,12 +36,12 @@ typedef struct Leaf {
 #define LEAF_EMPTY \
         { .fd = -EBADF, .freeze_fd = -EBADF }
 
-/* Moves the caller into a leaf of its own and lets leaves have every controller there is. */
+/* Moves the caller into a leaf of its own and enables every available controller for leaves. */
 int cgroup_enter(Cgroup *cgroup);
-/* The same for an actor's own scope (ActorScope=each), which a process that only keeps it alive is in:
- * that one gets the leaf. */
+/* The same for an actor's own scope (ActorScope=each). The process in the leaf is the scope's anchor, which
+ * only keeps it alive. */
 int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
-/* Undoes that, so that somebody else can remove the cgroup. */
+/* Undoes cgroup_enter(), so that the spawner can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);
 
 /* A leaf with its limits, empty. */
@@ -51,11 +51,11 @@ void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
 /* A threaded cgroup below a leaf, for one of its process's threads. Returns its directory; -EOPNOTSUPP
  * and others: the kernel has none here. */
 int leaf_make_thread(const Leaf *leaf, uint32_t k);
-/* Of a process in the leaf; thread_fd may be the leaf's own. */
+/* Moves a thread of a process in the leaf; thread_fd may be the leaf's own directory. */
 int leaf_move_thread(int thread_fd, pid_t tid);
 void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 
-/* Takes effect soon, and SIGKILL reaches the frozen too. */
+/* Takes effect soon. SIGKILL ends frozen processes, too. */
 void leaf_freeze(const Leaf *leaf, bool freeze);
 void leaf_kill(const Leaf *leaf);
 uint64_t leaf_oom_kills(const Leaf *leaf);

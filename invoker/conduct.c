@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds: orders out, answers in, retries, the tests for an end. Everything here reacts to one event and
- * returns; what is waited for is in the phase and in the round. */
+/* The conductor: orders out, answers in, retries, rounds, the tests for an end. Each function here reacts to
+ * one event and returns; what the job waits for is in its phase and its round. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,7 @@ static uint32_t containers_needed(const Placement *place, uint32_t n_actors) {
         return n_actors < place->n_containers ? n_actors : place->n_containers;
 }
 
-/* A container that does not start is no invocation yet; it has as many attempts. */
+/* A container that does not start fails no invocation; it has as many attempts of its own. */
 static void start_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail) {
         uint32_t number = container_number(&invoker->place, c);
 
@@ -49,7 +49,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         };
 
         overlap_name_policy(&invoker->progress, &invoker->place, actor, &order);
-        /* What it used until now belongs to what it did until now. */
+        /* What the container used until now belongs to its last invocation. */
         pool_read(&invoker->pool, c);
 
         round_order(invoker->progress.round, actor,
@@ -60,7 +60,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         seat->metered.start_nsec = c->worker.ordered_nsec;
 }
 
-/* Actors act while a round rolls; where rounds overlap, also while the learner does something else. */
+/* Actors act while a round rolls; where rounds overlap, they also act in other phases. */
 static bool actors_act(const Invoker *invoker) {
         uint32_t phases = invoker->progress.ending.waits ? PHASES_ROLLING
                                                          : invoker->place.traits.acting_phases;
@@ -86,11 +86,11 @@ static void serve(Invoker *invoker, Container *c) {
                 break;
         case CONTAINER_STARTING:
         case CONTAINER_PARKED:
-        case CONTAINER_ENDING: break; /* served when that is over */
+        case CONTAINER_ENDING: break; /* it is served when that is over */
         }
 }
 
-/* The learner acts, too: for actors that step, or for all of them at once. */
+/* Orders a learner that acts, for actors that step or for all of them at once. */
 static void roll_with_learner(Invoker *invoker) {
         const Placement *place = &invoker->place;
         Progress *progress = &invoker->progress;
@@ -111,13 +111,13 @@ static uint32_t next_rollout(const Invoker *invoker) {
                                               : round_rolled(invoker->progress.round);
 }
 
-/* The next order for the learner. One that acts takes rollouts when no actor needs it any more. */
+/* The next order for the learner. A learner that acts takes rollouts when no actor needs it any more. */
 static void feed(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         bool rolls = invoker->place.traits.rolls_with != ORDER_NONE && round_rolls(progress->round);
         uint32_t actor;
 
-        if (invoker->progress.phase != PHASE_ROLLING)
+        if (progress->phase != PHASE_ROLLING)
                 return;
         if (learners_busy(&invoker->learners)) {
                 if (!rolls)
@@ -135,7 +135,7 @@ static void feed(Invoker *invoker) {
         if (progress->update_nsec == 0)
                 progress->update_nsec = clock_boottime();
         if (round_is_complete(progress->round)) {
-                invoker->progress.phase = PHASE_LEARNING;
+                progress->phase = PHASE_LEARNING;
                 learner_order(&invoker->learners, ORDER_LEARN, ACTOR_NONE);
                 return;
         }
@@ -168,7 +168,7 @@ static void begin_round(Invoker *invoker) {
                 serve(invoker, &invoker->pool.containers[k]);
 }
 
-/* Its use is waste, and the same order goes out again, from the bank that was not written to. */
+/* What it used is waste. The same order goes out again, from the bank that the attempt did not write. */
 static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int32_t detail) {
         uint32_t attempt = invoker->progress.round->seats[actor].attempts.n;
 
@@ -179,16 +179,16 @@ static void attempt_failed(Invoker *invoker, uint32_t actor, uint32_t fault, int
 }
 
 static void fused_rolled(Invoker *invoker) {
-        uint32_t fault;
+        Round *round = invoker->progress.round;
         int32_t detail = 0;
 
-        fused_answered(&invoker->learners, invoker->progress.round);
-        for (uint32_t a = 0;
-                        a < invoker->progress.round->n_actors && invoker->progress.phase == PHASE_ROLLING;
-                        a++) {
-                if (invoker->progress.round->seats[a].state != SEAT_ROLLING)
+        fused_answered(&invoker->learners, round);
+        for (uint32_t a = 0; a < round->n_actors && invoker->progress.phase == PHASE_ROLLING; a++) {
+                uint32_t fault;
+
+                if (round->seats[a].state != SEAT_ROLLING)
                         continue;
-                fault = fused_take(&invoker->learners, invoker->progress.round, a, &detail);
+                fault = fused_take(&invoker->learners, round, a, &detail);
                 if (fault != FAULT_NONE)
                         attempt_failed(invoker, a, fault, detail);
         }
@@ -223,8 +223,8 @@ static void rollout_answered(Invoker *invoker, Container *c, const Answer *answe
                 feed(invoker);
                 return;
         }
-        /* What failed once in a process may have left something there: the retry gets a new one. The
-         * attempt is over when this one is reaped and nothing can write any more. */
+        /* A failure may have left traces in its process, so the retry gets a new one. The attempt is over
+         * when this process is reaped and can write no more. */
         pool_end(c, answer_claim(answer), answer->detail);
 }
 
@@ -257,7 +257,7 @@ static void episode_failed(Invoker *invoker, Container *c, uint32_t fault, int32
                                 container_plays_as(&invoker->place, c));
 }
 
-/* The order that was not over has failed with the process. */
+/* The process ended before its order was carried out, which has failed with it. */
 static void order_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
         uint32_t actor = c->worker.order.actor, doing = c->doing;
 
@@ -287,7 +287,7 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         else if (c->doing != ORDER_NONE)
                 order_failed(invoker, c, fault, detail);
         else if (!ours)
-                /* It died with nothing to do: no invocation is lost, but somebody should know. */
+                /* It died without an order: no invocation is lost, but it is reported. */
                 report_fault(&invoker->books, container_number(&invoker->place, c), 0, fault, detail);
         serve(invoker, c);
 }
@@ -296,7 +296,7 @@ static void evaluate_round(Invoker *invoker) {
         bool last = finish_goal(invoker->place.settings, &invoker->progress.statistics) != PLAN_END_NOT;
 
         invoker->progress.phase = PHASE_EVALUATING;
-        /* The round before may be played still. */
+        /* The evaluation of the round before may still go on. */
         if (invoker->progress.evaluation.goes_on)
                 return;
         if (!evaluation_is_due(invoker->place.settings, invoker->progress.round->number, last)) {
@@ -310,8 +310,8 @@ static void evaluate_round(Invoker *invoker) {
         }
 }
 
-/* On the emulated clock an evaluation does not lengthen a round: a fleet would play it beside the next
- * one. */
+/* On the emulated clock an evaluation does not lengthen a round, since a fleet would play it beside the
+ * next. */
 static void account_update(Invoker *invoker) {
         uint64_t update_nsec;
 
@@ -335,7 +335,7 @@ static void learned(Invoker *invoker, const Answer *answer) {
                 return;
         }
 
-        /* Whoever does not act has been idle for as long as the update took: counters have settled. */
+        /* Containers without an order have slept during the update, so their counters have settled. */
         for (uint32_t k = 0; k < invoker->place.n_containers; k++)
                 if (invoker->pool.containers[k].doing != ORDER_ROLLOUT)
                         pool_read(&invoker->pool, &invoker->pool.containers[k]);
@@ -389,7 +389,7 @@ static void restored(Invoker *invoker, const Answer *answer) {
                 return;
         }
 
-        /* Rounds are counted by the job: one that goes on from another one's checkpoint has none yet. */
+        /* A job that begins with another job's checkpoint has closed no round yet. */
         if (training(invoker) && resumed > 0 && answer->round != resumed) {
                 finish_begin(invoker, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
                 return;
@@ -411,8 +411,8 @@ static void restored(Invoker *invoker, const Answer *answer) {
         invoker->progress.statistics = answer->statistics;
         memcpy(invoker->progress.policy_sha256, answer->sha256, sizeof(invoker->progress.policy_sha256));
         invoker->progress.phase = PHASE_IDLE;
-        /* What ends a job by its evaluation stands in no checkpoint, but equal policies play equal
-         * episodes. */
+        /* A checkpoint does not hold the evaluation that may end a job, but the same policy plays the same
+         * episodes again. */
         if (!training(invoker) ||
                         (settings_present(invoker->place.settings, SETTING_Evaluation_StopReturn) &&
                                         evaluation_is_due(invoker->place.settings, invoker->progress.number,
@@ -431,7 +431,7 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
         } else if (invoker->progress.phase == PHASE_ENDING)
                 finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);
         else
-                /* The one before still counts; training goes on, and says so. */
+                /* The checkpoint before still counts, so training goes on after a report. */
                 report_fault(&invoker->books, ACTOR_LEARNER, 0, fault_known(answer->fault), answer->detail);
 
         if (invoker->progress.phase == PHASE_CHECKPOINT)
@@ -470,31 +470,35 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer) {
 }
 
 static bool checkpoint_is_due(const Invoker *invoker) {
+        const Checkpoints *kept = &invoker->progress.checkpoints;
         uint64_t interval_nsec, now = clock_boottime();
 
-        if (invoker->progress.checkpoints.exists
-                                        ? invoker->progress.checkpoints.round == invoker->progress.number
-                                        : invoker->progress.number == 0)
+        if (invoker->progress.number == (kept->exists ? kept->round : 0))
                 return false;
         if (invoker->link.has_plan && invoker->link.plan.checkpoint)
                 return true;
         if (__builtin_mul_overflow(invoker->place.settings->checkpoint_usec, 1000u, &interval_nsec))
                 return false;
-        return now - invoker->progress.checkpoints.nsec >= interval_nsec;
+        return now - kept->nsec >= interval_nsec;
 }
 
-/* Containers may start while the learner does: what they need is known as soon as there is a plan, and a
- * round would wait for both. */
-static void start_early(Invoker *invoker) {
-        uint32_t n = invoker->link.has_plan && invoker->link.plan.end == PLAN_END_NOT
-                                     ? containers_needed(
-                                                       &invoker->place, invoker->link.plan.decision.n_actors)
-                                     : 0;
+/* How many containers the first round or evaluation needs, as far as that is known. */
+static uint32_t containers_first(const Invoker *invoker) {
+        const Placement *place = &invoker->place;
+        const Plan *plan = &invoker->link.plan;
+        uint64_t n_episodes = place->invoked->launch.n_episodes;
 
         if (!training(invoker))
-                n = invoker->place.invoked->launch.n_episodes < invoker->place.n_containers
-                                    ? (uint32_t) invoker->place.invoked->launch.n_episodes
-                                    : invoker->place.n_containers;
+                return n_episodes < place->n_containers ? (uint32_t) n_episodes : place->n_containers;
+        if (!invoker->link.has_plan || plan->end != PLAN_END_NOT)
+                return 0;
+        return containers_needed(place, plan->decision.n_actors);
+}
+
+/* Starts containers while the learner starts, since the first round waits for both. */
+static void start_early(Invoker *invoker) {
+        uint32_t n = containers_first(invoker);
+
         if (invoker->place.policy_read_fd < 0 || place_fuses(&invoker->place))
                 return;
         for (uint32_t k = 0; k < n && invoker->progress.phase == PHASE_STARTING; k++)
@@ -521,15 +525,15 @@ static void advance_evaluation(Invoker *invoker) {
         uint32_t actor;
         int r;
 
-        /* A round in flight ends as a whole, with its evaluation. */
+        /* A job that trains ends only after the evaluation of its round. */
         if (!training(invoker) && invoker->link.has_plan && invoker->link.plan.end != PLAN_END_NOT) {
                 finish_begin(invoker, invoker->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
                 return;
         }
         if (evaluate_is_over(invoker))
                 evaluated(invoker);
-        /* The round that waited for it may have begun the next one. And a job that ends with the update
-         * in flight tries no episode again. */
+        /* evaluated() may have begun the next evaluation. A job that ends with the update in flight tries no
+         * episode again. */
         if (!invoker->progress.evaluation.goes_on || invoker->progress.ending.waits)
                 return;
         r = evaluate_serve(invoker, &actor);
@@ -557,7 +561,7 @@ void conduct_advance(Invoker *invoker) {
 
         if (invoker->progress.phase == PHASE_IDLE) {
                 end = finish_reached(invoker);
-                /* Neither the end nor a checkpoint leaves an evaluation behind. */
+                /* The end and a checkpoint both wait for the evaluation. */
                 if (invoker->progress.evaluation.goes_on &&
                                 (end != PLAN_END_NOT || checkpoint_is_due(invoker)))
                         invoker->progress.phase = PHASE_EVALUATING;

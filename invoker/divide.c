@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threaded cgroups below a leaf, one a thread. The leaf stays the domain: its limits, and what it counts,
- * are the whole process's. */
+/* Threaded cgroups below a leaf, one for each thread. The leaf stays the domain: its limits and its counters
+ * are those of the whole process. */
 #include "invoker/divide.h"
 
 #include <assert.h>
@@ -12,8 +12,7 @@
 
 #include "lib/cleanup.h"
 
-/* In the order in which they began, which is procfs's. Returns how many there are, and no more than n of
- * them. */
+/* In the order in which they began, as procfs lists them. Writes at most n; returns how many there are. */
 static int list_threads(int proc_fd, pid_t pid, uint32_t n, pid_t *ret) {
         _cleanup_closedir_ DIR *directory = NULL;
         struct dirent *entry;
@@ -71,8 +70,8 @@ static int meter_thread(const Leaf *leaf, uint32_t k, pid_t tid, Meter *ret) {
         return r;
 }
 
-/* A process with other threads than these n is refused: they would stay behind unread, and which thread is
- * which would be a guess. */
+/* A process with more or fewer than n threads is refused: some would not be metered, and we could not know
+ * which thread is which. */
 static int meter_each(
                 const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, pid_t *tids, ThreadMeters *made) {
         int r;
@@ -128,7 +127,7 @@ void divide_reading(uint64_t reading_nsec, uint32_t first, uint32_t stride, uint
                         n_left++;
                 }
 
-        /* From what is left, so that roundings add up. */
+        /* Each takes its part of what is left, so that the parts add up in spite of rounding. */
         for (uint32_t a = first; a < n; a += stride) {
                 uint64_t claim = claims[a];
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Evaluations: whole episodes on streams of their own. Each is an invocation with a record; an episode's
- * result depends on the policy and on its number alone, so any container may play it.
+/* Evaluations: whole episodes on random streams of their own. Each episode is an invocation with a record;
+ * its result depends on the policy and on its number alone, so any container may play it.
  *
- * A job that only evaluates plays in the containers that would train. One that trains has containers of
- * their own for it, numbered from MaxActors= up, which are frozen between two evaluations. If what comes
- * after a round hangs on it, they play before the record that closes the round; else beside the next
- * round, which closes only after them: so there is one evaluation at a time, and its bank keeps its
- * version, since an update spares the newest one's and the update after that waits. No checkpoint is
- * written while they play, so that a life that begins at one has nothing to make up for. */
+ * A job that only evaluates plays in the containers that would otherwise train. A job that trains has
+ * further containers for it, numbered from MaxActors= up, which are frozen between two evaluations. If the
+ * result decides what comes next, they play before the record that closes the round. Otherwise they play
+ * beside the next round, which closes only after them. So there is one evaluation at a time, and the bank
+ * of its policy is not overwritten: the next update spares the newest version, and the update after that
+ * waits. No checkpoint is written while they play, so that a life that begins at one has no evaluation to
+ * repeat. */
 #include <assert.h>
 #include <math.h>
 
@@ -20,8 +21,7 @@ static uint32_t players_first(const Invoker *invoker) {
 }
 
 static uint32_t players_end(const Invoker *invoker) {
-        return training(invoker) ? invoker->place.n_containers + invoker->place.n_evaluators
-                                 : invoker->place.n_containers;
+        return training(invoker) ? containers_all(&invoker->place) : invoker->place.n_containers;
 }
 
 void evaluate_begin(Invoker *invoker) {
@@ -40,8 +40,8 @@ void evaluate_begin(Invoker *invoker) {
                         pool_thaw(&invoker->pool, &invoker->pool.containers[k]);
 }
 
-/* Kept for the next time, unless the job keeps nobody. An evaluation takes no time of the fleet's,
- * wherever beside the next round it ended. */
+/* Parked for the next evaluation, unless the job keeps no idle containers. On the emulated clock an
+ * evaluation takes no time, so it is idle since the evaluation began. */
 void evaluate_rest(Invoker *invoker, Container *c) {
         WarmRest rest = warm_rest(invoker->place.settings);
 
@@ -53,8 +53,8 @@ void evaluate_rest(Invoker *invoker, Container *c) {
                 pool_park(c, invoker->progress.evaluation.started_emulated_nsec);
 }
 
-/* What all its episodes amount to. Where the next update is over already, the newest statistics are that
- * one's. */
+/* Records the mean of all episodes. If the next update is over already, the newest statistics are that
+ * update's and stay as they are. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
         double mean, sd;

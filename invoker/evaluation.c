@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rules of an evaluation. */
+/* The rules of evaluations. */
 #include "invoker/evaluation.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which rounds are followed by an evaluation, what is believed of an episode, and what all of them amount
- * to. Pure; evaluate.c does what follows from it. */
+/* The rules of evaluations: which rounds are followed by one, which answers are possible, and the mean of
+ * all episodes. Pure; evaluate.c acts on it. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,13 +11,14 @@
 /* last: the job ends with this round, whatever an evaluation says. */
 bool evaluation_is_due(const JobSettings *settings, uint64_t round, bool last);
 
-/* Whether the next round may begin while it is played; its own is closed before it, then. */
+/* Whether the next round may begin while the episodes are played; then their own round is closed before
+ * them. */
 bool evaluation_is_beside(const JobSettings *settings, bool last);
 
-/* An actor's word on an episode, as far as it can be checked. horizon: of the environment; 0: it has
+/* Whether an actor's answer about an episode is possible. horizon_steps: of the environment; 0: it has
  * none. */
 bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps);
 
-/* Mean and sample deviation; NaN where there is none. Summed by episode, so that it does not matter who
- * played which, and when. */
+/* Mean and sample deviation; NaN where there is none. Summed in the order of episodes, so that it does not
+ * matter when or by which container they were played. */
 void evaluation_summarise(const double *returns, uint64_t n, double *ret_mean, double *ret_sd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a job ends: no further order, actors gone, a last checkpoint if there is anything new to keep,
- * tried until it is kept, the last record, and then only a wait for the daemon to have it in its ledger. */
+/* How a job ends. No further order is given, and the actors are killed. If the newest checkpoint lacks
+ * something, a last one is tried until it is written. Then the last record follows, and the invoker waits
+ * until the daemon has it in its ledger. */
 #include <assert.h>
 #include <errno.h>
 
@@ -9,9 +10,9 @@
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 
-/* What the job was started for, by its own numbers. */
+/* Whether the job has reached what it was started for. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics) {
-        /* A mean that does not exist yet reaches nothing: NaN compares false. */
+        /* A mean that does not exist yet is NaN, which compares false. */
         if (settings_present(s, SETTING_Job_StopReturn) && statistics->return_mean >= s->stop_return)
                 return PLAN_END_TARGET;
         if (settings_present(s, SETTING_Evaluation_StopReturn) &&
@@ -34,8 +35,8 @@ void finish_round(Invoker *invoker) {
                                                                : finish_reached(invoker);
 
         if (invoker->progress.open) {
-                /* What idles may do so for many rounds, and what each of them has cost is compared with a
-                 * budget, and drawn as a curve. */
+                /* A container may idle for many rounds, but each round's cost is compared with a budget
+                 * and drawn as a curve. */
                 pool_report_idle(&invoker->pool);
                 report_round(&invoker->books, end);
                 invoker->progress.number = invoker->progress.round->number;
@@ -46,15 +47,15 @@ void finish_round(Invoker *invoker) {
                 invoker->progress.phase = PHASE_IDLE;
 }
 
-/* A model has all actors of rounds that overlap act until the end; whose order was still waiting for a
- * process here is on the bill like the others, so that the bill does not depend on when processes were
- * free. A life that began no round has ordered nothing of that. */
+/* Under Clock=model all actors of overlapping rounds act until the end. An actor whose order still waits for
+ * a process here is billed like the others, so that the bill does not depend on when processes were free. A
+ * life that began no round has ordered nothing. */
 static bool flies(const Invoker *invoker, uint32_t actor) {
         return invoker->place.settings->clock == CLOCK_MODEL && invoker->progress.round->number > 0 &&
                arrival_acts(&invoker->progress.arrival, actor);
 }
 
-/* What a round in flight has used, and whoever acts for a later one, comes to nothing. */
+/* Records as waste what actors used for the round in flight, and for later ones. */
 static void waste_round(Invoker *invoker) {
         for (uint32_t a = 0; a < invoker->place.n_actors; a++) {
                 Seat *seat = &invoker->progress.round->seats[a];
@@ -75,8 +76,7 @@ static void waste_round(Invoker *invoker) {
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
-        /* An update is not cut short by anybody but its learner: what it has learned would stand in no
-         * record. */
+        /* Only the learner's end cuts an update short; otherwise no record would hold what it learned. */
         if (invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER &&
                         invoker->progress.ending.waits)
                 return;
@@ -97,7 +97,7 @@ void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail
         learner_stop_serving(&invoker->learners);
         if (invoker->progress.round)
                 waste_round(invoker);
-        /* The policy has learned from it, whether or not it was evaluated to the end. */
+        /* The policy has learned from this round, even if it was not evaluated to the end. */
         if (invoker->progress.open)
                 finish_round(invoker);
 }
@@ -116,8 +116,7 @@ static bool worth_a_checkpoint(const Invoker *invoker) {
 void finish_advance(Invoker *invoker) {
         int r;
 
-        /* Whatever it was asked last it answers first: a checkpoint would otherwise be of a state between
-         * two. */
+        /* The learner carries out its order first: in between, its state is not worth a checkpoint. */
         if (learners_busy(&invoker->learners))
                 return;
         if (worth_a_checkpoint(invoker)) {
@@ -143,7 +142,7 @@ void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail) 
         invoker->progress.checkpoints.retry_nsec = clock_boottime() + CHECKPOINT_RETRY_NSEC;
         if (fault != FAULT_CHECKPOINT)
                 invoker->progress.checkpoints.no_last = true;
-        /* Once for each reason, not once for each try. */
+        /* Reported once for each reason, not for each try. */
         if (fault != FAULT_CHECKPOINT || detail != invoker->progress.checkpoints.error)
                 report_fault(&invoker->books, ACTOR_LEARNER, 0, fault, detail);
         invoker->progress.checkpoints.error = detail;

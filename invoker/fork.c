@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Forks. The only file of the invoker that knows the two rooms which share its program, actor/ and
- * sandbox/. An actor is forked from this process without exec, so that what an administrator installed is
- * loaded once; between the fork and its sandbox's last step it maps what it may see, at addresses of its
- * own, and forgets the rest. The learner's child is confined here too, and goes on in learner.c. */
+/* Forks actors and learners. This is the only file of the invoker that knows actor/ and sandbox/, the two
+ * rooms that share its program. An actor is forked without exec, so that an administrator's environment is
+ * loaded once for all. Before its sandbox closes, it maps what it may see at addresses of its own, and
+ * unmaps the rest. A learner's child is confined here and goes on in learner.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,15 +22,15 @@
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* for the learner's actions, where each process has a CPU to itself */
-#define LEARNER_UID     65533u /* and downwards: tasks are counted by user */
+#define LEARNER_UID     65533u /* and downwards: the kernel counts tasks by user id */
 
-/* What a child needs of ours is filled before the fork: after it, it has a stack and these. */
+/* A child allocates nothing: it has its stack and these. */
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 static Trial child_trial;
 
-/* A mapping of its own for a module that keeps the pointer, since children give up the invoker's. It
- * lasts as long as the module. NULL: it cannot be made. */
+/* The settings once more, for a module that keeps the pointer: children unmap the invoker's mapping. It
+ * lasts as long as the module. NULL: it cannot be mapped. */
 static const JobSettings *map_for_module(const Placement *place) {
         void *map;
 
@@ -65,7 +65,7 @@ int fork_load_environment(Placement *place) {
         return environment_load_for(settings, directory, &place->env);
 }
 
-/* Where it also acts, what its actors may use comes on top. */
+/* A learner that also acts may use its actors' memory in addition. */
 uint64_t fork_learner_memory_bytes(const Placement *place) {
         uint64_t bytes;
 
@@ -148,8 +148,9 @@ void fork_confine_learner(const Placement *place, const Worker *learner, uint32_
 
         sandbox_enter(place->learner_sandbox, &entry);
 }
-/* The stretch that a container's page and segments fit into; 0: they are too large, or there is no such
- * place, and then a futex may be anywhere. */
+
+/* A stretch of addresses for a container's page and segments. 0: they are too large, or there is no room;
+ * then futexes may be anywhere. */
 static uint64_t reserve_words(const Placement *place) {
         uint64_t bytes = sizeof(WorkerPage), n = place->n_actors / place->n_containers + 1;
 
@@ -158,12 +159,12 @@ static uint64_t reserve_words(const Placement *place) {
         return bytes < SANDBOX_WORDS_BYTES / 4 && sandbox_has_high_addresses() ? address_reserve() : 0;
 }
 
-/* Only the segments of the actors that live here: a descriptor or mapping of another would be a way to
- * it. */
+/* Only the segments of this container's own actors: through another's descriptor or mapping it could reach
+ * that actor. */
 static int child_map_segments(const Placement *place, const Container *c, uint64_t *at, uint64_t *bytes) {
-        /* No actor lives with those that evaluate. */
-        for (uint32_t a = c->index < place->n_containers ? c->index : place->n_actors; a < place->n_actors;
-                        a += place->n_containers) {
+        if (c->index >= place->n_containers)
+                return 0; /* it only evaluates */
+        for (uint32_t a = c->index; a < place->n_actors; a += place->n_containers) {
                 child_segments[a] = address_map(place->segment_fds[a], place->page->segment.segment_bytes,
                                 PROT_READ | PROT_WRITE, at);
                 if (child_segments[a] == MAP_FAILED)
@@ -173,12 +174,12 @@ static int child_map_segments(const Placement *place, const Container *c, uint64
         return 0;
 }
 
-/* What is only read. The invoker's own mappings of the same are given up; an environment that keeps a
- * pointer to its settings was given others. */
+/* Maps settings, job page and policy for reading. child_forget() unmaps the invoker's own mappings of them;
+ * an environment that keeps its settings has map_for_module()'s. */
 static int child_map_contracts(const Placement *place, ActorContext *x, uint64_t *bytes) {
-        const void *settings = address_map(INVOKER_FD_SETTINGS, sizeof(JobSettings), PROT_READ, NULL), *page,
-                   *policy;
+        const void *settings, *page, *policy;
 
+        settings = address_map(INVOKER_FD_SETTINGS, sizeof(JobSettings), PROT_READ, NULL);
         if (settings == MAP_FAILED)
                 return -errno;
         x->settings = settings;
@@ -200,6 +201,7 @@ static int child_map_contracts(const Placement *place, ActorContext *x, uint64_t
 
 static int child_map(const Placement *place, const Container *c, SandboxEntry *entry) {
         uint64_t at = entry->words_at = reserve_words(place);
+        bool spins = place->asks_fd >= 0 && place->n_containers < place->n_cpus;
         ActorContext *x = &child_context;
         void *page;
         int r;
@@ -215,8 +217,7 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
                 .segments = child_segments,
                 .bell_fd = c->worker.bell_fd,
                 .ask_fd = c->ask_fd,
-                .spin_nsec = place->asks_fd >= 0 && place->n_containers < place->n_cpus ? ACTOR_SPIN_NSEC
-                                                                                        : 0,
+                .spin_nsec = spins ? ACTOR_SPIN_NSEC : 0,
         };
         entry->mapped_bytes = sizeof(WorkerPage) + (entry->words_at ? SANDBOX_WORDS_BYTES : 0);
 
@@ -226,13 +227,13 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
         return place->page ? child_map_segments(place, c, &at, &entry->mapped_bytes) : 0;
 }
 
-/* After the last look at them. */
+/* Called after the last use of these mappings. */
 static void child_forget(const Placement *place) {
         fd_unmap((void *) place->page, sizeof(JobPage));
         fd_unmap((void *) place->settings, sizeof(JobSettings));
 }
 
-/* ps shows the words that a program was started with, and these were the invoker's. */
+/* ps shows the arguments that a program was started with; after a fork these are the invoker's. */
 static void take_name(char *words, const char *name) {
         size_t n = strlen(words);
 
@@ -240,7 +241,8 @@ static void take_name(char *words, const char *name) {
                 words[k] = k < strlen(name) ? name[k] : 0;
 }
 
-/* All of a job are. Of trials those are not that run what an administrator installed, to be compared. */
+/* All actors of a job are. A benchmark also runs an administrator's environment without a sandbox, to
+ * compare both. */
 static bool child_is_sandboxed(const Placement *place) {
         return !place->trial || place->trial->inside;
 }
@@ -260,7 +262,7 @@ static void fill_trial(const Placement *place) {
         };
 }
 
-/* sandbox.h asks for them in ascending order. */
+/* Inserts a descriptor in ascending order, as sandbox.h asks for it. */
 static void keep(int fds[], size_t *n, int fd) {
         size_t i;
 
@@ -271,7 +273,7 @@ static void keep(int fds[], size_t *n, int fd) {
         fds[i] = fd;
 }
 
-/* The others have nothing to say there, and what they wrote would pass for the invoker's words. */
+/* At the other trials only the invoker writes records; an actor's would pass for the invoker's. */
 static bool child_says_rows(const Placement *place) {
         return place->trial && place->trial->request->kind != TRIAL_CHECK &&
                place->trial->request->kind != TRIAL_BENCH;
@@ -295,7 +297,7 @@ static _Noreturn void child_run(const Placement *place, const Container *c) {
                 _exit(EXIT_FAILURE);
         }
 
-        /* Without a root of its own what the job brought is reached through its descriptor. */
+        /* An actor without a root of its own reaches the job's files through their descriptor. */
         if (place->invoked->launch.n_mounts > 0 && place->level < SANDBOX_LEVEL_USERNS)
                 keep(kept, &entry.n_keep_fds, INVOKER_FD_MOUNTS);
         keep(kept, &entry.n_keep_fds, c->worker.bell_fd);

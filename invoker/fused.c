@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where one process acts and learns (Distribution.Policy=fused). It is forked like an actor, confined
- * like a learner, and runs fused.so. A round is two orders: ROLLOUT for all actors at once, then LEARN.
- * There are no containers for training, and every actor keeps its records all the same: what the process
- * used is read from outside, thread by thread where the kernel can (divide.c), and its threads' clocks
- * only say how to divide it. */
+/* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
+ * a learner, and runs fused.so. A round is two orders: ROLLOUT for all actors at once, then LEARN. There
+ * are no containers for training, but every actor still has its records: the process's use is metered from
+ * outside, thread by thread where the kernel allows (divide.c), and divided by what its threads' clocks
+ * claim. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "lib/fd.h"
 #include "lib/limits.h"
 
-/* What the child needs of ours is filled before the fork. */
+/* For the child, which allocates nothing. */
 static void *child_segments[ACTORS_MAX];
 
 int fused_load(Placement *place) {
@@ -94,8 +94,8 @@ void fused_child(const Placement *place, const Worker *learner) {
         _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
-/* One container after the other would have been started by now, and some ended again: on the emulated
- * clock, which is a fleet's, the first invocation of each is a cold one, as it is where they exist. */
+/* A fleet would have started containers by now and ended some again. On the emulated clock, which is the
+ * fleet's, the first invocation of each is a cold one, as with real containers. */
 void fused_imagine(Container *containers, const Placement *place, const Progress *progress) {
         WarmRest rest = warm_rest(place->settings);
 
@@ -104,7 +104,7 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
                                 k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
-/* They are all there: the process has answered before. What they used until now is no actor's. */
+/* All threads exist, since the process has answered before. What they used until now belongs to no actor. */
 void fused_begin(Learners *learners, const Placement *place) {
         if (!learners->threads_tried)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
@@ -114,9 +114,9 @@ void fused_begin(Learners *learners, const Placement *place) {
                 (void) meter_take(&learners->threads.meters[k]);
 }
 
-/* What each claims to have used, and where threads are metered, their readings in the ratio of these
- * claims. Actors are dealt to threads by number, so that a process can only shift between those of one
- * thread. */
+/* Each actor gets what the process claims for it; where threads are metered, it gets its part of its
+ * thread's reading, in the ratio of the claims. Actors are assigned to threads by number, so a false claim
+ * can only shift use between the actors of one thread. */
 void fused_answered(Learners *learners, Round *round) {
         uint64_t claims[ACTORS_MAX];
 
@@ -147,7 +147,7 @@ void fused_ordered(Container *containers, const Placement *place, const Learners
         }
 }
 
-/* An order for several invocations lasts as long as those of one thread. */
+/* The order takes as long as the invocations of one thread, one after another. */
 uint64_t fused_timeout_nsec(const Placement *place, const Round *round) {
         uint32_t n_threads = place->settings->n_threads, n = (round->n_actors + n_threads - 1) / n_threads;
         uint64_t nsec;
@@ -167,6 +167,7 @@ void fused_meter(Learners *learners, Round *round, uint32_t actor) {
 
 uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail) {
         const Acted *acted = &learners->workers[0].page->acted[actor];
+
         round->seats[actor].metered.end_nsec = clock_boottime();
         round_answer(round, actor);
         round_take(round, actor);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One loop over all events of a job. It sleeps in epoll; whatever an event leads to happens at once, here
- * or in conduct.c. While records wait for a place in the spool the job pauses: the daemon is heard, and
- * no other event. */
+/* One loop over all events of a job. It sleeps in epoll; everything that follows from an event happens at
+ * once, here or in conduct.c. While records wait for a place in the spool, the job pauses: then only the
+ * daemon and signals are heard. */
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 
@@ -36,9 +36,9 @@ static int make_loop(Invoker *invoker) {
         return loop_watch(&invoker->loop, invoker->link.listen_fd, EVENT_LISTEN);
 }
 
-/* The most that is said before the loop looks at the spool again: every container may have ended, been
- * parked and been read, every actor's rollout may be wasted and another one recorded, and a round and the
- * life may close. */
+/* How many records at most are written before the loop looks at the spool again: every container may end, be
+ * parked and be read, every actor's rollout may be wasted and another one recorded, and a round and the life
+ * may close. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16;
 }
@@ -50,7 +50,7 @@ static int make_spool(Invoker *invoker) {
         return r < 0 ? r : spool_reserve(&invoker->books.spool, records_at_once(invoker));
 }
 
-/* What failed is said on the job's stream, which may not be there yet, and by *why to the daemon. */
+/* A failure is reported on the job's stream, which may not exist yet, and by *why to the daemon. */
 static int start(Invoker *invoker, Failed *why) {
         int r;
 
@@ -84,7 +84,7 @@ static int start(Invoker *invoker, Failed *why) {
         return r < 0 ? invoker_complain(r, invoker_step_sentence(why->step)) : 0;
 }
 
-/* No descriptor is one yet, and each part knows what it is given of the others. */
+/* Marks all descriptors as closed, and gives each part the others that it needs. */
 static void make_empty(Invoker *invoker) {
         invoker->place = (Placement) PLACEMENT_EMPTY;
         invoker->progress.taken = invoker->progress.ending.actor = ACTOR_NONE;
@@ -117,7 +117,7 @@ int invoker_new(Invoker **ret) {
         Failed why = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .error = -ENOMEM };
         int r;
 
-        limits_prepare(); /* a handful of descriptors for each actor */
+        limits_prepare(); /* each actor needs a handful of descriptors */
         if (!invoker) {
                 link_tell_failed(INVOKER_FD_SOCKET, &why);
                 return invoker_complain(-ENOMEM, "out of memory");
@@ -136,7 +136,7 @@ int invoker_new(Invoker **ret) {
         return 0;
 }
 
-/* The answer first: a process may have given one and died after it. Returns whether it had given one. */
+/* The answer is looked for first, since a process may have died after it. Returns whether there was one. */
 static bool container_event(Invoker *invoker, Container *c, bool ended) {
         Answer answer;
         bool answered = c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer);
@@ -201,7 +201,7 @@ static void lost_daemon(Invoker *invoker) {
         invoker->alone_nsec = clock_boottime();
         if (invoker->place.invoked->launch.exit_with_daemon && invoker->progress.phase != PHASE_ENDED)
                 finish_kill(invoker);
-        /* Everything that it knows not yet stays in the spool; another one may come for it. */
+        /* Records that it has not read stay in the spool for another daemon. */
         if (invoker->place.invoked->launch.exit_with_daemon)
                 invoker->stop = true;
 }
@@ -234,7 +234,7 @@ static void check_container(Invoker *invoker, Container *c, uint64_t now) {
                 loop_want_timer(&invoker->loop, c->worker.deadline_nsec);
                 return;
         }
-        /* An answer that lies there is an answer, late as it may be heard. */
+        /* An answer counts even if we hear it late. */
         if (!container_event(invoker, c, false))
                 storm_looked(&invoker->loop, &invoker->books, &c->worker, c);
         if (!c->worker.busy)
@@ -267,7 +267,7 @@ static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
         worker_kill(learner);
 }
 
-/* UINT64_MAX: a daemon is there, or is waited for without an end. */
+/* When a life without a daemon ends. UINT64_MAX: a daemon is connected, or is waited for without limit. */
 static uint64_t alone_until(const Invoker *invoker) {
         const Launch *launch = &invoker->place.invoked->launch;
         uint64_t most_nsec, until;
@@ -279,8 +279,8 @@ static uint64_t alone_until(const Invoker *invoker) {
         return until;
 }
 
-/* What it holds, memory and records that are in no ledger, waits for a daemon that may come back: but not
- * for ever. A later one finds the job without it, and its next life repeats what no checkpoint has. */
+/* A job without a daemon keeps its memory and its records for one that may come back, but not for ever. A
+ * later daemon starts the job's next life, which repeats what no checkpoint holds. */
 static void check_alone(Invoker *invoker) {
         uint64_t until = alone_until(invoker);
 
@@ -288,7 +288,8 @@ static void check_alone(Invoker *invoker) {
                 loop_want_timer(&invoker->loop, until);
                 return;
         }
-        fputs("actord-invoker: no daemon has come back for it within OrphanTimeoutSec= of actord.conf, so it ends\n",
+        fputs("actord-invoker: it ends, since no daemon has come back for it within OrphanTimeoutSec= of "
+              "actord.conf\n",
                         stderr);
         finish_kill(invoker);
 }
@@ -298,8 +299,8 @@ static void check_end(Invoker *invoker, uint64_t now) {
         uint64_t until;
 
         if (invoker->progress.phase == PHASE_ENDED) {
-                /* A daemon that is there says what it has, and may be waiting for space; it is watched by
-                 * others, and its end is seen here. */
+                /* A connected daemon acknowledges what it has; it may be waiting for disk space. We see
+                 * its end. */
                 until = invoker->link.fd < 0 && invoker->place.invoked->launch.exit_with_daemon
                                         ? invoker->progress.ending.nsec + END_MISSED_NSEC
                                         : UINT64_MAX;
@@ -328,7 +329,8 @@ static void check_end(Invoker *invoker, uint64_t now) {
                 finish_begin(invoker, plan->end, FAULT_NONE, 0, ACTOR_NONE);
 }
 
-/* A deadline counts the time that a worker could use. We were stopped, or the host slept: all begin anew. */
+/* A deadline counts only time that a worker could use. If we were stopped or the host slept, all deadlines
+ * begin again. */
 static void forgive_absence(Invoker *invoker, uint64_t due_nsec, uint64_t now) {
         uint64_t suspended_nsec = clock_suspended();
         bool slept = suspended_nsec - invoker->suspended_nsec >= ABSENT_NSEC;
@@ -367,7 +369,7 @@ static void dispatch(Invoker *invoker, const Event *event) {
         }
 }
 
-/* What the invoker is about to sleep for. */
+/* The kind of work for which the invoker is about to sleep. */
 static ProfileSleep sleeps_for(const Invoker *invoker) {
         if (learners_busy(&invoker->learners))
                 return profile_sleep_of(invoker->learners.workers[0].order.kind);
@@ -391,8 +393,7 @@ static int sleep_until_event(Invoker *invoker) {
         return r;
 }
 
-/* The spool is full: nothing goes on but the daemon's word and signals. Events that were seen already are
- * served afterwards. */
+/* The spool is full: only the daemon and signals are heard. Other events are served afterwards. */
 static void wait_for_room(Invoker *invoker) {
         struct pollfd fds[] = {
                 { .fd = invoker->signal_fd, .events = POLLIN },

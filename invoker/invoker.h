@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One job, and those of its files that decide. They call the others, which know only what they are given,
+/* One job, and those of its files that decide. They call the others, which know only what they are given
  * and return what happened:
  *
- *   main.c invoker.c   the loop: which event came, and whose it is
- *   setup.c probe.c prepare.c   from what the spawner left to a learner that starts
+ *   main.c invoker.c   the loop: which event came, and from which worker
+ *   setup.c probe.c prepare.c   from the spawner's descriptors to a learner that starts
  *   conduct.c          what follows from an event: orders, retries, rounds
  *   evaluate.c         evaluations, by the rules of evaluation.c
  *   finish.c           whether the job ends, and how
- *   trial.c            in the place of all these: an environment is tried, and there is no job
+ *   trial.c            instead of all these: an environment is tried, and there is no job
  *
  *   placement.h        what the job was given, and where it lies
- *   progress.h         how far it has come; overlap.c: where rounds do not wait for all
+ *   progress.h         how far it has come; overlap.c: rounds that do not wait for all actors
  *   pool.h fork.h      containers of actors, and what a child maps and gives up
  *   learner.h          the learner's processes; fused.c: one that also acts
  *   report.h           records; storm.c: bells that ring without an answer
  *   profile.h          where the time of rounds goes, for a job that asks
- *   loop.h link.h spool.h   what is slept on, the daemon, and what it is told
+ *   loop.h link.h spool.h   what the invoker sleeps on, the daemon, and records for it
  */
 #pragma once
 
@@ -32,9 +32,11 @@
 #include "invoker/progress.h"
 #include "invoker/report.h"
 
-#define END_MISSED_NSEC       (5ull * 1000000000u)  /* in run mode, for a daemon that has not come yet */
-#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u)  /* the last one: there may be space again */
-#define FIRST_CONNECTION_NSEC (30ull * 1000000000u) /* in run mode */
+/* Run mode: how long an ended job waits for a daemon to fetch its records, and a new one for the first
+ * connection. */
+#define END_MISSED_NSEC       (5ull * 1000000000u)
+#define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
+#define CHECKPOINT_RETRY_NSEC (1ull * 1000000000u) /* of the last one: there may be space again */
 
 typedef struct Invoker {
         Placement place;
@@ -48,8 +50,8 @@ typedef struct Invoker {
 
         bool stop; /* leave the loop */
         int signal_fd;
-        uint64_t suspended_nsec; /* as of the last look: how long the host has slept */
-        uint64_t alone_nsec;     /* since when no daemon is there, if none is */
+        uint64_t suspended_nsec; /* how long the host has slept, as of the last look */
+        uint64_t alone_nsec;     /* since when no daemon is connected, if none is */
 } Invoker;
 
 /* invoker.c */
@@ -60,62 +62,62 @@ Invoker *invoker_free(Invoker *invoker);
 /* setup.c */
 int setup_contracts(Placement *place);
 int setup_streams(void);
-int setup_signals(void); /* a descriptor that tells of them */
+int setup_signals(void); /* a signalfd */
 int setup_proc(void);    /* a descriptor, or -EBADF */
 void setup_cgroup(Placement *place);
-/* Whether as many files may be open as the job's processes need at most: 0, or -EMFILE with both numbers. */
+/* Whether the job's processes may open as many files as they need: 0, or -EMFILE with both numbers. */
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit);
 
 /* prepare.c: the way from PHASE_PREPARING to a learner that starts, or to the job's end. A user's
- * environment is asked what it is in an actor (PHASE_PROBING): its answer, its end, and the daemon's wish
- * to stop meanwhile come here. */
+ * environment is asked for its spec in an actor (PHASE_PROBING); that actor's answer and end come here, and
+ * the daemon's wish to stop meanwhile. */
 void prepare_begin(Invoker *invoker);
 void prepare_answered(Invoker *invoker, Container *c, const Answer *answer);
 void prepare_ended(Invoker *invoker, Container *c, const Ended *ended);
 void prepare_stop(Invoker *invoker);
-int prepare_seal_policy(
-                Invoker *invoker); /* the learner has mapped it: from now on nobody else can for writing */
+/* The learner has mapped the policy: from now on no process can map it for writing. */
+int prepare_seal_policy(Invoker *invoker);
 
-/* The level of its actors; and the sandboxes, after the environment has loaded, as the last use of the host's
- * file system. The level that this host allows may still turn out to be too much (a container that forbids
- * some mount). */
+/* prepare_level() chooses the level of the actors. prepare_sandboxes() makes their sandboxes after the
+ * environment has loaded, as the last use of the host's file system; it may lower the level, where a
+ * container forbids some mount. */
 int prepare_level(Placement *place);
 int prepare_sandboxes(Placement *place);
 
-/* probe.c. Negative: *ret_fault and *ret_detail say what is wrong with the environment. probe_load()
- * loads what an administrator installed; a plugin stays where it is. */
+/* probe.c. Negative: *ret_fault and *ret_detail say what is wrong with the environment. probe_load() loads
+ * what an administrator installed; a plugin loads later, in its actor. */
 int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail);
 int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t *ret_detail);
 int probe_make_page(Placement *place, const ActordEnvSpec *spec, uint32_t *ret_fault, int32_t *ret_detail);
 
 /* conduct.c */
-void conduct_advance(Invoker *invoker); /* whatever can be done without waiting */
+void conduct_advance(Invoker *invoker); /* does everything that needs no waiting */
 void conduct_container_answered(Invoker *invoker, Container *c, const Answer *answer);
 void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended);
 void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 
 /* evaluate.c */
 void evaluate_begin(Invoker *invoker);              /* of the newest policy */
-void evaluate_rest(Invoker *invoker, Container *c); /* nothing is to be played any more */
-int evaluate_serve(Invoker *invoker,
-                uint32_t *ret_actor); /* gives orders; negative: *ret_actor cannot be started */
+void evaluate_rest(Invoker *invoker, Container *c); /* no episode is left for it */
+/* Gives orders; negative: *ret_actor cannot be started. */
+int evaluate_serve(Invoker *invoker, uint32_t *ret_actor);
 bool evaluate_is_over(const Invoker *invoker);
-void evaluate_end(Invoker *invoker); /* its result, when it is over */
+void evaluate_end(Invoker *invoker); /* records the result */
 void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer);
 /* False: its episode has no attempt left. */
 bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
 
 /* finish.c */
-/* What ends a job whatever its daemon says: PlanEnd, PLAN_END_NOT while its own numbers let it go on. */
+/* PlanEnd by the job's own settings; PLAN_END_NOT: they let it go on. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics);
-uint32_t finish_reached(const Invoker *invoker); /* or the daemon's word */
-void finish_round(Invoker *invoker);             /* that was learned from: the record that closes it */
+uint32_t finish_reached(const Invoker *invoker); /* the same, or else the end that the daemon wants */
+void finish_round(Invoker *invoker);             /* closes a round that was learned from with its record */
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
 void finish_advance(Invoker *invoker);
-/* The last checkpoint: there will be another try, and whoever waits for it is told why. */
+/* The last checkpoint failed: it is tried again, and the reason is reported. */
 void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail);
-/* Before it was kept: then the life has failed, whatever it ended for, and the next one has what is
- * missing computed again. */
+/* The learner died before the last checkpoint was written: then the life has failed, whatever its end was,
+ * and the next life computes again what is missing. */
 void finish_learner_lost(Invoker *invoker, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *invoker); /* at once, without records */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process: another program, so that its memory is not in that of actors, nor theirs in its own.
- * Everything it works on is a descriptor at a fixed number. */
+/* The learner's process. It is another program, so that its memory is not in actors, nor theirs in its own.
+ * It gets everything as descriptors at fixed numbers. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +22,16 @@
 #include "lib/limits.h"
 #include "lib/reduce.h"
 
-#define LEARNER_PATIENCE_NSEC \
-        (300ull * 1000000000u) /* at least: an update may be much longer than those before */
-#define NEVER_NSEC      (UINT64_MAX / 2)
-#define SERVE_LOOK_NSEC (250u * 1000 * 1000)
+/* The shortest patience: an update may take much longer than those before. */
+#define LEARNER_PATIENCE_NSEC (300ull * 1000000000u)
+#define NEVER_NSEC            (UINT64_MAX / 2)
+#define SERVE_LOOK_NSEC       (250u * 1000 * 1000)
 
 #define EXECUTABLE_FD 10 /* between the fixed numbers and the segments */
 
 enum { TASKS_SPARE = 8 };
 
-/* Two passes: a descriptor may lie at a number that another one is to have. */
+/* In two passes, since a descriptor may lie at a number that another one is to have. */
 static int put(int *sources, const int *targets, size_t n, int floor) {
         for (size_t k = 0; k < n; k++) {
                 sources[k] = fd_lift(sources[k], floor);
@@ -158,7 +158,7 @@ bool learners_busy(const Learners *learners) {
         return false;
 }
 
-/* What the job says, or else what follows from what its learner has taken so far. */
+/* TimeoutSec=, or else a multiple of the longest that the learner has taken so far. */
 static uint64_t learner_timeout_nsec(const Learners *learners, uint64_t longest_nsec) {
         uint64_t nsec;
 
@@ -172,9 +172,9 @@ static uint64_t learner_timeout_nsec(const Learners *learners, uint64_t longest_
 }
 
 static uint64_t n_parts(const Learners *learners, uint32_t kind) {
-        return kind == ORDER_LEARN && learners->progress->round->n_rollouts > 0
-                               ? learners->progress->round->n_rollouts
-                               : 1;
+        uint32_t n = learners->progress->round->n_rollouts;
+
+        return kind == ORDER_LEARN && n > 0 ? n : 1;
 }
 
 /* An update of more rollouts takes longer. */
@@ -191,14 +191,14 @@ static bool serves(const Learners *learners) {
                atomic_load_explicit(&learners->workers[0].page->serve_stop, memory_order_relaxed) == 0;
 }
 
-/* When it last looked at its actors, as far as it has been asked to. */
+/* When it last looked at its actors; at the earliest, when it was ordered to serve them. */
 static uint64_t seen_nsec(const Learners *learners) {
         uint64_t nsec = atomic_load_explicit(&learners->workers[0].page->served_nsec, memory_order_relaxed);
 
         return nsec > learners->workers[0].ordered_nsec ? nsec : learners->workers[0].ordered_nsec;
 }
 
-/* Serving has no end of its own: its deadline is as long after each look of the learner's. */
+/* Serving has no end of its own, so its deadline moves with each look of the learner at its actors. */
 void learner_look(Learners *learners, uint64_t now) {
         uint64_t seen;
 
@@ -209,8 +209,8 @@ void learner_look(Learners *learners, uint64_t now) {
                 worker_forgive(&learners->workers[0], seen);
 }
 
-/* An actor for which the learner acts is late when the learner has looked at it since its deadline and
- * there is still no answer. One whose learner does not look is not to blame, and gets its time again. */
+/* An actor for which the learner acts is late if the learner has looked at it since its deadline and there
+ * is still no answer. If its learner does not look, the actor is not to blame and its time begins again. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         uint64_t seen;
 
@@ -228,7 +228,7 @@ bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         return true;
 }
 
-/* From here on the deadline is that of an answer. */
+/* From here on the learner's deadline is that of an answer. */
 void learner_stop_serving(Learners *learners) {
         static const uint64_t one = 1;
 
@@ -240,16 +240,17 @@ void learner_stop_serving(Learners *learners) {
         loop_want_timer(learners->loop, learners->workers[0].deadline_nsec);
 }
 
-/* For whom it acts: who has rolled already is none of its clients. Banks matter where it also steps. */
+/* Lists the actors for which the learner acts: those that have not rolled yet. It needs their banks where it
+ * also steps. */
 static void name_clients(Learners *learners) {
         WorkerPage *page = learners->workers[0].page;
 
-        for (uint32_t a = 0; a < learners->progress->round->n_actors; a++)
-                page->ordinals[a] = seat_rolls(&learners->progress->round->seats[a])
-                                                    ? learners->progress->round->seats[a].ordinal
-                                                    : ORDINAL_NONE;
-        for (uint32_t a = 0; a < learners->progress->round->n_actors; a++)
-                page->banks[a] = learners->progress->round->seats[a].bank;
+        for (uint32_t a = 0; a < learners->progress->round->n_actors; a++) {
+                const Seat *seat = &learners->progress->round->seats[a];
+
+                page->ordinals[a] = seat_rolls(seat) ? seat->ordinal : ORDINAL_NONE;
+                page->banks[a] = seat->bank;
+        }
         atomic_store_explicit(&page->serve_stop, 0, memory_order_seq_cst);
 }
 
@@ -265,7 +266,7 @@ static uint64_t order_timeout_nsec(const Learners *learners, uint32_t kind) {
                         longest_nsec > 0 ? longest_nsec * n_parts(learners, kind) : PATIENCE_MAX_NSEC);
 }
 
-/* The round that goes on, for what is part of one. */
+/* The open round for orders that are part of it, the last closed one for others. */
 static uint64_t round_of(const Learners *learners, uint32_t kind) {
         switch (kind) {
         case ORDER_SERVE:
@@ -278,6 +279,7 @@ static uint64_t round_of(const Learners *learners, uint32_t kind) {
 }
 
 static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
+        bool first_alone = kind == ORDER_SERVE || kind == ORDER_CHECKPOINT;
         Order order = {
                 .kind = kind,
                 .round = round_of(learners, kind),
@@ -299,7 +301,6 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 order.policy_bank = arrival_bank(&learners->progress->arrival, learners->place->n_actors,
                                 learners->place->page->policy.n_banks);
         }
-
         if (kind == ORDER_SERVE || kind == ORDER_ROLLOUT) {
                 order.n_actors = learners->progress->round->n_actors;
                 name_clients(learners);
@@ -307,10 +308,7 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
 
         learners->answer = (Answer){};
         learners->n_answered = 0;
-        for (uint32_t k = 0;
-                        k <
-                        (kind == ORDER_SERVE || kind == ORDER_CHECKPOINT ? 1 : learners->place->n_learners);
-                        k++) {
+        for (uint32_t k = 0; k < (first_alone ? 1 : learners->place->n_learners); k++) {
                 Worker *learner = &learners->workers[k];
 
                 storm_listen(learners->loop, learner, ACTOR_LEARNER - k);
@@ -347,8 +345,8 @@ bool learner_answered(Learners *learners, uint32_t k, const Answer *answer) {
                 *all = *answer;
         all->fault = fault;
         all->detail = detail;
-        /* Equal parts of equal data: only an actor that rewrote its rollout between two of them can have
-         * done that. */
+        /* Learners publish the same policy from the same data. They disagree only if an actor rewrote its
+         * rollout between the copies of two of them. */
         if (disagrees && fault == FAULT_NONE) {
                 all->fault = FAULT_INTERNAL;
                 all->detail = EBADMSG;

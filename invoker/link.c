@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A SEQPACKET socket with three messages. The daemon is trusted with the job but not with our memory:
- * sizes and numbers are checked. */
+/* A SEQPACKET socket with a few messages. The daemon is trusted with the job but not with our memory: sizes
+ * and numbers are checked. */
 #include "invoker/link.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/message.h"
 
-/* One greedy peer does not keep the loop from its actors. */
+/* Few at once, so that a peer which floods us does not keep the loop from its actors. */
 enum { MESSAGES_AT_ONCE = 16, FAILED_WAIT_MSEC = 10000 };
 
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret) {
@@ -51,7 +51,7 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
         if (fd < 0)
                 return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
 
-        /* One that has gone already takes nothing from the one before: whose end, if it comes, is heard. */
+        /* If this peer has gone already, the connection before stays. */
         r = message_send(fd, hello, sizeof(*hello), &spool->fd, 1);
         if (r < 0)
                 return r;
@@ -86,7 +86,7 @@ int link_receive(Link *link, Spool *spool) {
                         return n > 0 ? -EBADMSG : -ECONNRESET;
                 }
 
-                /* A wish for a checkpoint is not taken back by the plan that follows. */
+                /* The next plan does not take back a wish for a checkpoint. */
                 plan.checkpoint |= link->has_plan && link->plan.checkpoint;
                 link->asked = link->asked || plan.ask;
                 link->plan = plan;
@@ -102,8 +102,7 @@ void link_tell(Link *link, const Spool *spool) {
         if (link->fd < 0 || (link->told == spool->written && !link->asked))
                 return;
         link->asked = false;
-        /* A full socket: the daemon has not read what it was told before, and will look as far as the
-         * spool goes when it does. */
+        /* EAGAIN: the daemon has not read earlier messages yet. When it does, it reads the whole spool. */
         if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
                 link->told = spool->written;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon, as the invoker sees it: somebody who connects, is told where the spool is and how far it is
- * written, and sends plans. */
+/* The daemon, as the invoker sees it: a peer that connects, gets the spool's descriptor, is told how far the
+ * spool is written, and sends plans. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,13 @@
 #include "invoker/spool.h"
 
 typedef struct Link {
-        int listen_fd, fd; /* fd -EBADF: nobody is connected */
+        int listen_fd, fd; /* fd -EBADF: no daemon is connected */
         uint32_t n_actors_max;
         uint64_t told; /* the last record that the daemon was told of */
         bool was_connected;
-        bool asked; /* it waits for a word, whatever that is */
+        bool asked; /* it waits for an answer, even if nothing is new */
         bool has_plan;
-        Plan plan; /* the last one that made sense */
+        Plan plan; /* the last valid one */
 } Link;
 
 #define LINK_EMPTY \
@@ -24,15 +24,15 @@ typedef struct Link {
 int link_init(int listen_fd, uint32_t n_actors_max, Link *ret);
 void link_done(Link *link);
 
-/* A connection waits: the newest that can be told Hello wins. 0; -EAGAIN: none waits; negative: it was gone
- * already. Then the one before, if there is one, stays. */
+/* Accepts a waiting connection and says Hello. It replaces the one before. 0; -EAGAIN: none waits; negative:
+ * the peer had gone already, and the connection before stays. */
 int link_accept(Link *link, const Hello *hello, const Spool *spool);
-/* Reads all messages there are. 1: the plan changed; 0: nothing new; negative: the connection is closed.
- * Acknowledges into the spool. */
+/* Reads all waiting messages and passes acknowledgements to the spool. 1: the plan changed; 0: nothing new;
+ * negative: the connection is closed. */
 int link_receive(Link *link, Spool *spool);
-/* Tells of new records, once for all of them. Whatever goes wrong shows in link_receive(). */
+/* Tells the daemon of all new records at once. link_receive() notices when the connection fails. */
 void link_tell(Link *link, const Spool *spool);
 
-/* Of an invoker that cannot begin: waits a while for the daemon to connect, and says why. Closes what
- * else it was given: descriptors may be what it lacks. */
+/* For an invoker that cannot begin: waits a while for the daemon to connect, and says why. Closes all other
+ * descriptors first, since it may have too many. */
 void link_tell_failed(int listen_fd, const Failed *failed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An event's kind and its worker's number travel in the 64 bits that epoll keeps for us. */
+/* An event's kind and its worker's number are stored in the 64 bits that epoll returns with it. */
 #include "invoker/loop.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ int loop_watch(Loop *loop, int fd, EventKind kind) {
         return control(loop, EPOLL_CTL_ADD, fd, EPOLLIN, kind, 0);
 }
 
-/* By edges: each ring is heard once, and nobody has to empty the bell. */
+/* Edge-triggered: each ring is heard once, and the bell need not be emptied. */
 int loop_watch_bell(Loop *loop, const Worker *worker, uint32_t index) {
         return control(loop, EPOLL_CTL_ADD, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the invoker sleeps on: one epoll over bells, processes, signals, the daemon's socket and one
- * timer. A leaf: it says which event came, and invoker.c decides what follows. */
+/* What the invoker sleeps on: one epoll over bells, processes, signals, the daemon's socket and one timer.
+ * It only says which event came; invoker.c decides what follows. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ typedef struct Loop {
         int epoll_fd, timer_fd;
         uint64_t timer_nsec; /* when it rings; UINT64_MAX: never */
         struct epoll_event seen[EVENTS_AT_ONCE];
-        int n_seen, n_served; /* events by edges are seen once: those that are not served yet stay here */
+        int n_seen, n_served; /* edge-triggered events are seen once: they stay here until they are served */
 } Loop;
 
 #define LOOP_EMPTY \
@@ -43,12 +43,13 @@ int loop_watch_process(Loop *loop, const Worker *worker, uint32_t index);
 int loop_mute_bell(Loop *loop, const Worker *worker);
 int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index); /* again */
 
-/* CLOCK_BOOTTIME. It rings for the earliest of all, and whoever is served by that ring asks again. */
+/* CLOCK_BOOTTIME. The timer rings at the earliest time that was wanted; later ones must be wanted again
+ * then. */
 void loop_want_timer(Loop *loop, uint64_t nsec);
-/* The timer has rung: when it was to. */
+/* The timer has rung; returns when it was due. */
 uint64_t loop_timer_rang(Loop *loop);
 
-/* The next event that was seen and is not served. False: there is none, and loop_wait() sleeps until
- * there are some. */
+/* The next event that was seen and not served. False: there is none; loop_wait() sleeps until there are
+ * some. */
 bool loop_next(Loop *loop, Event *ret);
 int loop_wait(Loop *loop);

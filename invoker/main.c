@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-invoker: conducts one job, or tries an environment. Started by the spawner alone, with its descriptors in their places
- * (include/launch.h). */
+/* actord-invoker: conducts one job, or tries an environment. The spawner alone starts it, with its
+ * descriptors at fixed numbers (include/launch.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,16 @@ int main(int argc, char **argv) {
         int r;
 
         if (argc > 1) {
-                fprintf(stderr, "actord-invoker is started by actord-spawn, with a job's descriptors; it takes no arguments.\n");
+                fprintf(stderr, "actord-invoker is started by actord-spawn, with a job's descriptors; "
+                                "it takes no arguments.\n");
                 return strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : 2;
         }
         (void) prctl(PR_SET_NAME, "actord-invoker");
 
         r = fork_confine_ourselves();
         if (r < 0)
-                (void) invoker_complain(r, "its filter of system calls cannot be set; it goes on without");
+                (void) invoker_complain(
+                                r, "its own system call filter cannot be set; it goes on without one");
         if (trial_is_wanted())
                 return trial_serve() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         r = invoker_new(&invoker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two counters. A leaf's cpu.stat counts a cgroup over all its processes' lives, in microseconds; a
- * process clock counts one process, in nanoseconds, and begins anew with the next. Both lag while the
- * metered process still runs, so they are read when it has slept for a while. */
+/* There are two counters. A leaf's cpu.stat counts all processes that were ever in the cgroup, in
+ * microseconds; a process clock counts one process, in nanoseconds, and starts again with the next. Both lag
+ * while the metered process runs, so they are read when it has slept for a while. */
 #include "invoker/meter.h"
 
 #include <assert.h>
@@ -32,42 +32,32 @@ static void reading_end(uint64_t begun_nsec) {
                 *time_sum_nsec += clock_boottime() - begun_nsec;
 }
 
-/* "KEY NUMBER" at a line's beginning, with blanks between. */
-static int find_number(const char *text, const char *key, uint64_t *ret) {
+/* The number in a line "KEY NUMBER", times `unit`. */
+static int find_number(const char *text, const char *key, uint64_t unit, uint64_t *ret) {
         size_t n = strlen(key);
 
         for (const char *line = text; line; line = strchr(line, '\n')) {
+                uint64_t number;
                 char *end;
 
                 line += *line == '\n';
                 if (strncmp(line, key, n) != 0)
                         continue;
-                *ret = strtoull(line + n, &end, 10);
-                return end == line + n ? -EBADMSG : 0;
+                number = strtoull(line + n, &end, 10);
+                if (end == line + n)
+                        return -EBADMSG;
+                *ret = number * unit;
+                return 0;
         }
         return -EBADMSG;
 }
 
 int cpu_stat_parse(const char *text, uint64_t *ret_nsec) {
-        uint64_t usec;
-        int r;
-
-        r = find_number(text, "usage_usec ", &usec);
-        if (r < 0)
-                return r;
-        *ret_nsec = usec * 1000;
-        return 0;
+        return find_number(text, "usage_usec ", 1000, ret_nsec);
 }
 
 int status_parse_peak(const char *text, uint64_t *ret_bytes) {
-        uint64_t kib;
-        int r;
-
-        r = find_number(text, "VmHWM:", &kib);
-        if (r < 0)
-                return r;
-        *ret_bytes = kib * 1024;
-        return 0;
+        return find_number(text, "VmHWM:", 1024, ret_bytes);
 }
 
 static int read_text(int fd, char *buffer, size_t n) {
@@ -139,7 +129,7 @@ static int meter_read(const Meter *meter, uint64_t *ret_nsec) {
         return 0;
 }
 
-/* A counter never runs backwards; a reading that seems to is a reading of nothing. */
+/* A counter never runs backwards: a lower reading is an error of the kernel's and counts as no use. */
 static uint64_t meter_advance(Meter *meter, uint64_t now_nsec) {
         uint64_t used = now_nsec > meter->read_nsec ? now_nsec - meter->read_nsec : 0;
 
@@ -180,8 +170,8 @@ uint64_t meter_peak(Meter *meter) {
         if (r < 0 || status_parse_peak(buffer, &bytes) < 0)
                 return 0;
 
-        /* 5: begin the high-water mark anew. Where that is forbidden the mark is the process's and not
-         * the invocation's. */
+        /* 5: reset the high-water mark. Where that is forbidden, it covers the process's whole life and not
+         * the invocation. */
         if (meter->refs_fd >= 0)
                 (void) !write(meter->refs_fd, "5", 1);
         return bytes;

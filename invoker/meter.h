@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a worker used, read from the kernel and never told by it. Readings telescope: each is what was
- * used since the one before, so that nothing goes unbilled and nothing is billed twice. */
+/* What a worker used, read from the kernel and never told by the worker. Readings telescope: each counts
+ * from the one before, so that all use is billed, and once. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,8 +33,8 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 /* CPU since the last reading. */
 uint64_t meter_take(Meter *meter);
 /* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
- * this one number, which costs as much as a short invocation; so nobody is looked at more often than
- * this, and a look covers all invocations since the last. */
+ * this number, which costs as much as a short invocation. So a worker is looked at only once in this time,
+ * and a look covers all invocations since the one before. */
 #define PEAK_INTERVAL_NSEC 5000000u
 uint64_t meter_peak(Meter *meter);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds that overlap: a distribution whose learner goes on with whoever is ready. What makes such a job
- * repeatable is here. Under Clock=model the learner waits for whoever would come first by the model's
- * costs, whoever it really was; a decision that names an actor, as one that is repeated does, is obeyed;
- * and otherwise who came first stands in the round's record. */
+/* Rounds that overlap: the learner goes on with an actor that is ready. This file makes such a job
+ * repeatable. Under Clock=model the learner waits for the actor that would come first by the model's costs,
+ * whichever really came first. A decision that names an actor, as a repeated one does, is obeyed. Otherwise
+ * the round's record names the actor that came first. */
 #include <assert.h>
 #include <errno.h>
 
@@ -12,14 +12,13 @@ static uint64_t invocation_steps(const Placement *place) {
         return (uint64_t) place->page->segment.envs * place->page->segment.steps;
 }
 
-/* Whoever begins, does with the newest version; all others go on with theirs. */
+/* Actors that begin act with the newest version; the others go on with theirs. */
 int overlap_begin(Progress *progress, const Placement *place) {
+        uint32_t taken = progress->decision.taken;
+
         arrival_begin(&progress->arrival, place->settings, progress->decision.n_actors,
                         progress->policy_version);
-        return progress->decision.taken > 0 && !arrival_acts(&progress->arrival,
-                                                               progress->decision.taken - 1)
-                               ? -ESRCH
-                               : 0;
+        return taken > 0 && !arrival_acts(&progress->arrival, taken - 1) ? -ESRCH : 0;
 }
 
 uint32_t overlap_next(const Progress *progress, const Placement *place) {
@@ -31,8 +30,9 @@ uint32_t overlap_next(const Progress *progress, const Placement *place) {
                 actor = arrival_next(&progress->arrival, place->settings, invocation_steps(place));
         else
                 return round_rolled(progress->round);
-        return actor != ACTOR_NONE && progress->round->seats[actor].state == SEAT_ROLLED ? actor
-                                                                                         : ACTOR_NONE;
+        if (actor != ACTOR_NONE && progress->round->seats[actor].state != SEAT_ROLLED)
+                return ACTOR_NONE;
+        return actor;
 }
 
 void overlap_learned(Progress *progress, uint64_t update_nsec) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a job was given, and where it lies: contracts, sizes, shared memory, descriptors, sandboxes. It is
- * filled while the job is prepared and then read by everyone. Nothing of it says how far the job has
- * come. */
+ * filled while the job is prepared and only read afterwards. How far the job has come is in progress.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,47 +15,47 @@
 
 typedef struct Sandbox Sandbox;
 
-/* What its distribution asks of a round: the invoker knows no distribution by name. */
+/* How the job's distribution conducts a round: the invoker knows no distribution by name. */
 typedef struct Traits {
         /* OrderKind of the learner while actors roll. NONE: they act by themselves; SERVE: it acts for
-         * them; ROLLOUT: its process is all of them, and no container trains */
+         * them; ROLLOUT: its process steps all environments, and no container trains */
         uint32_t rolls_with;
         uint32_t acting_phases; /* bits of Phase: when actors have orders */
-        bool overlaps;          /* rounds learn from one actor that is ready, and the others act on */
+        bool overlaps;          /* a round learns from one actor that is ready; the others go on acting */
 } Traits;
 
 /* Of LAUNCH_TRIAL: what the next actor is to try, in the place of orders. */
 typedef struct TrialOrder {
         const TrialRequest *request;
         uint32_t point; /* CHECK: TrialPoint_ */
-        bool inside;    /* of the sandbox; else it runs nothing but what an administrator installed */
+        bool inside;    /* in the sandbox; else it runs only what an administrator installed */
 } TrialOrder;
 
 typedef struct Placement {
         const Invoked *invoked;
         const JobSettings *settings;
-        const JobSettings *inner; /* of Environment=job:FILE; NULL: of no other */
+        const JobSettings *inner; /* the inner job's, of Environment=job:FILE; NULL: there is none */
         const JobPage *page;
         const TrialOrder *trial; /* NULL: it is a job */
         const Distribution *distribution;
         Traits traits;
         uint32_t n_actors, n_containers, n_learners, n_cpus;
-        /* containers after those, which only play the evaluations of a job that trains */
+        /* further containers, which only play the evaluations of a job that trains */
         uint32_t n_evaluators;
         uint64_t n_episodes;     /* of an evaluation */
         uint32_t level, missing; /* SandboxLevel; bits of Limit */
 
         const ActordEnv *env;    /* NULL: a plugin, loaded inside the sandbox */
         const char *plugin_path; /* inside the root */
-        FusedRun run_acting;     /* the program of a learner that is all actors */
+        FusedRun run_acting;     /* the program of a learner that also acts */
         Sandbox *actor_sandbox, *learner_sandbox;
         Cgroup cgroup;
         int proc_fd;
 
         int page_fd, policy_fd;
-        int policy_read_fd; /* the same, but nobody can write through it; -EBADF: not before it is sealed */
+        int policy_read_fd; /* the same, for reading alone; -EBADF: only after policy_fd is sealed */
         int *segment_fds;   /* [n_actors] */
-        /* epoll of the actors' bells, and ours beside them; -EBADF: actors act by themselves */
+        /* epoll of the actors' bells, and a bell of ours in it; -EBADF: actors act by themselves */
         int asks_fd, stop_fd;
         int reduce_fd; /* what several learners share; -EBADF */
 } Placement;

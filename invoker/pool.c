@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Containers: processes that host actors. One is made when a round first needs it, frozen while none
- * does, and ended when lib/warm.h keeps it no longer. Here they are started, ordered, parked, thawed,
- * read and ended; whom an order is for, and what follows from an answer, is decided in conduct.c. */
+/* Containers: processes that host actors. A container is made when a round first needs it, frozen while no
+ * round does, and ended when lib/warm.h keeps it no longer. This file starts, orders, parks, thaws, meters
+ * and ends them; conduct.c decides who gets an order and what follows from an answer. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -49,10 +49,9 @@ void pool_done(Pool *pool) {
         pool->containers = NULL;
 }
 
-/* Its own, and the one that its actors ring when the learner acts for them. */
+/* The container's bell, and the one that its actors ring when the learner acts for them. */
 static int watch_bells(Pool *pool, Container *c) {
         struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = c->index };
-
         int r;
 
         r = loop_watch_bell(pool->loop, &c->worker, c->index);
@@ -101,7 +100,7 @@ static int container_acquire(Pool *pool, Container *c) {
         return 0;
 }
 
-/* Bells of their own, not the learner's one for all: whoever could empty it could silence the others. */
+/* Each container has a bell of its own: an actor that could empty a common one could silence the others. */
 int pool_make_ask_bells(Pool *pool) {
         struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 
@@ -136,8 +135,8 @@ int pool_fork(Pool *pool, Container *c) {
         r = loop_watch_process(pool->loop, &c->worker, c->index);
         if (r < 0)
                 return r;
-        /* Its answer says that it is ready: the sandbox has closed and a plugin has loaded. What that
-         * took is its start-up. */
+        /* Its answer says that the sandbox has closed and a plugin has loaded. The use until then is its
+         * start-up. */
         pool_order(pool, c, &order);
         return 0;
 }
@@ -145,8 +144,8 @@ int pool_fork(Pool *pool, Container *c) {
 void pool_order(Pool *pool, Container *c, const Order *order) {
         c->doing = order->kind;
         storm_listen(pool->loop, &c->worker, c->index);
-        /* Under a model nothing measured counts; whoever asks the learner for actions waits for it, and
-         * not by its own will. */
+        /* Under Clock=model no measurement counts. An actor that asks the learner for actions waits for it,
+         * and not by its own will. */
         if (pool->place->settings->clock != CLOCK_MODEL && !order->remote)
                 slept_begin(&c->worker.slept, &pool->books->ourselves);
         else
@@ -201,7 +200,7 @@ void pool_report_idle(Pool *pool) {
                         report_pool(pool->books, &pool->containers[k], pool_take(&pool->containers[k]));
 }
 
-/* Who is still to be taken is needed, whatever the round's number. */
+/* Containers with an actor whose rollout is not taken yet are needed, too. */
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 
@@ -256,7 +255,7 @@ void pool_end_all(Pool *pool) {
                         continue;
                 c->state = CONTAINER_ABSENT;
                 c->spare_nsec += ended.cpu_nsec;
-                /* An episode that is cut short is waste, as a rollout would be. */
+                /* An episode that is cut short is waste, like a rollout. */
                 if (c->doing == ORDER_EVALUATE && pool->progress->phase == PHASE_ENDING)
                         report_evaluation(pool->books, c, NULL, pool_take(c), FAULT_NONE, 0);
                 c->doing = ORDER_NONE;

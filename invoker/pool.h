@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Containers, and all of them: the pool. */
+/* Containers, the processes that host actors, and the pool of all of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,19 +22,19 @@ typedef struct Container {
         int ask_fd;   /* the bell that its actors ring when the learner acts for them; -EBADF */
         Cgroup scope; /* ActorScope=each: its own; fd -EBADF: a leaf of the job's */
         uint32_t index, state;
-        bool has_worker;   /* pages and leaf are made when it is first needed */
-        bool fresh;        /* has carried out nothing yet: the next invocation is a cold one */
-        Imagined imagined; /* there is no process, and a fleet would have one: fused.c */
-        /* OrderKind that is not over: until it has succeeded, or the process that failed is reaped */
+        bool has_worker;   /* page and leaf exist; they are made when they are first needed */
+        bool fresh;        /* has carried out no order: the next invocation is a cold one */
+        Imagined imagined; /* fused.c: there is no process, but a fleet would have one */
+        /* OrderKind that is not over, until it has succeeded or the failed process is reaped */
         uint32_t doing;
         Attempts starts;
-        uint32_t unread; /* the actor whose last invocation's use was not read yet; ACTOR_NONE */
-        uint32_t fault;  /* why it was killed by us; FAULT_NONE: it ends by itself, or nothing was wrong */
+        uint32_t unread; /* the actor whose last invocation was not metered yet; ACTOR_NONE */
+        uint32_t fault;  /* why we killed it; FAULT_NONE: for no fault, or we did not */
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU that no record has yet */
         uint64_t parked_nsec, parked_emulated_nsec; /* since when it is billed as idle */
         uint64_t idle_emulated_nsec;                /* since when it is idle */
-        bool has_episode;                           /* that is being evaluated */
+        bool has_episode;                           /* it plays an evaluation's episode */
         uint64_t episode;
         Attempts plays;
 } Container;
@@ -49,27 +49,27 @@ typedef struct Pool {
 
 int pool_init(Pool *pool);
 void pool_done(Pool *pool);
-int pool_make_ask_bells(Pool *pool); /* that actors ring, if the learner is to act for them */
+int pool_make_ask_bells(Pool *pool); /* which actors ring if the learner acts for them */
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
-void pool_arrange(Pool *pool, uint32_t n_needed);     /* parks and thaws those that train */
-void pool_park(Container *c, uint64_t emulated_nsec); /* since when on the emulated clock */
+void pool_arrange(Pool *pool, uint32_t n_needed);     /* parks and thaws containers that train */
+void pool_park(Container *c, uint64_t emulated_nsec); /* idle since then, on the emulated clock */
 void pool_thaw(Pool *pool, Container *c);
 void pool_end(Container *c, uint32_t fault, int32_t detail);
 void pool_end_all(Pool *pool);              /* and reaps */
-void pool_report_idle(Pool *pool);          /* of all that are parked: what follows begins anew */
-uint64_t pool_spare_nsec(const Pool *pool); /* CPU that no record has yet, of all */
-uint64_t pool_take(Container *c);           /* CPU that no record has yet */
-void pool_read(Pool *pool, Container *c);   /* into the record of its last invocation */
+void pool_report_idle(Pool *pool);          /* records the idle time of all that are parked, until now */
+uint64_t pool_spare_nsec(const Pool *pool); /* CPU time that no record has yet, of all containers */
+uint64_t pool_take(Container *c);           /* the same of one; the caller writes it into a record */
+void pool_read(Pool *pool, Container *c);   /* meters its last invocation */
 
-/* In records: containers that train are numbered by themselves, those that evaluate go on after the
+/* Its number in records: containers that train count from 0, those that evaluate from the number of
  * actors. */
 static inline uint32_t container_number(const Placement *place, const Container *c) {
         return c->index < place->n_containers ? c->index
                                               : place->n_actors + (c->index - place->n_containers);
 }
 
-/* The number that it plays under: players of a job that trains go on after its actors. */
+/* Its number while it plays an evaluation; in a job that trains these numbers follow those of the actors. */
 static inline uint32_t container_plays_as(const Placement *place, const Container *c) {
         return place->n_actors + c->index - (place_trains(place) ? place->n_containers : 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From an environment's name to a learner that starts: everything that is made once for a job, in the
- * order in which one needs the other. */
+/* From an environment's name to a learner that starts: everything that is made once for a job, each thing
+ * after those that it needs. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ int prepare_level(Placement *place) {
         return 0;
 }
 
-/* Without a root of its own an actor reaches a plugin through the descriptor that the job brought. */
+/* An actor without a root of its own reaches the plugin through its descriptor. */
 static const char *plugin_path(const Placement *place) {
         static_assert(INVOKER_FD_MOUNTS == 16, "path below");
 
@@ -44,13 +44,13 @@ int prepare_sandboxes(Placement *place) {
         if (r < 0 && place->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO &&
                         place->level > SANDBOX_LEVEL_PROCESS) {
                 (void) invoker_complain(
-                                r, "the full sandbox cannot be built here, actors run at level process");
+                                r, "the full sandbox cannot be built here; actors run at level process");
                 fork_free_sandboxes(place);
                 place->level = SANDBOX_LEVEL_PROCESS;
                 r = fork_make_sandboxes(place);
         }
         if (r < 0)
-                return invoker_complain(r, "no sandbox can be built");
+                return invoker_complain(r, "the sandbox cannot be built");
         place->plugin_path = plugin_path(place);
         return fork_leave_host();
 }
@@ -66,7 +66,7 @@ int prepare_seal_policy(Invoker *invoker) {
         return 0;
 }
 
-/* Opened a second time, for reading: whoever maps this one cannot make it writable, sealed or not. */
+/* Opens it once more for reading: a mapping of this descriptor can never become writable. */
 static int reopen_for_reading(const Invoker *invoker, int fd) {
         char path[32];
 
@@ -111,7 +111,7 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
                 const ElfW(Phdr) *part = &object->dlpi_phdr[k];
                 uintptr_t first = object->dlpi_addr + part->p_vaddr, last = first + part->p_memsz;
 
-                /* Only what is the file's own content: everything else would be lost. */
+                /* Only pages with the file's content come back; written ones would be lost. */
                 if (part->p_type != PT_LOAD || part->p_flags & PF_W)
                         continue;
                 first = (first + PAGE_BYTES - 1) & ~(uintptr_t) (PAGE_BYTES - 1);
@@ -122,8 +122,8 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *userdata) {
         return 0;
 }
 
-/* Most code ran once, to start. Its pages come back from the page cache if they are needed again; until
- * then this process is as small as what it does. */
+/* Most code ran once, at the start. If its pages are needed again, they come back from the page cache; until
+ * then this process is small. */
 static void forget_the_start(void) {
         (void) malloc_trim(0);
         (void) dl_iterate_phdr(give_back, NULL);
@@ -136,7 +136,7 @@ static int prepare_pool(Pool *pool) {
         return r < 0 ? r : pool_make_ask_bells(pool);
 }
 
-/* Everything that needs no spec. *ret_fault: what the job ends with when this fails. */
+/* Everything that needs no spec. *ret_fault: the fault with which the job ends if this fails. */
 static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_detail) {
         int r;
 
@@ -167,7 +167,7 @@ static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_deta
         return r;
 }
 
-/* The one process that there is so far is the actor that was asked for the spec. */
+/* asked: actor 0 was asked for the spec, so a fault that is not internal is its fault. */
 static void fail(Invoker *invoker, uint32_t fault, int32_t detail, bool asked) {
         finish_begin(invoker, PLAN_END_FAILED, fault, detail,
                         asked && fault != FAULT_INTERNAL ? 0 : ACTOR_NONE);
@@ -182,7 +182,7 @@ static int start_learner(Invoker *invoker, bool verifies) {
         return verifies ? 0 : learner_start(&invoker->learners);
 }
 
-/* All sizes follow from the spec, and everything that a round needs follows from the sizes. */
+/* All sizes follow from the spec, and everything that a round needs from the sizes. */
 static void prepare_training(Invoker *invoker, const ActordEnvSpec *spec, bool asked) {
         bool verifies = invoker->place.invoked->launch.purpose == LAUNCH_VERIFY;
         uint32_t fault;
@@ -226,7 +226,7 @@ void prepare_begin(Invoker *invoker) {
                 prepare_training(invoker, &spec, false);
 }
 
-/* Its process ends with its answer: what it loaded to tell of itself is not what a round begins with. */
+/* The process ends after its answer: a round begins in a new one, without traces of the probe. */
 static int end_probe(Container *c, Ended *ret) {
         int r;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the job trains on. An administrator's environment loads here, before any fork; a user's is asked
- * in a sandboxed actor, and what it says of itself is believed as far as a check goes. From the spec
- * follow all sizes, once. */
+/* The environment's spec. An administrator's environment loads here, before any fork; a user's is asked for
+ * its spec in a sandboxed actor, and the answer is checked. All sizes are computed once from the spec. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -36,7 +35,7 @@ int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t
         return r;
 }
 
-/* The field of the spec that a layout of this job cannot be made for. */
+/* The field of the spec for which this job's layout cannot be made. */
 static int field_at_fault(int error) {
         switch (error) {
         case -EOPNOTSUPP: return SPEC_FIELD_VALUES;

@@ -15,21 +15,21 @@
 #define ACTOR_LEARNER UINT32_MAX
 
 typedef enum Phase {
-        PHASE_PREPARING, /* what needs no spec */
+        PHASE_PREPARING, /* everything that needs no spec */
         PHASE_PROBING,   /* an actor is asked for the spec */
         PHASE_STARTING,  /* the learner restores or initialises; containers may start already */
         PHASE_IDLE,      /* between rounds */
         PHASE_ROLLING,
         PHASE_LEARNING,
         PHASE_CHECKPOINT,
-        /* nothing else goes on until the evaluation is over, but for actors of rounds that overlap */
+        /* waits until the evaluation is over; actors of rounds that overlap go on */
         PHASE_EVALUATING,
         PHASE_VERIFYING,
         PHASE_ENDING, /* until the learner has answered what it was asked, and kept a last checkpoint */
         PHASE_ENDED,  /* until the daemon knows */
 } Phase;
 
-/* In which actors have orders: sets of bits. */
+/* Sets of phases in which actors have orders. */
 #define PHASES_ROLLING (1u << PHASE_ROLLING)
 #define PHASES_OVERLAPPING                                                                   \
         (PHASES_ROLLING | 1u << PHASE_IDLE | 1u << PHASE_LEARNING | 1u << PHASE_CHECKPOINT | \
@@ -40,24 +40,24 @@ typedef struct Evaluation {
         bool goes_on;
         uint64_t round, policy_version, policy_bank; /* what is evaluated */
         Statistics statistics;                       /* of that round */
-        uint64_t closed_seq; /* of the record that has closed it already; 0: it is still open */
+        uint64_t closed_seq; /* of the record that has closed the round; 0: it is still open */
         uint64_t started_nsec, started_emulated_nsec;
         uint64_t next_episode, n_done;
-        double *returns; /* [n_episodes] of a job that trains; NULL: of any other */
+        double *returns; /* [n_episodes]; NULL: the job does not train */
 } Evaluation;
 
 typedef struct Checkpoints {
         bool restored;        /* the learner has a state worth keeping */
         bool exists;          /* one of this job */
-        bool no_last;         /* there is nothing to keep, or no learner to keep it */
+        bool no_last;         /* write no last one: the state or the learner is lost */
         uint64_t round, nsec; /* of the newest */
-        uint64_t retry_nsec;  /* a last one that failed is tried again from then on */
-        int32_t error;        /* as said; 0: none was */
+        uint64_t retry_nsec;  /* when a last one that failed is tried again */
+        int32_t error;        /* that was reported last; 0: none */
 } Checkpoints;
 
-/* Why the job ends, from PHASE_ENDING on, or while it waits for the update to be over. */
+/* Why the job ends, from PHASE_ENDING on. */
 typedef struct Ending {
-        bool waits;
+        bool waits;   /* the job ends when the update is over */
         uint32_t end; /* PlanEnd */
         uint32_t fault, actor;
         int32_t detail;
@@ -68,13 +68,13 @@ typedef struct Progress {
         Phase phase;
         Round *round;    /* that goes on */
         uint64_t number; /* of the last closed round */
-        bool open;       /* learned from, and not recorded: an evaluation is waited for */
+        bool open;       /* the round was learned from and waits for its evaluation before it is recorded */
         Decision decision;
         Statistics statistics;
         uint8_t policy_sha256[32];
         uint64_t policy_version;
-        Arrival arrival; /* where the newest version lies; and who acts, where rounds overlap */
-        uint32_t taken;  /* there: whom the last round learned from; else ACTOR_NONE */
+        Arrival arrival; /* where the newest version lies, and which actors act where rounds overlap */
+        uint32_t taken;  /* the actor that the last round learned from, where rounds overlap; ACTOR_NONE */
 
         uint64_t round_nsec;          /* when the round began */
         uint64_t update_nsec;         /* when its first TAKE was given */
@@ -86,15 +86,15 @@ typedef struct Progress {
         Ending ending;
 } Progress;
 
-/* overlap.c: rounds that do not wait for all. */
-int overlap_begin(Progress *progress,
-                const Placement *place); /* -ESRCH: the decision names an actor that does not act */
-uint32_t overlap_next(const Progress *progress,
-                const Placement *place); /* whom the learner takes now; ACTOR_NONE: it waits */
+/* overlap.c: rounds that do not wait for all actors. */
+/* -ESRCH: the decision names an actor that does not act. */
+int overlap_begin(Progress *progress, const Placement *place);
+/* The actor whose rollout the learner takes now; ACTOR_NONE: it waits. */
+uint32_t overlap_next(const Progress *progress, const Placement *place);
 void overlap_learned(Progress *progress, uint64_t update_nsec);
-void overlap_resume(Progress *progress); /* those who acted when the checkpoint was written */
-void overlap_name_policy(const Progress *progress, const Placement *place, uint32_t actor,
-                Order *order); /* that it acts with, if not with the newest */
-/* Whether its invocation counts as a cold one: a model knows what a fleet would have done, and no
- * accidents. */
+void overlap_resume(Progress *progress); /* actors that acted when the checkpoint was written act again */
+/* Writes the policy version that this actor acts with into its order, if it is not the newest. */
+void overlap_name_policy(const Progress *progress, const Placement *place, uint32_t actor, Order *order);
+/* Whether its invocation counts as a cold one. Under Clock=model a fleet decides, and not whether a process
+ * happened to die here. */
 bool overlap_is_cold(const Progress *progress, const Placement *place, uint32_t actor, bool fresh);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records. What a record says was read here, from meters and clocks; the learner's statistics are the
- * only words of a worker in it. Emulated time is computed once, here; everyone above adds. */
+/* Records. Their numbers are read here, from meters and clocks; only the learner's statistics come from a
+ * worker. Emulated time is computed once, here; daemon and client only add it up. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -18,11 +18,11 @@ static void report_append(Books *books, Record *record) {
         if (record->round == 0)
                 record->round = books->progress->number;
         r = spool_append(&books->spool, record);
-        assert(r >= 0); /* no event says more than spool_reserve() was asked for */
+        assert(r >= 0); /* no event writes more records than spool_reserve() has room for */
         (void) r;
 }
 
-/* What an actor slept it held its memory for; its share of a CPU makes that no longer. */
+/* While an actor slept it held its memory. Sleep is not stretched by its share of a CPU, so it is added. */
 static uint64_t invocation_nsec(
                 const Books *books, uint64_t cpu_nsec, uint64_t slept_nsec, uint64_t n_steps, bool cold) {
         return saturating_add(
@@ -48,7 +48,9 @@ void report_started(Books *books) {
 
 void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail) {
+        const JobSettings *settings = books->place->settings;
         bool learner = index == ACTOR_LEARNER;
+        uint64_t reserved_bytes = learner ? settings->learner_memory_max_bytes : settings->memory_max_bytes;
         Record record = {
                 .kind = RECORD_WORKER,
                 .actor = index,
@@ -60,10 +62,9 @@ void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_ns
                         .end_nsec = clock_boottime(),
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&worker->meter),
-                        .memory_reserved_bytes = learner ? books->place->settings->learner_memory_max_bytes
-                                                         : books->place->settings->memory_max_bytes,
+                        .memory_reserved_bytes = reserved_bytes,
                         /* An actor's start-up is in its first invocation (ColdStartSec=). */
-                        .emulated_nsec = learner ? clock_update_nsec(books->place->settings, cpu_nsec, 0) : 0,
+                        .emulated_nsec = learner ? clock_update_nsec(settings, cpu_nsec, 0) : 0,
                 },
         };
 
@@ -92,13 +93,12 @@ void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail
         record.metered = seat->metered;
         report_append(books, &record);
 
-        /* A model knows first attempts only: what a scheduler sees must not depend on accidents. */
+        /* Clock=model counts first attempts only: a scheduler's input must not depend on accidents. */
         if (wasted && books->place->settings->clock != CLOCK_MODEL)
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 
-/* An evaluation has the round that it measures, and the others the one that goes on; 0: there is none
- * yet. */
+/* For a container that evaluates, the round that it measures; for others the current round; 0: none yet. */
 static uint64_t round_of(const Books *books, uint32_t actor) {
         if (actor >= books->place->n_actors && actor != ACTOR_NONE)
                 return books->progress->evaluation.round;
@@ -146,7 +146,7 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
         Record record = {
                 .kind = RECORD_EVALUATION,
                 .round = books->progress->evaluation.round,
-                /* Evaluations have numbers of their own, above the actors that train. */
+                /* Containers that evaluate have numbers above the actors that train. */
                 .actor = container_plays_as(books->place, c),
                 .ordinal = c->episode,
                 .attempt = c->plays.n,
@@ -160,7 +160,8 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
                         .cpu_nsec = cpu_nsec,
                         .memory_peak_bytes = meter_peak(&c->worker.meter),
                         .memory_reserved_bytes = books->place->settings->memory_max_bytes,
-                        .emulated_nsec = invocation_nsec(books, cpu_nsec, c->worker.slept.nsec, n_steps, c->fresh),
+                        .emulated_nsec = invocation_nsec(
+                                        books, cpu_nsec, c->worker.slept.nsec, n_steps, c->fresh),
                         .n_steps = n_steps,
                 },
                 .statistics = books->progress->evaluation.statistics,
@@ -170,7 +171,8 @@ void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_
         report_append(books, &record);
 }
 
-/* Of one learner: several share the rows out. Returns its emulated time. */
+/* The update of one learner; several learners divide the rows among themselves. Returns its emulated
+ * time. */
 static uint64_t report_update(Books *books, Learners *learners, uint32_t k) {
         const SegmentLayout *l = &books->place->page->segment;
         Worker *learner = &learners->workers[k];
@@ -192,8 +194,8 @@ static uint64_t report_update(Books *books, Learners *learners, uint32_t k) {
         };
 
         learners->acting_nsec = 0;
-        /* The learner's word, within what it was seen to use: over all updates, since a single reading
-         * may lag by a tick. */
+        /* We believe the learner as far as it was seen to use CPU time: over all updates, since a single
+         * reading may lag by a tick. */
         *credit_nsec += cpu_nsec;
         if (slowest_nsec > *credit_nsec || slowest_nsec == 0)
                 slowest_nsec = *credit_nsec;
@@ -228,7 +230,7 @@ void report_round(Books *books, uint32_t end) {
                 .decision = {
                         .id = books->progress->decision.id,
                         .n_actors = books->progress->decision.n_actors,
-                        /* 0: of all that act. */
+                        /* ACTOR_NONE + 1 is 0: all that act. */
                         .taken = books->progress->taken + 1,
                 },
                 .emulated_round_nsec = books->progress->emulated_round_nsec,
@@ -276,7 +278,7 @@ void report_checkpoint(Books *books, Worker *learner, const Answer *answer) {
         report_append(books, &record);
 }
 
-/* The last one: what is left over anywhere, so that the books balance. */
+/* The last record: it has all use that is in no other record, so that the books balance. */
 void report_ended(Books *books, uint64_t spare_nsec) {
         Meter scope;
         Record record = {
@@ -295,7 +297,7 @@ void report_ended(Books *books, uint64_t spare_nsec) {
         books->spare_nsec = 0;
 
         record.metered.start_nsec = record.metered.end_nsec = clock_boottime();
-        /* Of a policy that lies in a file: the digest of any other could not be compared with anything. */
+        /* Only the digest of a policy that lies in a file can be compared with anything. */
         if (books->place->invoked->launch.purpose != LAUNCH_TRAIN ||
                         (books->progress->checkpoints.exists &&
                                         books->progress->checkpoints.round == books->progress->number))

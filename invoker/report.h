@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records, and what they are made of beside what is metered elsewhere. report.c has a function for each
- * kind of record: it reads and writes, and starts nothing. */
+/* Records. report.c has a function for each kind: it reads meters and clocks and writes one record, and does
+ * nothing else. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 typedef struct Container Container;
 typedef struct Learners Learners;
 
-#define FALSE_RINGS_MAX 8u /* within an order: one that is honest rings late once, or twice */
+#define FALSE_RINGS_MAX 8u /* within an order: an honest worker rings late once or twice */
 #define STORM_LOOK_NSEC (1000u * 1000u)
 
 typedef struct Books {
@@ -24,35 +24,35 @@ typedef struct Books {
         uint64_t spare_nsec;   /* CPU of processes that ended, which no record has yet */
         Meter control;         /* the invoker's own use */
         Ourselves ourselves;
-        uint64_t storm_nsec;       /* of it: charged to actors, and not yet left out of a record */
-        uint64_t storm_since_nsec; /* CPU as of the last false ring; 0: something else was served since */
+        uint64_t storm_nsec;       /* of `control`: charged to actors, and not yet left out of a record */
+        uint64_t storm_since_nsec; /* our CPU clock at the last false ring; 0: another event came since */
         const Placement *place;
         const Progress *progress;
 } Books;
 
-/* report.c: one record each. cpu_nsec: of the process, and in no record yet. */
+/* report.c: one record each. cpu_nsec: CPU time of the process that is in no record yet. */
 void report_started(Books *books);
 void report_worker(Books *books, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
 void report_rollout(Books *books, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
 void report_fault(Books *books, uint32_t actor, uint32_t attempt, uint32_t fault, int32_t detail);
-void report_pool(
-                Books *books, Container *c, uint64_t cpu_nsec); /* its idle time; what follows begins anew */
+/* Its idle time until now; the next record counts from here. */
+void report_pool(Books *books, Container *c, uint64_t cpu_nsec);
 void report_evaluation(Books *books, Container *c, const Answer *answer, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
-uint64_t report_learned(Books *books,
-                Learners *learners); /* every invocation of the round; the slowest update's emulated time */
+/* Every invocation of the round. Returns the slowest update's emulated time. */
+uint64_t report_learned(Books *books, Learners *learners);
 void report_round(Books *books, uint32_t end);
 void report_evaluated(Books *books, double mean, double sd); /* after its round has closed */
 void report_checkpoint(Books *books, Worker *learner, const Answer *answer);
 void report_ended(Books *books, uint64_t spare_nsec);
 
 /* storm.c. c: the actor's container, which is charged; NULL: a learner. */
-void storm_ring(Loop *loop, Books *books, Worker *worker,
-                Container *c); /* its bell rang, and there was no answer */
-void storm_looked(Loop *loop, Books *books, const Worker *worker,
-                Container *c);                                 /* the timer did, and there was none */
-void storm_over(Books *books);                                 /* something else is served now */
+/* Its bell rang without an answer. */
+void storm_ring(Loop *loop, Books *books, Worker *worker, Container *c);
+/* The timer looked at it, and there was no answer. */
+void storm_looked(Loop *loop, Books *books, const Worker *worker, Container *c);
+void storm_over(Books *books);                                 /* another event is served now */
 void storm_listen(Loop *loop, Worker *worker, uint32_t index); /* before an order */
-uint64_t storm_take_control(
-                Books *books); /* this process's CPU since the last time, but what actors were charged */
+/* The invoker's CPU time since the last call, less what actors were charged. */
+uint64_t storm_take_control(Books *books);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rules of a round. */
+/* The rules by which actors change their state in a round. */
 #include "invoker/round.h"
 
 #include <assert.h>
@@ -89,7 +89,7 @@ static uint32_t *queue_at(Round *round, uint32_t i) {
         return &round->queue[(round->queue_first + i) % round->n_seats];
 }
 
-/* Those before it in the queue move up by one place, and keep their order. */
+/* Those before it in the queue move by one place and keep their order. */
 void round_take(Round *round, uint32_t actor) {
         uint32_t i = 0;
 
@@ -120,7 +120,7 @@ bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault
         Seat *seat = &round->seats[actor];
 
         assert(actor < round->n_seats);
-        /* A rollout in the queue is whole, whatever becomes of its process. */
+        /* A rollout in the queue is complete, even if its process dies now. */
         assert(seat->state == SEAT_WAITING || seat->state == SEAT_ROLLING || seat->state == SEAT_TAKING);
 
         seat->state = SEAT_WAITING;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where each actor stands. Pure: no clock, no process, no descriptor; conduct.c asks it what is next and
- * tells it what happened. A round may learn from fewer rollouts than actors act: then the others stay
- * where they stand when it closes, and are taken in a later one.
+/* The state of each actor in a round. Pure: no clock, no process, no descriptor; conduct.c asks what is next
+ * and tells what happened. A round may learn from fewer rollouts than actors act: then the others keep their
+ * state when it closes, and are taken in a later round.
  *
- *   IDLE ──round begins──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accepted──▶ TAKEN ──round closes──▶ IDLE
- *                             ▲                  │ died, late,                        │ rejected
- *                             └── attempt + 1 ───┴── answered a fault ────────────────┘
+ *   IDLE ──begin──▶ WAITING ──order──▶ ROLLING ──answer──▶ ROLLED ──TAKE──▶ TAKING ──accept──▶ TAKEN
+ *     ▲               ▲                 │ died, late,                        │ rejected           │
+ *     │               └── attempt + 1 ──┴── answered a fault ────────────────┘                    │
+ *     └─────────────────────────────────────── round closes ──────────────────────────────────────┘
  */
 #pragma once
 
@@ -25,15 +26,15 @@ typedef enum SeatState {
         SEAT_TAKEN
 } SeatState;
 
-/* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL says nothing
- * about the actor, which cannot send one, nor about its memory, which is a fault of its own: it came from
- * outside, and may come as often as KILLS_MAX. */
+/* Attempts at one invocation. Retries= bounds those that failed by themselves. A SIGKILL comes from outside,
+ * since an actor cannot send one and passing the memory limit is another fault; so KILLS_MAX of them are
+ * allowed. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
-        uint32_t n, n_killed; /* that failed; of them, those that were killed from outside */
+        uint32_t n, n_killed; /* that failed; of these, killed from outside */
 } Attempts;
 
-/* One more has failed. False: there is none left. */
+/* One more has failed. False: no attempt is left. */
 bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32_t detail);
 
 typedef struct Seat { /* of one actor */
@@ -45,16 +46,15 @@ typedef struct Seat { /* of one actor */
         Attempts attempts;
         bool cold;
         Metered metered;        /* of the current attempt */
-        uint64_t slept_nsec;    /* of it, too */
+        uint64_t slept_nsec;    /* during the current attempt */
         uint64_t emulated_nsec; /* of the attempts that failed */
 } Seat;
 
 typedef struct Round {
         uint64_t number;
-        uint32_t n_actors, n_seats,
-                        /* n_actors: that begin with the round, or act already; 0: none is open */
-                        n_containers;
-        uint32_t n_rollouts, n_taken;   /* that it learns from; of them, those that the learner has */
+        uint32_t n_actors; /* that begin with the round, or act already; 0: no round is open */
+        uint32_t n_seats, n_containers;
+        uint32_t n_rollouts, n_taken;   /* that it learns from; of these, that the learner has taken */
         uint32_t n_queued, queue_first; /* rolled, in the order in which they ended */
         uint32_t queue[ACTORS_MAX];
         Seat seats[ACTORS_MAX];
@@ -64,16 +64,16 @@ void round_init(Round *round, uint32_t n_seats, uint32_t n_containers);
 void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_rollouts);
 void round_resume(Round *round, uint32_t actor); /* it acted when the checkpoint was written */
 
-/* An actor that lives in this container is still to be learned from. */
+/* Whether the learner still waits for an actor of this container. */
 bool round_needs(const Round *round, uint32_t container);
-/* The lowest waiting actor that lives in this container; ACTOR_NONE. */
+/* The lowest waiting actor of this container; ACTOR_NONE. */
 uint32_t round_waiting(const Round *round, uint32_t container);
-/* The rollout that came first of those that were not taken; ACTOR_NONE. */
+/* The actor whose rollout came first of those that are not taken; ACTOR_NONE. */
 uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);
 void round_answer(Round *round, uint32_t actor);
-void round_take(Round *round, uint32_t actor); /* one that has rolled */
+void round_take(Round *round, uint32_t actor); /* any that has rolled */
 void round_accept(Round *round, uint32_t actor);
 /* Its attempt failed: it waits again. False: it has no attempt left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
@@ -82,7 +82,7 @@ static inline bool seat_rolls(const Seat *seat) {
         return seat->state == SEAT_WAITING || seat->state == SEAT_ROLLING;
 }
 
-/* Some actor is still to give a rollout. */
+/* Whether some actor has not rolled yet. */
 static inline bool round_rolls(const Round *round) {
         for (uint32_t a = 0; a < round->n_seats; a++)
                 if (seat_rolls(&round->seats[a]))
@@ -94,11 +94,11 @@ static inline bool round_is_complete(const Round *round) {
         return round->n_taken == round->n_rollouts;
 }
 
-/* Those that were taken were learned from: what they wrote is now what they carry. */
+/* The taken rollouts were learned from: the snapshots that they wrote become current. */
 void round_close(Round *round);
-/* Nothing more is learned: every actor goes on from where it stood before. */
+/* Nothing more is learned: every actor keeps its snapshots from before the round. */
 void round_abandon(Round *round);
 
-/* The slowest of those that were taken, on the emulated clock, repeated attempts included where time is
+/* The slowest of the taken rollouts on the emulated clock, including failed attempts where time is
  * measured. */
 uint64_t round_slowest_nsec(const Round *round);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the spawner left is taken over: checked, made ours, and closed to whoever is forked from here. */
+/* Takes over what the spawner left: contracts are checked and mapped, descriptors are closed to children. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -50,8 +50,8 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* The learner acts for others in every job, as it is told so by its settings; it is all actors only in
- * one that trains. */
+/* A distribution that serves does so for every purpose, since actors read it from the settings; one that
+ * fuses does so only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 
@@ -65,13 +65,13 @@ static Traits traits_of(const Distribution *row, bool trains) {
         return traits;
 }
 
-/* Of actors, which are forked from here; a learner chooses for itself. */
+/* The width for actors, which are forked from here; a learner chooses its own. */
 static int choose_width(const JobSettings *settings) {
         Width width = width_of_class(settings->kernel_class);
 
         if (!width_present(width))
-                return invoker_complain(
-                                -ENODEV, "this CPU lacks what KernelClass= names: auto takes what it has");
+                return invoker_complain(-ENODEV,
+                                "this CPU lacks the instructions of KernelClass=; use KernelClass=auto");
         width_choose(width);
         return 0;
 }
@@ -83,23 +83,26 @@ int setup_contracts(Placement *place) {
         r = map_contract(INVOKER_FD_INVOKED, sizeof(Invoked), &invoked);
         if (r < 0)
                 return invoker_complain(r,
-                                "this program is started by actord-spawn; descriptor 3 is not its sealed message");
+                                "this program is started by actord-spawn; descriptor 3 is not its sealed "
+                                "message");
         place->invoked = invoked;
         if (!launch_is_sane(place->invoked))
                 return invoker_complain(-EBADMSG,
-                                "actord-spawn and actord-invoker are of different versions: install both from one build");
+                                "actord-spawn and actord-invoker are of different versions: install "
+                                "both from one build");
 
         r = map_contract(INVOKER_FD_SETTINGS, sizeof(JobSettings), &settings);
         if (r < 0)
-                return invoker_complain(r, "descriptor 4 is no sealed job settings");
+                return invoker_complain(r, "descriptor 4 does not hold sealed job settings");
         place->settings = settings;
         if (place->settings->abi != SETTINGS_ABI || place->settings->struct_bytes != sizeof(JobSettings))
                 return invoker_complain(-EBADMSG,
-                                "actord and actord-invoker are of different versions: install both from one build");
+                                "actord and actord-invoker are of different versions: install both from one "
+                                "build");
         if (environment_is_job(place->settings->environment)) {
                 r = map_contract(INVOKER_FD_SETTINGS, 2 * sizeof(JobSettings), &settings);
                 if (r < 0)
-                        return invoker_complain(r, "descriptor 4 holds no inner job's settings");
+                        return invoker_complain(r, "descriptor 4 does not hold an inner job's settings");
                 place->inner = (const JobSettings *) settings + 1;
         }
 
@@ -109,7 +112,7 @@ int setup_contracts(Placement *place) {
 
         place->distribution = distribution_of(place->settings);
         if (!place->distribution)
-                return invoker_complain(-ERANGE, "the job's distribution is none of ours");
+                return invoker_complain(-ERANGE, "the job's distribution is unknown");
         place->n_cpus = cpus();
         place->n_learners = distribution_learners(place->distribution, place->settings);
         if (place->n_learners < 1 || place->n_learners > LEARNERS_MAX)
@@ -127,7 +130,7 @@ int setup_contracts(Placement *place) {
         return 0;
 }
 
-/* Standard output and error are the job's stream; its text is hostile and never passes through us. */
+/* Standard output and error become the job's stream: its hostile text never passes through us. */
 int setup_streams(void) {
         _cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -142,7 +145,7 @@ int setup_streams(void) {
         return 0;
 }
 
-/* Signals are events like others; whoever sends one wants the job gone. */
+/* Signals are events like others; each of these ends the job. */
 int setup_signals(void) {
         sigset_t signals;
         int fd;
@@ -160,8 +163,8 @@ int setup_signals(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* /proc of our PID namespace, kept as a descriptor: for the peak memory of workers, after the host is out
- * of reach. */
+/* /proc of our PID namespace as a descriptor: for the peak memory of workers, after we have left the host's
+ * file system. */
 int setup_proc(void) {
         _cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fs = -EBADF;
         char self[32];
@@ -189,7 +192,8 @@ void setup_cgroup(Placement *place) {
                 r = cgroup_enter(&place->cgroup);
                 if (r < 0) {
                         (void) invoker_complain(r,
-                                        "its cgroup cannot be used, CPU time is read from process clocks instead");
+                                        "its cgroup cannot be used; CPU time is read from process clocks "
+                                        "instead");
                         place->cgroup = (Cgroup){ .fd = -EBADF };
                 }
         }
@@ -207,8 +211,8 @@ void setup_cgroup(Placement *place) {
                 place->missing |= 1u << LIMIT_CPUS;
 }
 
-/* Of the invoker itself, with what a fork needs for a moment; of each process: its page, bell and pidfd, and
- * three files of /proc; of each cgroup: the directory and two files. */
+/* Descriptors of the invoker itself, with those that a fork needs for a moment; of each process, its page,
+ * bell and pidfd and three files of /proc; of each cgroup, its directory and two files. */
 enum { FILES_OWN = 48, FILES_PROCESS = 6, FILES_LEAF = 3 };
 
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit) {

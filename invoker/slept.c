@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPU time comes from the process's clock, which is exact while it runs; schedstat's lags by a tick then.
- * Its delay does not: it is counted when the wait is over, and who has just answered has not waited
- * since. */
+/* CPU time is read from the process's clock, which is exact while the process runs, while schedstat's lags
+ * by a tick. schedstat's delay does not lag: it is counted when a wait is over, and a process that has just
+ * answered has not waited since. */
 #include "invoker/slept.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ int schedstat_parse(const char *text, uint64_t *ret_cpu_nsec, uint64_t *ret_dela
         delay_nsec = strtoull(end, &last, 10);
         if (last == end)
                 return -EBADMSG;
-        /* A process that runs has used something: a kernel without these numbers prints zeros. */
+        /* A running process has used something; a kernel that does not count prints zeros. */
         if (cpu_nsec == 0)
                 return -ENODATA;
         *ret_cpu_nsec = cpu_nsec;
@@ -64,7 +64,7 @@ static int read_clock(clockid_t clock, uint64_t *ret_nsec) {
         return 0;
 }
 
-/* CLOCK_MONOTONIC: it stands still while the host is suspended, which is no sleep of an actor. */
+/* CLOCK_MONOTONIC stands still while the host is suspended, when no actor sleeps by its own will. */
 static int look(const Slept *s, const Ourselves *o, Look *ret) {
         uint64_t own_cpu_nsec = 0, own_delay_nsec = 0;
         int r;

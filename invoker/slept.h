@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How long an actor slept by its own will during an invocation: it holds its memory meanwhile. Read from
- * the kernel: the time from order to answer, less its CPU time, less its waiting for a CPU, and less what
- * we were busy with, or waited for, ourselves, so that a busy host adds nothing. */
+/* How long an actor slept by its own will during an invocation; it holds its memory meanwhile. It is the
+ * time from order to answer less the actor's CPU time, less its waiting for a CPU, and less the time for
+ * which the invoker was busy or waited itself. So a busy host adds nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,12 +9,12 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Below that it is the noise of wake-ups: this, or a hundredth of the invocation. */
+/* Less than this, or than a hundredth of the invocation, is the noise of wake-ups. */
 #define SLEPT_LEAST_NSEC 1000000u
 #define SLEPT_LEAST_PART 100u
 
 typedef struct Ourselves {
-        int fd; /* /proc/self/schedstat; -EBADF: there is none, and nobody is said to have slept */
+        int fd; /* /proc/self/schedstat; -EBADF: there is none, and no actor is said to have slept */
         uint64_t waited_nsec; /* for the daemon to make room */
 } Ourselves;
 
@@ -37,10 +37,10 @@ void ourselves_done(Ourselves *o);
 void slept_watch(Slept *s, pid_t pid, int proc_fd);
 void slept_done(Slept *s);
 void slept_begin(Slept *s, const Ourselves *o); /* before an order */
-void slept_end(Slept *s,
-                const Ourselves *o); /* it is answered, or its process has ended and is not reaped */
-void slept_forget(Slept *s);         /* nothing is known of this invocation: its time is not its own */
+/* The order is answered, or the process has ended and is not reaped. */
+void slept_end(Slept *s, const Ourselves *o);
+void slept_forget(Slept *s); /* this invocation cannot be measured: it counts as awake */
 
-/* The parts, for the tests. -EBADMSG: these are no such numbers; -ENODATA: the kernel counts nothing. */
+/* The parts, for the tests. -EBADMSG: the text is not two numbers; -ENODATA: the kernel counts nothing. */
 int schedstat_parse(const char *text, uint64_t *ret_cpu_nsec, uint64_t *ret_delay_nsec);
 uint64_t slept_of(uint64_t wall_nsec, uint64_t cpu_nsec, uint64_t delay_nsec, uint64_t own_nsec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring. The head says how far it is written, after the record is whole; how far it is read comes back
- * as a message, so that the daemon needs no right to write here. */
+/* The ring. The head tells how far it is written, and is moved when a record is complete. How far it is read
+ * comes back as a message, so that the daemon need not write here. */
 #include "invoker/spool.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ int spool_init(uint64_t life, Spool *ret) {
         if (r < 0)
                 return r;
 
-        /* Actors get no copy of the mapping, the daemon none that it could write. */
+        /* Actors do not inherit the mapping, and the daemon cannot make a writable one. */
         (void) madvise(map, SPOOL_BYTES, MADV_DONTFORK);
         r = memfd_seal_future_write(fd);
         if (r < 0) {
@@ -57,7 +57,7 @@ bool spool_is_full(const Spool *spool) {
         return spool->written - spool->acknowledged >= SPOOL_RECORDS;
 }
 
-/* Its pages are there once they are written to, which most jobs never do, and actors get no copy of them. */
+/* Its pages are allocated when they are written to, which rarely happens; actors do not inherit them. */
 int spool_reserve(Spool *spool, uint32_t n) {
         const size_t bytes = n * sizeof(Record);
         void *map;
@@ -118,7 +118,7 @@ int spool_acknowledge(Spool *spool, uint64_t seq) {
 
         if (seq > spool->written)
                 return -EINVAL;
-        /* Messages keep their order, but a new connection begins with what the new daemon knows. */
+        /* A new connection may begin with a lower number, since the new daemon knows less. */
         if (seq > spool->acknowledged)
                 spool->acknowledged = seq;
         if (spool_is_behind(spool))

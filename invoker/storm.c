@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bells that ring without an answer. Each ring costs this process a wake-up, and a plugin can ring as
- * fast as it can write. So a bell that rang in vain several times within one order is no longer listened
- * to: until that order is answered the timer looks at its worker instead, and the next order listens
- * again. What false rings and looks cost is moved from the control's use to the actor's. */
-#include <time.h>
-
+/* Storms: bells that ring without an answer. Each ring wakes this process, and a plugin can ring as fast as
+ * it can write. So a bell that rang in vain several times within one order is muted: until that order is
+ * answered, the timer looks at the worker instead; the next order unmutes it. The CPU time of false rings
+ * and looks is charged to the actor and not to control. */
 #include "invoker/pool.h"
 #include "invoker/report.h"
 #include "lib/boottime.h"
 
-static uint64_t own_cpu_nsec(void) {
-        struct timespec ts;
-
-        if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts) < 0)
-                return 0;
-        return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
-}
-
-/* What was used since the last charge, if nothing but false rings was served since. */
+/* Charges what we used since the last charge, if only false rings were served since. */
 static void storm_charge(Books *books, Container *c) {
-        uint64_t now = own_cpu_nsec();
+        uint64_t now = clock_nsec(CLOCK_PROCESS_CPUTIME_ID);
 
         if (books->storm_since_nsec > 0 && now > books->storm_since_nsec) {
                 c->spare_nsec += now - books->storm_since_nsec;

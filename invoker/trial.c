@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Conducts a trial: loads the environment and makes the sandbox as for a job, then forks an actor for each
+ * thing to try, watches it and collects the verdict. */
 #include "invoker/trial.h"
 
 #include <errno.h>
@@ -15,8 +17,9 @@
 #include "lib/fd.h"
 
 enum { TICK_MSEC = 50, BENCH_RUNS = 7 };
-/* Loading, one reset or one step: none takes longer where a job could use it, and people wait. What
- * Python imports may take as long as a job lets it: that depends on the disk, and on what else runs. */
+/* Loading, a reset or a step may not take longer: a person waits, and a job could not use such an
+ * environment. Only Python may take as long as in a job, since its imports depend on the disk and on other
+ * load. */
 #define STALL_NSEC_MAX UINT64_C(10000000000)
 
 typedef struct Trying {
@@ -31,14 +34,14 @@ bool trial_is_wanted(void) {
         void *map;
 
         if (fd_map(INVOKER_FD_INVOKED, sizeof(Invoked), false, &map) < 0)
-                return false; /* setup.c says so */
+                return false; /* setup.c reports it */
         invoked = map;
         wanted = invoked->launch.purpose == LAUNCH_TRIAL;
         fd_unmap(map, sizeof(Invoked));
         return wanted;
 }
 
-/* The request, and as many numbers behind it as it says. */
+/* Maps the request with the numbers that follow it. */
 static int map_request(const TrialRequest **ret) {
         const TrialRequest *request;
         uint64_t n, bytes;
@@ -77,7 +80,7 @@ static int say(uint32_t kind, const void *body, size_t n) {
         return r < 0 ? r : write_full(TRIAL_FD_ROWS, body, n);
 }
 
-/* Until it ends, nothing has moved for so long, or nobody reads any more. */
+/* Waits until the actor ends, makes no progress for too long, or the reader has closed the pipe. */
 static void watch(Worker *worker) {
         struct pollfd p[] = { { .fd = worker->pid_fd, .events = POLLIN }, { .fd = TRIAL_FD_ROWS } };
         uint64_t seen = 0, idle_nsec = 0;
@@ -124,8 +127,8 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
         return page->fault < _FAULT_MAX ? page->fault : FAULT_ANSWER;
 }
 
-/* Each point in an actor of its own. After one that does not end, or a spec that cannot be used, there is
- * nothing to learn from the others. */
+/* Tries each point in an actor of its own. After a point that does not end, or an unusable spec, the others
+ * are not tried. */
 static int check(Trying *t) {
         bool useless = false;
 
@@ -140,7 +143,7 @@ static int check(Trying *t) {
                                                                   : t->actor.worker.page->trial.finding;
                         if (point.finding >= _TRIAL_FINDING_MAX)
                                 point = (TrialPoint){ i, TRIAL_FINDING_FAULT, FAULT_ANSWER, 0 };
-                        /* Its process is still there: another cannot be forked in its place. */
+                        /* pid > 0: the process does not end, and no other can be forked in its place. */
                         useless = point.fault == FAULT_TIMEOUT || t->actor.worker.pid > 0 ||
                                   (i == TRIAL_POINT_SPEC && point.finding != TRIAL_FINDING_KEPT);
                 }
@@ -151,8 +154,8 @@ static int check(Trying *t) {
         return 0;
 }
 
-/* In the sandbox and out of it by turns, so that what else the machine does falls on both alike; what a
- * user wrote, only in it. */
+/* Runs in the sandbox and out of it by turns, so that other load affects both alike; code of a user runs
+ * only in it. */
 static Fault bench(Trying *t, int32_t *ret_detail) {
         bool foreign = fork_runs_foreign_code(&t->place);
 
@@ -180,7 +183,8 @@ static int close_sandbox(Placement *place) {
         return r < 0 ? r : prepare_sandboxes(place);
 }
 
-/* As a job's actors have it; the catalogue loads what an administrator installed, and no sandbox. */
+/* Loads the environment and makes the sandbox as for a job's actors. The catalogue needs neither: it loads
+ * what an administrator installed. */
 static int prepare(Trying *t, TrialVerdict *ret) {
         ActordEnvSpec spec = {};
         int r;
@@ -198,7 +202,7 @@ static int prepare(Trying *t, TrialVerdict *ret) {
         r = probe_load(&t->place, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;
-        /* It reads its models at its first spec(). */
+        /* An administrator's engine reads its models at its first spec(): before the host is left. */
         r = fork_runs_foreign_code(&t->place) ? 0 : probe_ask(&t->place, &spec, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;
@@ -240,7 +244,8 @@ int trial_serve(void) {
         r = map_request(&t.order.request);
         if (r < 0)
                 return invoker_complain(r,
-                                "descriptor 8 is no request: install actorctl and actord-invoker from one build");
+                                "descriptor 8 does not hold a trial's request: install actorctl and "
+                                "actord-invoker from one build");
         (void) signal(SIGPIPE, SIG_IGN);
         t.place.trial = &t.order;
 

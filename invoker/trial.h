@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A launch without a job: an environment is tried (include/trial.h) in an actor of its own for each thing
- * that is to be tried. Loading, sandbox, fork and end are those of a job. There are no rounds, no records
- * and no daemon; what an actor says goes straight to who asked. */
+/* A launch without a job: an environment is tried (include/trial.h), with a new actor for each thing to try.
+ * Loading, sandbox, fork and end are those of a job. There are no rounds, no records and no daemon; an actor
+ * writes its rows straight to actorctl. */
 #pragma once
 
 #include <stdbool.h>
 
-bool trial_is_wanted(void); /* by the launch that this process was started for */
+bool trial_is_wanted(void); /* whether this process was launched for a trial */
 int trial_serve(void);

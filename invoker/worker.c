@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Processes that carry out orders. What a worker does to its page harms nobody: the invoker reads its
- * words as claims. */
+/* Processes that carry out orders. A worker may write anything into its page: the invoker treats it as a
+ * claim. */
 #include "invoker/worker.h"
 
 #include <assert.h>
@@ -25,8 +25,8 @@
 #include "lib/turn.h"
 #include "lib/verdict.h"
 
-/* Set once clone3() turned out to be forbidden (an older container's filter): children then walk into
- * their leaf themselves. */
+/* Set when clone3() is forbidden (by an older container's filter): children then move into their leaf
+ * themselves. */
 static bool clone3_is_absent;
 
 int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret) {
@@ -77,7 +77,7 @@ void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf) {
         worker->page_fd = close_fd(worker->page_fd);
 }
 
-static void signals_as_they_were(void) {
+static void signals_reset(void) {
         sigset_t none;
 
         (void) sigemptyset(&none);
@@ -126,8 +126,7 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* Always: the invoker sleeps whenever it has nothing else to do, and a write costs a worker less
-         * than a missed wake-up. */
+        /* Always set, so that each answer rings: a ring costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
@@ -138,14 +137,14 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
 
         pid = clone_worker(worker, clone_flags, &pid_fd);
         if (pid == 0) {
-                signals_as_they_were();
+                signals_reset();
                 return 0;
         }
         if (pid < 0) {
                 worker->verdict = verdict_free(worker->verdict);
                 return pid;
         }
-        /* It is that child's alone. */
+        /* Later children do not inherit it. */
         verdict_keep(worker->verdict);
 
         worker->pid = pid;
@@ -195,8 +194,8 @@ uint32_t answer_claim(const Answer *answer) {
         }
 }
 
-/* An exit status is the word of what runs in the sandbox, but for a step's: that the sandbox itself has
- * told. */
+/* The code in the sandbox chooses its exit status, so it proves nothing. That a step of the sandbox failed,
+ * the Verdict tells. */
 static void classify_exit(int status, uint32_t failed, uint32_t *ret_fault, int32_t *ret_detail) {
         if (failed > 0 && failed <= _SANDBOX_STEP_MAX) {
                 *ret_fault = FAULT_SANDBOX;
@@ -241,10 +240,10 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
 
         assert(worker->pid > 0);
 
-        /* A process that SIGKILL does not end hangs in the kernel; the job does not hang with it. */
+        /* A process that hangs in the kernel outlives SIGKILL; the job does not wait for it. */
         if (poll(&fd, 1, wait_msec) <= 0)
                 return -EAGAIN;
-        /* The raw call: glibc's leaves out the usage. */
+        /* The raw call, since glibc's waitid() does not return the usage. */
         if (syscall(SYS_waitid, P_PIDFD, worker->pid_fd, &info, WEXITED, &usage) < 0)
                 return -errno;
 
@@ -264,7 +263,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
         worker->pid_fd = close_fd(worker->pid_fd);
         worker->verdict = verdict_free(worker->verdict);
         worker->busy = worker->late = false;
-        /* A leaf that was frozen would freeze the next process at birth. */
+        /* A frozen leaf would freeze the next process at its birth. */
         leaf_freeze(&worker->leaf, false);
         *ret = ended;
         return 0;

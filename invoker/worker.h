@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker: a container of actors, or the learner. One page, one bell, one process at a time, one leaf,
- * one meter. */
+/* A worker is a container of actors, or the learner. It has one page, one bell, one leaf, one meter, and one
+ * process at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "lib/verdict.h"
 
 typedef struct Worker {
-        WorkerPage *page; /* not in any child's memory */
+        WorkerPage *page; /* not inherited by any child */
         int page_fd, bell_fd;
         pid_t pid; /* 0: there is no process */
         int pid_fd;
@@ -28,8 +28,8 @@ typedef struct Worker {
         bool busy;   /* an order is out */
         Order order; /* the last one */
         uint64_t ordered_nsec, timeout_nsec, deadline_nsec;
-        bool late;              /* killed for that */
-        uint32_t n_false_rings; /* since the last order: its bell rang, and there was no answer */
+        bool late;              /* it was killed since its deadline had passed */
+        uint32_t n_false_rings; /* since the last order: its bell rang without an answer */
         bool muted;             /* its bell is not listened to: storm.c */
 } Worker;
 
@@ -51,30 +51,29 @@ typedef struct Ended {
 int worker_init(const char *name, const Cgroup *cgroup, const LeafLimits *limits, Worker *ret);
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 
-/* Forks into the leaf. 0 in the child, which has every signal as it was; else the pid or a negative
- * errno. */
+/* Forks into the leaf. 0 in the child, with default signal settings; else the pid or a negative errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
-/* In the child: where fork() had to do, the leaf to walk into; else -EBADF. */
+/* In the child: the leaf to move into, where clone3() does not exist; else -EBADF. */
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
-/* Its time begins anew: we, or the whole host, were not there to hear it. */
+/* Restarts its deadline, since we or the whole host were stopped and could not hear it. */
 void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);
-/* Reaps a process that has ended, or does within this time; reads its last use and why it ended. -EAGAIN:
- * it has not. */
+/* Reaps a process that has ended, or ends within this time; reads its last use and why it ended. -EAGAIN: it
+ * has not ended. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
-/* What an actor says went wrong: pure. It may speak of its environment and of itself, not of how
- * processes end, which we see, nor of what the learner finds. */
+/* The fault that an actor claims. It may claim faults of its environment and of itself. How processes end we
+ * see ourselves, and what is wrong with a rollout the learner finds. Pure. */
 uint32_t answer_claim(const Answer *answer);
-/* What a learner says went wrong, of itself or of a rollout. */
+/* The fault that a learner claims, of itself or of a rollout. */
 static inline uint32_t fault_known(uint32_t fault) {
         return fault < _FAULT_MAX ? fault : FAULT_ANSWER;
 }
 
-/* Why a process ended: pure. code, status: as of waitid(); failed: as Verdict has it. */
+/* Why a process ended. code, status: as from waitid(); failed: as in Verdict. Pure. */
 void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills, uint32_t *ret_fault,
                 int32_t *ret_detail);
