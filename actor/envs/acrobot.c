@@ -8,6 +8,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 
 #define STEP_SECONDS 0.2
 #define GRAVITY      9.8
@@ -129,17 +130,13 @@ static void acrobot_integrate(double s[N_STATE], double torque) {
                 s[i] = s[i] + STEP_SECONDS / 6.0 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
 }
 
-/* Into [-pi, pi]. A step turns a link by a few radians at most, so that this is one subtraction or none. */
+/* Into [-pi, pi]. A step turns a link by a few radians at most, so this is one subtraction or none. */
 static double wrap(double x) {
         while (x > M_PI)
                 x -= 2 * M_PI;
         while (x < -M_PI)
                 x += 2 * M_PI;
         return x;
-}
-
-static double clamp(double x, double limit) {
-        return x < -limit ? -limit : x > limit ? limit : x;
 }
 
 static int acrobot_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
@@ -156,8 +153,8 @@ static int acrobot_step(void *instance, const void *action, ActordRandom *random
         acrobot_integrate(s, choice - 1);
         s[THETA_1] = wrap(s[THETA_1]);
         s[THETA_2] = wrap(s[THETA_2]);
-        s[SPEED_1] = clamp(s[SPEED_1], SPEED_1_MAX);
-        s[SPEED_2] = clamp(s[SPEED_2], SPEED_2_MAX);
+        s[SPEED_1] = env_clamp(s[SPEED_1], -SPEED_1_MAX, SPEED_1_MAX);
+        s[SPEED_2] = env_clamp(s[SPEED_2], -SPEED_2_MAX, SPEED_2_MAX);
 
         above = -cos(s[THETA_1]) - cos(s[THETA_2] + s[THETA_1]) > 1.0;
         acrobot_observe(acrobot, ret_observation);
@@ -165,31 +162,13 @@ static int acrobot_step(void *instance, const void *action, ActordRandom *random
         return 0;
 }
 
-static int acrobot_snapshot(const void *instance, void *ret_snapshot) {
-        const Acrobot *acrobot = instance;
-
-        memcpy(ret_snapshot, acrobot->state, sizeof(acrobot->state));
-        return 0;
+/* A huge angle would not only be impossible: it would keep wrap() busy for ever. */
+static bool acrobot_possible(const double s[N_STATE]) {
+        return env_state_finite(s, N_STATE) && fabs(s[THETA_1]) <= M_PI && fabs(s[THETA_2]) <= M_PI &&
+               fabs(s[SPEED_1]) <= SPEED_1_MAX && fabs(s[SPEED_2]) <= SPEED_2_MAX;
 }
 
-static int acrobot_restore(void *instance, const void *snapshot) {
-        Acrobot *acrobot = instance;
-        double s[N_STATE];
-
-        memcpy(s, snapshot, sizeof(s));
-        /* Besides being no state of ours, a huge angle would keep wrap() busy for ever. */
-        if (!env_state_finite(s, N_STATE) || fabs(s[THETA_1]) > M_PI || fabs(s[THETA_2]) > M_PI ||
-                        fabs(s[SPEED_1]) > SPEED_1_MAX || fabs(s[SPEED_2]) > SPEED_2_MAX)
-                return -EINVAL;
-
-        memcpy(acrobot->state, s, sizeof(s));
-        return 0;
-}
-
-static void acrobot_close(void *instance) {
-}
-
-CLASSIC_STATE(acrobot, N_STATE)
+ENV_STATE(acrobot, Acrobot)
 
 static int acrobot_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Acrobot *acrobot = instance;
@@ -206,15 +185,9 @@ static int acrobot_draw(const void *instance, ActordView *ret_view, ActordShape 
 }
 
 const ActordEnv acrobot_v1_env = {
-        .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
         .spec = acrobot_spec,
         .init = acrobot_init,
-        .reset = acrobot_reset,
         .step = acrobot_step,
-        .snapshot = acrobot_snapshot,
-        .restore = acrobot_restore,
-        .close = acrobot_close,
-        CLASSIC_STATE_OF(acrobot),
+        ENV_STATE_OF(acrobot),
         .draw = acrobot_draw,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of built-in environments; include/environments.h tells the same names to programs that run
- * none. */
+/* The table of built-in environments. include/environments.h has the same names for programs that run no
+ * environment. */
 #include "actor/envs/builtin.h"
 
 #include <assert.h>

@@ -9,6 +9,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 #define GRAVITY          9.8
@@ -131,36 +132,17 @@ static int cartpole_step(void *instance, const void *action, ActordRandom *rando
         cartpole->state[THETA_DOT] = theta_dot;
         cartpole_observe(cartpole, ret_observation);
 
-        *ret = (ActordStep){
-                .reward = cartpole->sutton_barto_reward ? (fallen ? -1 : 0) : 1,
-                .terminated = fallen,
-        };
+        *ret = (ActordStep){ .reward = 1, .terminated = fallen };
+        if (cartpole->sutton_barto_reward)
+                ret->reward = fallen ? -1 : 0;
         return 0;
 }
 
-static int cartpole_snapshot(const void *instance, void *ret_snapshot) {
-        const CartPole *cartpole = instance;
-
-        memcpy(ret_snapshot, cartpole->state, sizeof(cartpole->state));
-        return 0;
+static bool cartpole_possible(const double state[N_STATE]) {
+        return env_state_finite(state, N_STATE);
 }
 
-static int cartpole_restore(void *instance, const void *snapshot) {
-        CartPole *cartpole = instance;
-        double state[N_STATE];
-
-        memcpy(state, snapshot, sizeof(state));
-        if (!env_state_finite(state, N_STATE))
-                return -EINVAL;
-
-        memcpy(cartpole->state, state, sizeof(state));
-        return 0;
-}
-
-static void cartpole_close(void *instance) {
-}
-
-CLASSIC_STATE(cartpole, N_STATE)
+ENV_STATE(cartpole, CartPole)
 
 static int cartpole_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const CartPole *cartpole = instance;
@@ -179,16 +161,10 @@ static int cartpole_draw(const void *instance, ActordView *ret_view, ActordShape
 
 #define CARTPOLE(version)                            \
         const ActordEnv cartpole_##version##_env = { \
-                .abi = ACTORD_ENV_ABI,               \
-                .struct_bytes = sizeof(ActordEnv),   \
                 .spec = cartpole_##version##_spec,   \
                 .init = cartpole_init,               \
-                .reset = cartpole_reset,             \
                 .step = cartpole_step,               \
-                .snapshot = cartpole_snapshot,       \
-                .restore = cartpole_restore,         \
-                .close = cartpole_close,             \
-                CLASSIC_STATE_OF(cartpole),          \
+                ENV_STATE_OF(cartpole),              \
                 .draw = cartpole_draw,               \
         }
 

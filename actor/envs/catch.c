@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Catch: a ball falls through a board of 10 by 5 fields, one row a step, and a paddle in the last row has
  * to be below it. The task of "Recurrent Models of Visual Attention" (Mnih et al., 2014) in the size that
- * bsuite gave it. What is seen is the board as an image of bytes, 255 where ball and paddle are, 0
+ * bsuite gave it. Observed is the board as an image of bytes, 255 for ball and paddle and 0
  * elsewhere: the smallest task that is learned from pixels. */
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 enum { ROWS = 10, COLUMNS = 5, MIDDLE = COLUMNS / 2, CHOICES = 3, IMAGE_SIZE_MAX = 256 };
@@ -100,15 +101,13 @@ static int catch_reset(void *instance, ActordRandom *random, void *ret_observati
 static int catch_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         Catch *game = instance;
-        double paddle;
         int32_t choice;
 
         memcpy(&choice, action, sizeof(choice));
         if (choice < 0 || choice >= CHOICES || game->state[BALL_ROW] >= ROWS - 1)
                 return -EINVAL;
 
-        paddle = game->state[PADDLE] + choice - 1;
-        game->state[PADDLE] = paddle < 0 ? 0 : paddle >= COLUMNS ? COLUMNS - 1 : paddle;
+        game->state[PADDLE] = env_clamp(game->state[PADDLE] + choice - 1, 0, COLUMNS - 1);
         game->state[BALL_ROW]++;
         catch_observe(game, ret_observation);
 
@@ -118,35 +117,18 @@ static int catch_step(void *instance, const void *action, ActordRandom *random, 
         return 0;
 }
 
-static int catch_snapshot(const void *instance, void *ret_snapshot) {
-        const Catch *game = instance;
-
-        memcpy(ret_snapshot, game->state, sizeof(game->state));
-        return 0;
-}
-
 static bool field_possible(double field, uint32_t n) {
         return field >= 0 && field < n && field == floor(field);
 }
 
-static int catch_restore(void *instance, const void *snapshot) {
-        Catch *game = instance;
-        double state[N_STATE];
-
-        memcpy(state, snapshot, sizeof(state));
-        if (!field_possible(state[BALL_ROW], ROWS) || !field_possible(state[BALL_COLUMN], COLUMNS) ||
-                        !field_possible(state[PADDLE], COLUMNS))
-                return -EINVAL;
-        memcpy(game->state, state, sizeof(state));
-        return 0;
+static bool catch_possible(const double state[N_STATE]) {
+        return field_possible(state[BALL_ROW], ROWS) && field_possible(state[BALL_COLUMN], COLUMNS) &&
+               field_possible(state[PADDLE], COLUMNS);
 }
 
-static void catch_close(void *instance) {
-}
+ENV_STATE(catch, Catch)
 
-CLASSIC_STATE(catch, N_STATE)
-
-/* The board as it is, its last row at the bottom; a step takes no time of its own. */
+/* The board with its last row at the bottom. A step has no time of its own; it is shown for 0.2 s. */
 static int catch_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Catch *game = instance;
         double ball[2] = { game->state[BALL_COLUMN] + 0.5, ROWS - game->state[BALL_ROW] - 0.5 };
@@ -163,15 +145,9 @@ static int catch_draw(const void *instance, ActordView *ret_view, ActordShape *r
 }
 
 const ActordEnv catch_v0_env = {
-        .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
         .spec = catch_spec,
         .init = catch_init,
-        .reset = catch_reset,
         .step = catch_step,
-        .snapshot = catch_snapshot,
-        .restore = catch_restore,
-        .close = catch_close,
-        CLASSIC_STATE_OF(catch),
+        ENV_STATE_OF(catch),
         .draw = catch_draw,
 };

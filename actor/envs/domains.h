@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tasks of the domains that serverless and safe reinforcement learning is applied to, one file each: what
- * a paper states is taken from it and named, the rest is a model of our own and says so in the file's
- * first comment. Each is a few doubles and a small step, so that all are built in. */
+/* Tasks of domains to which serverless and safe reinforcement learning is applied, one file each. What a
+ * paper states is taken from it and cited; the rest is a model of our own, as the file's first comment says.
+ * Each has a few doubles of state and a small step, so all are built in. */
 #pragma once
 
 #include "include/actord/env.h"

@@ -15,10 +15,11 @@
  *
  * The cluster is a model of our own, a queue for each function in steps of dt = 10 s:
  *
- *     arrivals  A ~ Poisson(dt rate), rate = min(10, base (1 + 0.3 sin(2 pi t / 120 + phase)) (3 in a burst, else 1));
- *               base is drawn from [1, 3), a burst begins with chance 0.03 a step and ends with chance 0.15
- *     speed     s = shares / 1024, times 6 Functions 1024 / (all shares on the node) where that is below 1: a container
- *               of 1024 shares is one core, and a node that is oversold slows all containers alike
+ *     arrivals  A ~ Poisson(dt rate), rate = min(10, base (1 + 0.3 sin(2 pi t / 120 + phase)) b); base is
+ *               drawn from [1, 3); b is 3 in a burst and else 1; a burst begins with chance 0.03 a step and
+ *               ends with chance 0.15
+ *     speed     s = shares / 1024, times 6 Functions 1024 / (all shares on the node) where that is below 1:
+ *               a container of 1024 shares is one core, and an oversold node slows all containers alike
  *     served    D = min(Q + A, c s dt) of 1 core-second each, by c containers
  *     queue     Q' = min(Q + A - D, 500); what does not fit is dropped
  *     u         = D / (c s dt)
@@ -146,7 +147,7 @@ static double arrival_rate(const Function *function, double n_steps) {
         return fmin(function->base * wave * (function->burst > 0 ? BURST_FACTOR : 1), RATE_MAX);
 }
 
-/* Poisson by inversion: one draw whatever the mean, so that a stream's numbers keep their meaning. */
+/* Poisson by inversion: one draw for any mean, so that later draws of the stream do not shift. */
 static double draw_poisson(double mean, ActordRandom *random) {
         double left = actord_random_uniform(random, 0, 1), chance = exp(-mean), k = 0;
 
@@ -179,7 +180,7 @@ static int faas_reset(void *instance, ActordRandom *random, void *ret_observatio
         return 0;
 }
 
-/* Whether it was legal; where not, nothing happens. */
+/* Returns whether the choice was legal; an illegal one does nothing. */
 static bool scale(Function *own, int32_t choice) {
         switch (choice) {
         case CONTAINER_MORE:
@@ -206,7 +207,7 @@ static bool scale(Function *own, int32_t choice) {
         }
 }
 
-/* What another function does for itself between two steps. */
+/* The rule by which the other functions scale themselves between two steps. */
 static void scale_by_rule(Function *function) {
         if (function->utilization > 0.8 || function->queue > 0)
                 (void) scale(function, CONTAINER_MORE);
@@ -214,7 +215,7 @@ static void scale_by_rule(Function *function) {
                 (void) scale(function, CONTAINER_LESS);
 }
 
-/* One step of a function's queue. `share` is what a container of an oversold node gets of its cores. */
+/* One step of a function's queue. share: the part of its cores that a container gets on an oversold node. */
 static void serve(
                 Function *function, double n_steps, double share, double slo_seconds, ActordRandom *random) {
         double c = function->containers, speed = function->shares / SHARES_CORE * share, u, before, latency;
@@ -260,7 +261,7 @@ static int faas_step(void *instance, const void *action, ActordRandom *random, v
                 return -EINVAL;
 
         legal = scale(&k->functions[0], choice);
-        moved = !legal ? 0 : choice == CONTAINER_MORE ? 1 : choice == CONTAINER_LESS ? -1 : 0;
+        moved = legal * ((choice == CONTAINER_MORE) - (choice == CONTAINER_LESS));
         undone = moved * k->last < 0;
         k->last = moved;
         for (int i = 1; i < n_functions(f); i++)
@@ -342,9 +343,9 @@ static int faas_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
-/* Each function as a bar of its containers, as wide as their shares, filled as far as they are used, with
- * its queue as a red bar above; the own one is the first. A green strip below shows how far the latency
- * keeps its objective. A step of 10 s is shown for a tenth of a second. */
+/* Each function is a bar as high as its containers and as wide as their shares, filled as far as they are
+ * used, with its queue as a red bar above; the agent's own is the first. A green strip below shows how far
+ * the latency keeps its objective. A step of 10 s is shown for a tenth of a second. */
 static int faas_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Faas *f = instance;
         double wide = fmax(2.5 * n_functions(f), 10);

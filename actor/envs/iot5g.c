@@ -14,8 +14,8 @@
  * 200 m away: its radial and angular velocities are Gauss-Markov processes that turn at the edges. With d
  * the distance and phi the angle:
  *
- *     received = P - (32.4 + 20 log10 3.5 + 31.9 log10 d) - min(12 (phi / 65 degrees)^2, 30) - shadowing     (dB)
- *     SNR      = received - (-174 + 9 + 10 log10 B)                                                          (dB)
+ *     received = P - (32.4 + 20 log10 3.5 + 31.9 log10 d) - min(12 (phi / 65 degrees)^2, 30) - shadowing
+ *     SNR      = received - (-174 + 9 + 10 log10 B), both in dB
  *     BER      = 0.2 exp(-1.5 snr / (2^(R/B) - 1)), at least 1e-9, R = 250 kbit/s
  *
  * that is path loss over a logarithmic distance, the sector antenna of 3GPP TR 38.901, thermal noise with
@@ -27,10 +27,10 @@
  */
 #include <math.h>
 
-#include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 #define BANDWIDTH_MIN_HZ 50e3
@@ -51,7 +51,7 @@
 #define ANGULAR_STD      0.02
 #define SHIFT_CONTINUOUS 0.1
 #define SHIFT_DISCRETE   0.05
-#define DEVIATION_MAX    1000.0 /* of a restored process; no draw leads there */
+#define DEVIATION_MAX    1000.0 /* for a restored process; no draw gets there */
 
 enum { BANDWIDTH, POWER, DISTANCE, ANGLE, RADIAL, ANGULAR, SHADOWING, N_STATE, N_OBSERVATION = 5 };
 
@@ -219,13 +219,6 @@ static int link_step(void *instance, const void *action, ActordRandom *random, v
         return 0;
 }
 
-static int link_snapshot(const void *instance, void *ret_snapshot) {
-        const Link *l = instance;
-
-        memcpy(ret_snapshot, l->state, sizeof(l->state));
-        return 0;
-}
-
 static bool link_valid(const double s[N_STATE]) {
         return s[BANDWIDTH] >= 0 && s[BANDWIDTH] <= 1 && s[POWER] >= 0 && s[POWER] <= 1 &&
                s[DISTANCE] >= DISTANCE_MIN && s[DISTANCE] <= DISTANCE_MAX && fabs(s[ANGLE]) <= ANGLE_MAX &&
@@ -233,26 +226,15 @@ static bool link_valid(const double s[N_STATE]) {
                fabs(s[SHADOWING]) <= DEVIATION_MAX;
 }
 
-/* An instance that never began an episode holds zeros, which is no place to be but may be kept. */
-static int link_restore(void *instance, const void *snapshot) {
-        Link *l = instance;
-        double state[N_STATE];
-        bool begun = false;
-
-        memcpy(state, snapshot, sizeof(state));
+/* An instance that never began an episode holds zeros, which are no valid place but may be kept. */
+static bool link_possible(const double state[N_STATE]) {
         for (int i = 0; i < N_STATE; i++)
-                begun = begun || state[i] != 0;
-        if (begun && !link_valid(state))
-                return -EINVAL;
-
-        memcpy(l->state, state, sizeof(state));
-        return 0;
+                if (state[i] != 0)
+                        return link_valid(state);
+        return true;
 }
 
-static void link_close(void *instance) {
-}
-
-CLASSIC_STATE(link, N_STATE)
+ENV_STATE(link, Link)
 
 /* The mast, its sector and the device in it from above, and three bars: bandwidth, power, and the decades
  * of bit error rate beyond the target, green as long as they are fewer than one. A step of 1 s is shown
@@ -285,11 +267,10 @@ static int link_draw(const void *instance, ActordView *ret_view, ActordShape *re
         return 0;
 }
 
-#define LINK_ENV(spec_function, init_function)                                                            \
-        {                                                                                                 \
-                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function,          \
-                .init = init_function, .reset = link_reset, .step = link_step, .snapshot = link_snapshot, \
-                .restore = link_restore, .close = link_close, CLASSIC_STATE_OF(link), .draw = link_draw,  \
+#define LINK_ENV(spec_function, init_function)                                                       \
+        {                                                                                            \
+                .spec = spec_function, .init = init_function, .step = link_step, ENV_STATE_OF(link), \
+                .draw = link_draw,                                                                   \
         }
 
 const ActordEnv iot5g_discrete_env = LINK_ENV(link_spec, link_init);

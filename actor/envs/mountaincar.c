@@ -7,6 +7,7 @@
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 #define POSITION_MIN             -1.2
@@ -36,7 +37,7 @@ static int mountaincar_init(void *instance, const ActordOption *options, uint32_
         return env_options_parse(ENV_OPTIONS(mountaincar_options), options, n_options, instance);
 }
 
-/* What both tasks share. */
+/* The part of the spec that both tasks share. */
 static int mountaincar_describe(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
         MountainCar car = {};
         int r;
@@ -109,14 +110,10 @@ static int mountaincar_reset(void *instance, ActordRandom *random, void *ret_obs
         return 0;
 }
 
-static double clamp(double x, double low, double high) {
-        return x < low ? low : x > high ? high : x;
-}
-
-/* The motion both share; the wall on the left takes all speed. */
+/* The motion of both tasks; the wall on the left stops the car. */
 static void mountaincar_move(MountainCar *car, double acceleration) {
-        double velocity = clamp(car->state[VELOCITY] + acceleration, -SPEED_MAX, SPEED_MAX);
-        double position = clamp(car->state[POSITION] + velocity, POSITION_MIN, POSITION_MAX);
+        double velocity = env_clamp(car->state[VELOCITY] + acceleration, -SPEED_MAX, SPEED_MAX);
+        double position = env_clamp(car->state[POSITION] + velocity, POSITION_MIN, POSITION_MAX);
 
         car->state[POSITION] = position;
         car->state[VELOCITY] = position == POSITION_MIN && velocity < 0 ? 0 : velocity;
@@ -151,7 +148,7 @@ static int mountaincar_continuous_step(void *instance, const void *action, Actor
         if (isnan(raw))
                 return -EINVAL;
 
-        mountaincar_move(car, clamp(raw, -1, 1) * POWER - GRAVITY * cos(3 * car->state[POSITION]));
+        mountaincar_move(car, env_clamp(raw, -1, 1) * POWER - GRAVITY * cos(3 * car->state[POSITION]));
         arrived = mountaincar_arrived(car, GOAL_POSITION_CONTINUOUS);
 
         /* Gymnasium keeps this task's state in float32 between steps. */
@@ -166,31 +163,13 @@ static int mountaincar_continuous_step(void *instance, const void *action, Actor
         return 0;
 }
 
-static int mountaincar_snapshot(const void *instance, void *ret_snapshot) {
-        const MountainCar *car = instance;
-
-        memcpy(ret_snapshot, car->state, sizeof(car->state));
-        return 0;
+static bool mountaincar_possible(const double state[N_STATE]) {
+        return env_state_finite(state, N_STATE);
 }
 
-static int mountaincar_restore(void *instance, const void *snapshot) {
-        MountainCar *car = instance;
-        double state[N_STATE];
+ENV_STATE(mountaincar, MountainCar)
 
-        memcpy(state, snapshot, sizeof(state));
-        if (!env_state_finite(state, N_STATE))
-                return -EINVAL;
-
-        memcpy(car->state, state, sizeof(state));
-        return 0;
-}
-
-static void mountaincar_close(void *instance) {
-}
-
-CLASSIC_STATE(mountaincar, N_STATE)
-
-/* The hill whose slope the equations of motion have. */
+/* The height of the hill, for pictures: its slope is that of the equations of motion. */
 static double hill(double x) {
         return 0.45 * sin(3 * x) + 0.55;
 }
@@ -236,12 +215,10 @@ static int mountaincar_continuous_draw(const void *instance, ActordView *ret_vie
         return draw_car(instance, GOAL_POSITION_CONTINUOUS, ret_view, ret_shapes);
 }
 
-#define MOUNTAINCAR(task)                                                                       \
-        {                                                                                       \
-                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = task##_spec,  \
-                .init = mountaincar_init, .reset = mountaincar_reset, .step = task##_step,      \
-                .snapshot = mountaincar_snapshot, .restore = mountaincar_restore,               \
-                .close = mountaincar_close, CLASSIC_STATE_OF(mountaincar), .draw = task##_draw, \
+#define MOUNTAINCAR(task)                                                           \
+        {                                                                           \
+                .spec = task##_spec, .init = mountaincar_init, .step = task##_step, \
+                ENV_STATE_OF(mountaincar), .draw = task##_draw,                     \
         }
 
 const ActordEnv mountaincar_v0_env = MOUNTAINCAR(mountaincar);

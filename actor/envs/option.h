@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Options of an environment: one row per key says where the value goes and what it may be. Inline, so that a
- * module that is linked alone takes it along. */
+/* Options of an environment: one row per key says where its value goes and which values are allowed. Inline,
+ * so that a module that is linked alone takes it along. */
 #pragma once
 
 #include <assert.h>
@@ -25,9 +25,9 @@ typedef struct EnvOption {
         const char *key;
         EnvOptionKind kind;
         size_t offset;            /* of a double, a bool or an int in the environment's own struct */
-        const char *fallback;     /* the value where none is given; "": what the environment has set */
+        const char *fallback;     /* the value where none is given; "": the environment sets it */
         double low, high;         /* of a number, both allowed */
-        const char *const *words; /* of which the int is the place, NULL-terminated */
+        const char *const *words; /* NULL-terminated; the int is an index into it */
 } EnvOption;
 
 /* A row of include/environment-options.h as one of ENV_INSTANCE, the environment's own struct. */
@@ -43,7 +43,7 @@ typedef struct EnvOption {
 #define ENV_OPTION_LIMITS_BOOL(none, neither) .words = NULL
 #define ENV_OPTIONS(rows)                     (rows), sizeof(rows) / sizeof((rows)[0])
 
-/* Both texts are fixed arrays that another program filled: they count only if they end. */
+/* Both texts are fixed arrays that another program filled; they must be terminated. */
 static inline bool env_option_valid(const ActordOption *option) {
         return memchr(option->key, 0, sizeof(option->key)) &&
                memchr(option->value, 0, sizeof(option->value));
@@ -126,7 +126,7 @@ static inline int env_option_apply(
         return -EINVAL;
 }
 
-/* What a value may be, in words; a longer list is cut. */
+/* Which values are allowed, in words; a longer list is cut. */
 static inline void env_option_wanted(const EnvOption *row, char *text, size_t size) {
         size_t n = 0;
 
@@ -139,19 +139,19 @@ static inline void env_option_wanted(const EnvOption *row, char *text, size_t si
                 break;
         case ENV_OPTION_BOOL: (void) snprintf(text, size, "yes or no"); break;
         case ENV_OPTION_WORD:
-                for (size_t i = 0; row->words[i] && n < size; i++)
-                        n += (size_t) snprintf(text + n, size - n, "%s%s",
-                                        i == 0              ? ""
-                                        : row->words[i + 1] ? ", "
-                                                            : " or ",
-                                        row->words[i]);
+                for (size_t i = 0; row->words[i] && n < size; i++) {
+                        const char *between = row->words[i + 1] ? ", " : " or ";
+
+                        n += (size_t) snprintf(
+                                        text + n, size - n, "%s%s", i == 0 ? "" : between, row->words[i]);
+                }
                 break;
         }
 }
 
-/* What the value of a key that there is should have been, as a sentence on stderr: a number alone does
- * not tell the user which of the keys was meant. A key that there is not is found before, where the job
- * file is read. Said at once: others write there, too. */
+/* Names a known key with a bad value on stderr, and the values that are allowed: the fault's number alone
+ * does not tell the user which key was wrong. Unknown keys are found earlier, where the job file is read.
+ * One write, since other processes write there, too. */
 static inline void env_option_explain(const EnvOption *rows, size_t n_rows, const ActordOption *option) {
         char wanted[256] = "";
 
@@ -189,13 +189,4 @@ static inline int env_options_parse(const EnvOption *rows, size_t n_rows, const 
                         return r;
         }
         return 0;
-}
-
-/* A snapshot comes out of memory that others may have written: a state that no step can lead to is
- * refused. */
-static inline bool env_state_finite(const double *state, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!isfinite(state[i]))
-                        return false;
-        return true;
 }

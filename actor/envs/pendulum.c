@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pendulum-v1: swing a pendulum up with too weak a motor and hold it there. Never terminates; the reward
- * is the negative cost of the state that was left, as in Gymnasium. */
+/* Pendulum-v1: swing a pendulum up with a motor that is too weak, and hold it there. It never terminates;
+ * the reward is the negative cost of the state before the step, as in Gymnasium. */
 #include <math.h>
 
 #include "actor/envs/classic.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 #define SPEED_MAX    8.0
@@ -94,10 +95,6 @@ static double angle_normalize(double x) {
         return remainder - M_PI;
 }
 
-static double clamp(double x, double limit) {
-        return x < -limit ? -limit : x > limit ? limit : x;
-}
-
 static int pendulum_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                 ActordStep *ret) {
         Pendulum *pendulum = instance;
@@ -109,14 +106,14 @@ static int pendulum_step(void *instance, const void *action, ActordRandom *rando
         if (isnan(raw))
                 return -EINVAL;
 
-        torque = clamp(raw, TORQUE_MAX);
+        torque = env_clamp(raw, -TORQUE_MAX, TORQUE_MAX);
         angle = angle_normalize(theta);
         cost = angle * angle + 0.1 * (theta_dot * theta_dot) + 0.001 * (torque * torque);
 
         theta_dot = theta_dot + (3 * pendulum->gravity / (2 * LENGTH) * sin(theta) +
                                                 3.0 / (MASS * LENGTH * LENGTH) * torque) *
                                                 STEP_SECONDS;
-        theta_dot = clamp(theta_dot, SPEED_MAX);
+        theta_dot = env_clamp(theta_dot, -SPEED_MAX, SPEED_MAX);
         theta = theta + theta_dot * STEP_SECONDS;
 
         pendulum->state[THETA] = theta;
@@ -127,29 +124,11 @@ static int pendulum_step(void *instance, const void *action, ActordRandom *rando
         return 0;
 }
 
-static int pendulum_snapshot(const void *instance, void *ret_snapshot) {
-        const Pendulum *pendulum = instance;
-
-        memcpy(ret_snapshot, pendulum->state, sizeof(pendulum->state));
-        return 0;
+static bool pendulum_possible(const double state[N_STATE]) {
+        return env_state_finite(state, N_STATE);
 }
 
-static int pendulum_restore(void *instance, const void *snapshot) {
-        Pendulum *pendulum = instance;
-        double state[N_STATE];
-
-        memcpy(state, snapshot, sizeof(state));
-        if (!env_state_finite(state, N_STATE))
-                return -EINVAL;
-
-        memcpy(pendulum->state, state, sizeof(state));
-        return 0;
-}
-
-static void pendulum_close(void *instance) {
-}
-
-CLASSIC_STATE(pendulum, N_STATE)
+ENV_STATE(pendulum, Pendulum)
 
 static int pendulum_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Pendulum *pendulum = instance;
@@ -162,15 +141,9 @@ static int pendulum_draw(const void *instance, ActordView *ret_view, ActordShape
 }
 
 const ActordEnv pendulum_v1_env = {
-        .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
         .spec = pendulum_spec,
         .init = pendulum_init,
-        .reset = pendulum_reset,
         .step = pendulum_step,
-        .snapshot = pendulum_snapshot,
-        .restore = pendulum_restore,
-        .close = pendulum_close,
-        CLASSIC_STATE_OF(pendulum),
+        ENV_STATE_OF(pendulum),
         .draw = pendulum_draw,
 };

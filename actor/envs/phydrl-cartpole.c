@@ -22,10 +22,10 @@
  * anew at each step. */
 #include <math.h>
 
-#include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 #define GRAVITY         9.8
@@ -41,7 +41,7 @@
 #define OMEGA_LIMIT     15.0
 #define X_SAFE          0.9
 #define THETA_SAFE      0.8
-#define SPEED_PLAUSIBLE 1000.0 /* of a restored state; no step leads there */
+#define SPEED_PLAUSIBLE 1000.0 /* for a restored state; no step gets there */
 
 enum { X, V, THETA, OMEGA, N_STATE, N_OBSERVATION = 5 };
 
@@ -129,8 +129,8 @@ static double model_force(const double s[N_STATE]) {
         return force;
 }
 
-/* s' H s: what the linear model under its own controller leaves of s' P s after one step, or s' P s
- * itself. */
+/* s' H s: the value of s' P s after one step of the linear model under its own controller; under
+ * LyapunovReward= s' P s itself. */
 static double lyapunov_expected(const PhyCartPole *p, const double s[N_STATE]) {
         double next[N_STATE];
 
@@ -217,30 +217,14 @@ static int phy_step(void *instance, const void *action, ActordRandom *random, vo
         return 0;
 }
 
-static int phy_snapshot(const void *instance, void *ret_snapshot) {
-        const PhyCartPole *p = instance;
-
-        memcpy(ret_snapshot, p->state, sizeof(p->state));
-        return 0;
-}
-
-static int phy_restore(void *instance, const void *snapshot) {
-        PhyCartPole *p = instance;
-        double state[N_STATE];
-
-        memcpy(state, snapshot, sizeof(state));
+static bool phy_possible(const double state[N_STATE]) {
         for (int i = 0; i < N_STATE; i++)
                 if (!(fabs(state[i]) <= SPEED_PLAUSIBLE))
-                        return -EINVAL;
-
-        memcpy(p->state, state, sizeof(state));
-        return 0;
+                        return false;
+        return true;
 }
 
-static void phy_close(void *instance) {
-}
-
-CLASSIC_STATE(phy, N_STATE)
+ENV_STATE(phy, PhyCartPole)
 
 /* In metres; the marks are the limits of the cart and of the safety set, and the disc on top is red
  * outside of the envelope s' P s <= 1. */
@@ -262,15 +246,9 @@ static int phy_draw(const void *instance, ActordView *ret_view, ActordShape *ret
 }
 
 const ActordEnv phydrl_cartpole_env = {
-        .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
         .spec = phy_spec,
         .init = phy_init,
-        .reset = phy_reset,
         .step = phy_step,
-        .snapshot = phy_snapshot,
-        .restore = phy_restore,
-        .close = phy_close,
-        CLASSIC_STATE_OF(phy),
+        ENV_STATE_OF(phy),
         .draw = phy_draw,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shapes for draw(). Inline, so that a module that is linked alone takes it along. Flat colours are made
- * of the steps 00, 33, 66, 99, cc and ff, which a GIF shows as they are. */
+/* Shapes for draw(). Inline, so that a module that is linked alone takes them along. Colours are made of the
+ * steps 00, 33, 66, 99, cc and ff, which a GIF shows exactly. */
 #pragma once
 
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct Picture {
         ActordShape *shapes;
 } Picture;
 
-/* Room for n more shapes is the caller's to know; what is too much is not drawn. */
+/* Shapes beyond ACTORD_SHAPES_MAX are not drawn. */
 static inline void picture_polygon(
                 Picture *p, const double (*points)[2], uint32_t n, double radius, uint32_t colour) {
         ActordShape *shape;

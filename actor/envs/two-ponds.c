@@ -17,11 +17,12 @@
  *
  *     -10 max(0, stream - 0.5 m3/s) - FloodWeight (number of ponds that flood)
  *
- * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, nothing leaving a store that is
- * not in it:
+ * where theta has a weight of 1e6. In each 30 s step, by explicit Euler, where no more
+ * water leaves a store than is in it:
  *
- *     runoff   W / n (d - d_p)^(5/3) sqrt(S) of depth d on each part of a catchment: n = 0.015, d_p = 1 mm where
- *              impervious, n = 0.15, d_p = 4 mm elsewhere (Manning's equation for a sheet of water, as SWMM has it)
+ *     runoff   W / n (d - d_p)^(5/3) sqrt(S) of depth d on each part of a catchment: n = 0.015 and d_p =
+ *              1 mm where it is impervious, n = 0.15 and d_p = 4 mm elsewhere (Manning's equation for a
+ *              sheet of water, as in SWMM)
  *     orifice  w min(a, h) sqrt(2 g (h - min(a, h) / 2)), w = 1 m, of opening a (m) under depth h
  *     stream   a linear reservoir of 5 minutes below both orifices
  *     flood    what a full pond cannot hold
@@ -30,10 +31,10 @@
  * be accounted. */
 #include <math.h>
 
-#include "actor/envs/classic.h"
 #include "actor/envs/domains.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
+#include "actor/envs/state.h"
 #include "include/environment-options.h"
 
 #define GRAVITY            9.81
@@ -233,32 +234,14 @@ static int two_ponds_step(void *instance, const void *action, ActordRandom *rand
         return 0;
 }
 
-static int two_ponds_snapshot(const void *instance, void *ret_snapshot) {
-        const TwoPonds *t = instance;
-
-        memcpy(ret_snapshot, t->state, sizeof(t->state));
-        return 0;
-}
-
-static int two_ponds_restore(void *instance, const void *snapshot) {
-        TwoPonds *t = instance;
-        double state[N_STATE];
-
-        memcpy(state, snapshot, sizeof(state));
+static bool two_ponds_possible(const double state[N_STATE]) {
         for (int i = 0; i < N_STATE; i++)
                 if (!(state[i] >= 0 && state[i] <= WATER_MAX))
-                        return -EINVAL;
-        if (state[N_STEPS_TAKEN] != floor(state[N_STEPS_TAKEN]) || state[SCALE] > SCALE_MAX)
-                return -EINVAL;
-
-        memcpy(t->state, state, sizeof(state));
-        return 0;
+                        return false;
+        return state[N_STEPS_TAKEN] == floor(state[N_STEPS_TAKEN]) && state[SCALE] <= SCALE_MAX;
 }
 
-static void two_ponds_close(void *instance) {
-}
-
-CLASSIC_STATE(two_ponds, N_STATE)
+ENV_STATE(two_ponds, TwoPonds)
 
 /* The ponds in section and how full they are, the rain of this hour as strokes above them, and the
  * stream's flow as a bar beside, against a mark at what it may carry. A step is 15 minutes; a picture of
@@ -288,15 +271,9 @@ static int two_ponds_draw(const void *instance, ActordView *ret_view, ActordShap
 }
 
 const ActordEnv two_ponds_env = {
-        .abi = ACTORD_ENV_ABI,
-        .struct_bytes = sizeof(ActordEnv),
         .spec = two_ponds_spec,
         .init = two_ponds_init,
-        .reset = two_ponds_reset,
         .step = two_ponds_step,
-        .snapshot = two_ponds_snapshot,
-        .restore = two_ponds_restore,
-        .close = two_ponds_close,
-        CLASSIC_STATE_OF(two_ponds),
+        ENV_STATE_OF(two_ponds),
         .draw = two_ponds_draw,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* BipedalWalker-v3 and BipedalWalkerHardcore-v3: walk over slightly uneven ground on two legs with two
  * joints each; Hardcore has stumps, stairs and pits in it. The numbers are those of Gymnasium's
- * definition; its clouds are decoration, and are left out. */
+ * definition; its clouds are left out. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -337,7 +337,7 @@ static const EpisodeKind hardcore_kind = {
         .step_valid = walker_step_valid,
 };
 
-/* What the episode began from. */
+/* The state is what the episode began from: the numbers that its reset drew. */
 static int walker_state_parts(const void *instance, ActordStatePart *ret) {
         static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 },
                 { "obstacle", N_GROUND, 0 } };
@@ -373,7 +373,7 @@ static void draw_body(const Walker *w, Picture *p, uint32_t body, uint32_t colou
         picture_polygon(p, (const double(*)[2]) outline, n, 0.02, colour);
 }
 
-/* The picture goes along with the hull. */
+/* The picture moves with the hull. */
 static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Walker *w = instance;
         const double(*ground)[2] = w->ground.points;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keeps episodes as bytes: what is in a step, only the task knows. */
+/* Keeps episodes as bytes: only the task knows what a step contains. */
 #include "actor/envs/box2d/episode.h"
 
 #include <assert.h>

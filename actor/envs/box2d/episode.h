@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a task on Box2D keeps of an episode, and how it comes back.
+/* Snapshots of tasks on Box2D, and how an episode is restored from one.
  *
- * Box2D's world cannot be written down: contacts, their impulses and the order of its lists are private.
- * So a snapshot holds what the world came from: the numbers that were drawn at its reset, then each
- * step's action and draws. A restore builds the world anew and steps through them, which gives the same
- * world bit for bit; where the instance still is that very episode, as in an actor that goes on where it
- * was, nothing has to be done. */
+ * Box2D's world cannot be saved: contacts, their impulses and the order of its lists are private. So a
+ * snapshot holds what the world came from: the numbers that were drawn at its reset, then each step's action
+ * and draws. A restore builds the world again and repeats these steps, which gives the same world bit for
+ * bit. If the instance already is at the end of that episode, as in an actor that goes on, there is nothing
+ * to do. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The snapshot: this, the doubles that the reset drew, then a place for each step. What was not stepped
- * yet is zero. */
+/* The snapshot: this head, the doubles that the reset drew, then a place for each step; steps that were not
+ * made are zero. */
 typedef struct Episode {
         uint32_t n_steps, begun;
         double drawn[];
@@ -23,12 +23,11 @@ typedef struct EpisodeKind {
         uint32_t n_drawn, horizon_steps;
         size_t step_bytes;
 
-        /* The world of the drawn numbers, up to the first observation. 0, -ENOMEM. */
+        /* Builds the world from the drawn numbers, up to the first observation. 0, -ENOMEM. */
         int (*rebuild)(void *task);
         void (*advance)(void *task, const void *step);
 
-        /* A snapshot may have been written by others: nothing in it may lead to a number that is not
-         * finite. */
+        /* A snapshot may have been written by others: it must not lead to a number that is not finite. */
         bool (*drawn_valid)(const double *drawn);
         bool (*step_valid)(const void *step);
 } EpisodeKind;
@@ -36,18 +35,18 @@ typedef struct EpisodeKind {
 /* A multiple of 8. */
 size_t episode_bytes(const EpisodeKind *kind);
 
-/* Forgets what was; the numbers are drawn next. */
+/* Forgets the episode before; the caller then draws the new one's numbers. */
 void episode_begin(const EpisodeKind *kind, Episode *e);
 
-/* The place of the next step, which counts from now on. NULL: nothing was begun, or all were made. */
+/* The place of a new step. NULL: no episode was begun, or all steps were made. */
 void *episode_add(const EpisodeKind *kind, Episode *e);
-/* The newest; NULL: there is none. */
+/* The newest step; NULL: there is none. */
 const void *episode_newest(const EpisodeKind *kind, const Episode *e);
 
 void episode_save(const EpisodeKind *kind, const Episode *e, void *ret_snapshot);
 
-/* has_world: the task still is where e ends. 0; -EINVAL: no episode, and e is none any more; or what
- * rebuild() returned. */
+/* has_world: the task's world is at the end of e. 0; -EINVAL: the snapshot is no episode, and e is empty
+ * now; or what rebuild() returned. */
 int episode_restore(const EpisodeKind *kind, Episode *e, bool has_world, const void *snapshot, void *task);
 /* The same from the numbers that a reset would have drawn. */
 int episode_restart(const EpisodeKind *kind, Episode *e, const double *drawn, void *task);

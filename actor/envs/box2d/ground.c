@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order in which numbers are drawn is Gymnasium's, so that an episode of one can be that of the
- * other. */
+/* Numbers are drawn in Gymnasium's order, so that an episode there can be repeated here. */
 #include "actor/envs/box2d/ground.h"
 
 #include <math.h>
@@ -10,11 +9,11 @@
 #define SCALE       30.0
 #define FRICTION    2.5
 
-/* What begins at a chunk, as a number that a snapshot can hold: a kind and a size. */
+/* An obstacle that begins at a chunk, as a number for the snapshot: KIND times its kind, plus its size. */
 enum { KIND = 10, STUMP = 1, PIT = 2, STAIRS_UP = 3, STAIRS_DOWN = 4 };
 enum { STAIR_WIDTH = 4, PIT_DEPTH = 4 };
 
-/* low <= n < high, of one draw. */
+/* A whole number in [low, high), from one draw. */
 static int draw_whole(ActordRandom *random, int low, int high) {
         return low + (int) (actord_random_uniform(random, 0, 1) * (high - low));
 }
@@ -36,7 +35,7 @@ static int size_of(double obstacle) {
         return (int) obstacle % KIND;
 }
 
-/* How many chunks an obstacle takes, the one at which it begins included. */
+/* How many chunks an obstacle takes, with the one at which it begins. */
 static int length_of(double obstacle) {
         switch ((int) obstacle / KIND) {
         case STUMP: return size_of(obstacle);
@@ -58,9 +57,10 @@ void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle) 
                         ret_obstacle[i] = draw_obstacle(random, (int) ret_obstacle[i]);
                         left = length_of(ret_obstacle[i]);
                 }
-                ret_slope[i] = keeps || !grass      ? SLOPE_KEEPS
-                               : i > GROUND_N_LEVEL ? actord_random_uniform(random, -1, 1)
-                                                    : 0;
+                if (keeps || !grass)
+                        ret_slope[i] = SLOPE_KEEPS;
+                else
+                        ret_slope[i] = i > GROUND_N_LEVEL ? actord_random_uniform(random, -1, 1) : 0;
                 keeps = --left == 0;
                 if (!keeps)
                         continue;
@@ -98,7 +98,7 @@ static void add_obstacle(Ground *g, double obstacle, double x, double y) {
         }
 }
 
-/* The height of the chunk that is `in` chunks into an obstacle, and no longer its first. */
+/* The height of the chunk that lies `in` chunks, at least one, behind the obstacle's first. */
 static double height_in(double obstacle, int in, double first, double before) {
         int kind = (int) obstacle / KIND, left = length_of(obstacle) - in, rise = kind == STAIRS_UP ? 1 : -1;
 
@@ -158,9 +158,8 @@ bool ground_valid(const double *slope, const double *obstacle) {
         return true;
 }
 
-/* The chunks are made from the far end: where a foot rests on two of them, the order in which their
- * contacts are solved shows in the gait, and with this one it is that of Box2D 2.3, which sorted its
- * pairs. */
+/* The chunks are made from the far end. Where a foot rests on two of them, the gait depends on the order in
+ * which their contacts are solved; this order is that of Box2D 2.3, which sorted its pairs. */
 void ground_build(World *world, const Ground *ground) {
         for (int i = N_GROUND - 1; i > 0; i--)
                 world_ground(world, ground->points[i - 1], ground->points[i], FRICTION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ground that the bipedal walker crosses, as Gymnasium makes it: a random walk of the slope, drawn
- * back to the middle height, and under Hardcore stumps, stairs and pits in it. What was drawn is kept,
- * chunk by chunk, and everything follows from that. */
+ * back to the middle height, and under Hardcore stumps, stairs and pits in it. The drawn numbers
+ * are kept for each chunk, and everything else follows from them. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@ typedef struct Ground {
         double blocks[GROUND_BLOCKS_MAX][GROUND_CORNERS][2]; /* convex, of obstacles */
 } Ground;
 
-/* slope: [N_GROUND], of each chunk, or that it keeps the height. obstacle: [N_GROUND], what begins at
- * each chunk; NULL: none anywhere. */
+/* slope: [N_GROUND], of each chunk, or a mark that it keeps the height. obstacle: [N_GROUND], the one that
+ * begins at each chunk, 0: none; NULL: none anywhere. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle);
 void ground_make(const double *slope, const double *obstacle, Ground *ret);
 bool ground_valid(const double *slope, const double *obstacle);

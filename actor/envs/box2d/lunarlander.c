@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* LunarLander-v3 and LunarLanderContinuous-v3: land on the pad, on both legs, with little fuel. The
- * numbers are those of Gymnasium's definition. Its exhaust particles are decoration that touches no
- * physics, and are left out. */
+ * numbers are those of Gymnasium's definition. Its exhaust particles are left out, since they do not
+ * affect the physics. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #define MAIN_BELOW       (4 / SCALE)
 #define SIDE_AWAY        (12 / SCALE)
 #define SIDE_ABOVE       (14 / SCALE)
-#define SIDE_ABOVE_X     (17 / SCALE) /* the same height once more, as it is in the original */
+#define SIDE_ABOVE_X     (17 / SCALE) /* the original uses another height for x than for y */
 #define LEG_AWAY         (20 / SCALE)
 #define LEG_DOWN         (18 / SCALE)
 #define LEG_TORQUE       40.0
@@ -353,7 +353,7 @@ static int lander_action(const Lander *l, const void *action, float ret[2]) {
                 if (choice < 0 || choice >= N_ACTIONS)
                         return -EINVAL;
                 ret[0] = choice == ACTION_MAIN ? 1 : 0;
-                ret[1] = choice == ACTION_LEFT ? -1 : choice == ACTION_RIGHT ? 1 : 0;
+                ret[1] = (float) ((choice == ACTION_RIGHT) - (choice == ACTION_LEFT));
                 return 0;
         }
 
@@ -427,7 +427,7 @@ static const EpisodeKind lander_kind = {
         .step_valid = lander_step_valid,
 };
 
-/* What the episode began from: the numbers that its reset drew. */
+/* The state is what the episode began from: the numbers that its reset drew. */
 static int lander_state_parts(const void *instance, ActordStatePart *ret) {
         static const ActordStatePart parts[] = { { "height", N_CHUNKS + 1, 0 }, { "force", 2, 0 },
                 { "wind", 2, 0 }, { "dispersion", 2, 0 } };
@@ -452,7 +452,7 @@ static int lander_set_state(void *instance, const double *state, void *ret_obser
         return 0;
 }
 
-/* A flame as long as an engine fired strongly in the newest step. */
+/* A flame, the longer the more strongly the engine fired in the newest step. */
 static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, double dx, double dy) {
         double tip[2] = { sin(at->angle), cos(at->angle) };
         double from[2] = { at->x + x * tip[1] - y * tip[0], at->y + x * tip[0] + y * tip[1] };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The module's one entrance. */
+/* The module's only exported function. */
 #include <stddef.h>
 #include <string.h>
 

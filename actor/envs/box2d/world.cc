@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The thin layer of C++ between the tasks and Box2D. */
+/* The thin layer between the tasks in C and Box2D in C++. */
 #include "actor/envs/box2d/world.h"
 
 #include <assert.h>
@@ -47,13 +47,14 @@ class Nearest : public b2RayCastCallback {
         }
 };
 
-/* A revolute joint whose limit behaves as it did up to Box2D 2.3, on which the published tasks were defined. Since 2.4 a limit is speculative
- * (a joint is braked before it gets there) and solved after the anchor; before, a limit did nothing until it was passed, and was then
- * solved together with the anchor as one block of three. Legs that rest on their limits settle differently.
+/* A revolute joint whose limit behaves as up to Box2D 2.3, with which the published tasks were defined.
+ * Since 2.4 a limit is speculative (a joint is braked before it gets there) and solved after the anchor.
+ * Before, a limit did nothing until it was passed, and was then solved together with the anchor as one
+ * block of three. Legs that rest on their limits settle differently.
  *
- * Box2D offers no way to add a kind of joint, but it calls joints through virtual functions: this one takes the place of the joint
- * that the world made, in its memory, and adds no member. Warm starting applies m_lowerImpulse - m_upperImpulse, of
- * which at most one is not 0: that is the limit's impulse. */
+ * Box2D offers no way to add a kind of joint, but it calls joints through virtual functions. So this joint
+ * takes the place of the one that the world made, in its memory, and adds no member. Warm starting applies
+ * m_lowerImpulse - m_upperImpulse, of which at most one is not 0: that is the limit's impulse. */
 class Hinge : public b2RevoluteJoint {
       public:
         explicit Hinge(const b2RevoluteJoint &joint) : b2RevoluteJoint(joint) {
@@ -87,7 +88,8 @@ class Hinge : public b2RevoluteJoint {
                 *turn_b += m_invIB * impulse;
         }
 
-        /* The impulse that brings anchor and limit to rest at once; the anchor alone where the limit would have to pull. */
+        /* The impulse that brings anchor and limit to rest at once, or the anchor alone where the limit
+         * would have to pull. */
         b2Vec3 rest(const b2Vec2 &slip, float turn) {
                 float ia = m_invIA, ib = m_invIB, before = m_lowerImpulse - m_upperImpulse, after;
                 b2Mat33 k;
@@ -132,19 +134,23 @@ class Hinge : public b2RevoluteJoint {
                 b.w += m_invIB * (b2Cross(m_rB, push) + impulse.z);
         }
 
-        /* Only a limit that was passed when the step began is corrected, and until it is within the slop itself. */
+        /* By how much the joint is beyond a limit that was passed when the step began. */
+        float beyond(float angle) const {
+                if (at_lower(m_angle))
+                        return m_lowerAngle - angle;
+                return at_upper(m_angle) ? angle - m_upperAngle : 0.0f;
+        }
+
+        /* Corrects only a limit that was passed when the step began, until it is within the slop. */
         bool SolvePositionConstraints(const b2SolverData &data) override {
-                float angle = data.positions[m_indexB].a - data.positions[m_indexA].a - m_referenceAngle,
-                      beyond;
+                float angle = data.positions[m_indexB].a - data.positions[m_indexA].a - m_referenceAngle;
+                float excess = beyond(angle);
                 bool settled;
 
                 m_enableLimit = at_lower(m_angle) || at_upper(m_angle);
-                beyond = !m_enableLimit      ? 0.0f
-                         : at_lower(m_angle) ? m_lowerAngle - angle
-                                             : angle - m_upperAngle;
                 settled = b2RevoluteJoint::SolvePositionConstraints(data);
                 m_enableLimit = true;
-                return settled && beyond <= b2_angularSlop;
+                return settled && excess <= b2_angularSlop;
         }
 };
 static_assert(sizeof(Hinge) == sizeof(b2RevoluteJoint), "it takes the other's place");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rigid bodies in a plane, as the tasks see them: Box2D behind plain functions, since it speaks C++ and
- * we do not. Lengths are metres, angles radians, times seconds. Box2D computes in float; everything is
- * told and asked in double and rounded here. */
+/* Rigid bodies in a plane: Box2D, which is C++, behind plain C functions. Lengths are metres, angles
+ * radians, times seconds. Box2D computes in float; all parameters here are double and are rounded. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,8 +36,8 @@ typedef struct WorldMotion {
         bool awake;
 } WorldMotion;
 
-/* Once, before there are threads: Box2D fills a table of its own, without a lock, when the first contact
- * of a process is made. */
+/* To be called once, before there are threads: at the first contact in a process Box2D fills a table without
+ * a lock. */
 void world_prepare(void);
 
 /* NULL: no memory. */
@@ -59,11 +58,11 @@ void world_motor(World *world, uint32_t joint, double speed, double torque_max);
 void world_step(World *world, double seconds, int n_velocity_iterations, int n_position_iterations);
 
 WorldMotion world_motion(const World *world, uint32_t body);
-/* Where a body's corners are; how many. */
+/* The positions of a body's corners; returns how many. */
 uint32_t world_outline(const World *world, uint32_t body, double ret[WORLD_VERTICES_MAX][2]);
 double world_joint_angle(const World *world, uint32_t joint);
 double world_joint_speed(const World *world, uint32_t joint);
-/* The share of the way from one point to another that is free of ground; 1: all of it. */
+/* The part of the way from one point to another before it hits ground; 1: it does not. */
 double world_sight(const World *world, double x, double y, double to_x, double to_y);
 
 #ifdef __cplusplus

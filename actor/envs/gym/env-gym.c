@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. This module alone links
- * libpython; the interpreter starts, and all that a user wrote is imported, after the sandbox has closed.
+/* Environment=gym:ID: any environment of Gymnasium, in the actor's own process. Only this module links
+ * libpython. The interpreter starts, and a user's code is imported, after the sandbox has closed.
  *
  * A step is one call of a method that was looked up before, an action that is made in place, and one copy
- * of the observation into the slot. A seed from the episode's keyed stream goes to reset(), and to the
- * streams that a Python process shares; environments that draw from those in their steps have them set
- * before each step, so that who else lives in the process does not matter.
+ * of the observation into the slot. A seed from the episode's keyed stream goes to reset() and to the
+ * random generators that a Python process shares. If an environment draws from those in its steps, they are
+ * seeded before each step, so that other environments in the process do not matter.
  *
- * A snapshot is the environment, wrappers and all, as pickle writes it, if a copy that was saved and
- * restored steps as the original does (bridge.py, check()); otherwise the environment is sticky.
+ * A snapshot is the environment with its wrappers as pickle writes it, if a copy that was saved and
+ * restored steps like the original (bridge.py, check()); otherwise the environment is sticky.
  *
- * Slots take turns on the same environments, so that one whose episodes show what was before their reset
- * (a running mean, a count of episodes) would show another slot's past: it begins each episode on a copy
- * of what it was when it was made. */
+ * Slots take turns on the same environments. An environment that remembers something across resets (a
+ * running mean, a count of episodes) would remember another slot's episodes, so it begins each episode as a
+ * copy of its state when it was made. */
 #include "actor/envs/gym/python.h"
 
 #include <errno.h>
@@ -36,10 +36,10 @@ typedef struct GymSpace {
 
 typedef struct GymInstance {
         PyObject *env, *reset, *step; /* methods are bound once */
-        PyObject *convert;            /* what makes any observation one of the space's kind */
-        PyObject *fresh;              /* a Box: returns an array with what lies in `action` */
+        PyObject *convert;            /* converts any observation to the space's kind */
+        PyObject *fresh;              /* a Box: returns an array with the content of `action` */
         PyObject *low, *high;         /* a Box: bounds, as bytes of doubles */
-        /* what it was before the first episode, frozen; NULL: a reset forgets all that was */
+        /* its state before the first episode, pickled; NULL: it remembers nothing across a reset */
         PyObject *made;
         Py_buffer action;
 } GymInstance;
@@ -51,18 +51,17 @@ typedef struct GymSnapshot {
 
 static const JobSettings *settings;
 static const char *name; /* behind the prefix: [MODULE:]ID */
-/* the virtual environment's descriptor, where there is no root; -1: the system's Python */
+/* the virtual environment's descriptor, for actors without a root; -1: the system's Python */
 static int venv_fd;
 static struct {
         GymSpace observation, action;
         uint64_t snapshot_bytes; /* 0: sticky */
-        bool draws;              /* steps draw from streams that the process shares */
-        bool remembers;          /* episodes show what was before their reset */
+        bool draws;              /* steps draw from generators that the process shares */
+        bool remembers;          /* it remembers something across resets */
         PyObject *seed_globals, *seed_name;
 } task;
 
-/* The way to the virtual environment: through its descriptor where there is one, else where it was
- * mounted. */
+/* The virtual environment is reached through its descriptor if that is open, else where it is mounted. */
 static int start(void) {
         char root[64] = "";
 
@@ -74,7 +73,7 @@ static int start(void) {
         return python_start(settings->python, root);
 }
 
-/* Whatever it says: nothing of it is needed any more. */
+/* Errors are ignored, since the environment is not needed any more. */
 static void env_close(PyObject *env) {
         PyObject *closed = PyObject_CallMethod(env, "close", NULL);
 
@@ -99,6 +98,18 @@ static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
         return python_call("make", "(sO)", name, list);
 }
 
+static char format_of(uint32_t element) {
+        if (element == ACTORD_F32)
+                return 'f';
+        return element == ACTORD_F64 ? 'd' : 'B';
+}
+
+static long bytes_of(char format) {
+        if (format == 'd')
+                return sizeof(double);
+        return format == 'f' ? sizeof(float) : 1;
+}
+
 static int space_read(PyObject *tuple, GymSpace *ret) {
         GymSpace s = {};
         PyObject *shape;
@@ -119,13 +130,13 @@ static int space_read(PyObject *tuple, GymSpace *ret) {
         if (n < 0 || n > INT32_MAX)
                 return -EINVAL;
         s.space.n_choices = (uint32_t) n;
-        s.format = s.space.element == ACTORD_F32 ? 'f' : s.space.element == ACTORD_F64 ? 'd' : 'B';
-        s.bytes = count * (s.format == 'f' ? 4 : s.format == 'd' ? 8 : 1);
+        s.format = format_of(s.space.element);
+        s.bytes = count * bytes_of(s.format);
         *ret = s;
         return 0;
 }
 
-/* Whether an environment can be saved is tried on an instance of its own. */
+/* Tries on an instance of its own whether an environment can be saved. */
 static int task_check(PyObject *env) {
         _cleanup_(python_unrefp) PyObject *found = python_call("check", "(O)", env);
         unsigned long long bytes;
@@ -167,8 +178,9 @@ static int task_learn(PyObject *env, uint32_t *ret_horizon, double *ret_threshol
                             ret_stack))
                 return python_tell();
         r = space_read(observation, &task.observation);
-        if (r >= 0)
-                r = space_read(action, &task.action);
+        if (r < 0)
+                return r;
+        r = space_read(action, &task.action);
         if (r < 0)
                 return r;
 
@@ -213,7 +225,7 @@ static int gym_spec(const ActordOption *options, uint32_t n_options, ActordEnvSp
         return 0;
 }
 
-/* The methods of an environment that is made or restored. Takes the reference, whatever happens. */
+/* Looks up the methods of an environment that was made or restored. Takes the reference, also on failure. */
 static int instance_bind(GymInstance *i, PyObject *env) {
         Py_XSETREF(i->env, env);
         Py_XSETREF(i->reset, PyObject_GetAttrString(env, "reset"));
@@ -257,6 +269,24 @@ static void gym_close(void *instance) {
         Py_CLEAR(i->made);
 }
 
+static int instance_fill(GymInstance *i, PyObject *env) {
+        int r;
+
+        r = instance_bind(i, env);
+        if (r < 0)
+                return r;
+        r = instance_bind_action(i);
+        if (r < 0)
+                return r;
+        i->convert = python_call("as_array", "(O)", i->env);
+        if (!i->convert)
+                return -EIO;
+        if (!task.remembers)
+                return 0;
+        i->made = python_call("freeze", "(O)", i->env);
+        return i->made ? 0 : -EIO;
+}
+
 static int gym_init(void *instance, const ActordOption *options, uint32_t n_options) {
         GymInstance *i = instance;
         PyObject *env;
@@ -265,23 +295,13 @@ static int gym_init(void *instance, const ActordOption *options, uint32_t n_opti
         env = make_env(options, n_options);
         if (!env)
                 return -EINVAL;
-        r = instance_bind(i, env);
-        if (r >= 0)
-                r = instance_bind_action(i);
-        if (r >= 0) {
-                i->convert = python_call("as_array", "(O)", i->env);
-                r = i->convert ? 0 : -EIO;
-        }
-        if (r >= 0 && task.remembers) {
-                i->made = python_call("freeze", "(O)", i->env);
-                r = i->made ? 0 : -EIO;
-        }
+        r = instance_fill(i, env);
         if (r < 0)
                 gym_close(i);
         return r;
 }
 
-/* 1: stored; 0: it is no such array. */
+/* 1: stored; 0: it is not an array of the right kind. */
 static int store_array(PyObject *observation, void *ret) {
         Py_buffer view;
         bool fits;
@@ -346,9 +366,14 @@ static int gym_reset(void *instance, ActordRandom *random, void *ret_observation
         PyObject *arguments[] = { number };
         int r;
 
-        r = !number ? -ENOMEM : i->made ? instance_forget(i) : 0;
-        if (r >= 0)
-                r = seed_globals(seed);
+        if (!number)
+                return -ENOMEM;
+        if (i->made) {
+                r = instance_forget(i);
+                if (r < 0)
+                        return r;
+        }
+        r = seed_globals(seed);
         if (r < 0)
                 return r;
         result = PyObject_Vectorcall(i->reset, arguments, 0, task.seed_name);
@@ -361,7 +386,7 @@ static int gym_reset(void *instance, ActordRandom *random, void *ret_observation
         return observation_store(i, PyTuple_GET_ITEM(result, 0), ret_observation);
 }
 
-/* An array of its own for each step, since an environment may keep it. */
+/* A new array for each step, since an environment may keep it. */
 static PyObject *action_make(const GymInstance *i, const void *action) {
         Py_ssize_t n = task.action.space.kind == ACTORD_BOX ? i->action.len / i->action.itemsize : 0;
         const double *low, *high;
@@ -443,8 +468,8 @@ static int gym_snapshot(const void *instance, void *ret_snapshot) {
         if ((uint64_t) n > task.snapshot_bytes - sizeof(GymSnapshot)) {
                 (void) fprintf(stderr,
                                 ENVIRONMENT_GYM_PREFIX
-                                "%s: an episode takes %zd bytes to save, more than twice what it took at the "
-                                "start; write Carry=reset if it grows without end\n",
+                                "%s: an episode takes %zd bytes to save, more than twice what it took at "
+                                "the start; write Carry=reset if it grows without end\n",
                                 name, n);
                 return -EFBIG;
         }
@@ -466,7 +491,7 @@ static int gym_restore(void *instance, const void *snapshot) {
         return env ? instance_bind(i, env) : -EIO;
 }
 
-/* Only who asked for render_mode=rgb_array gets a picture. */
+/* There is a picture only under render_mode=rgb_array. */
 static int gym_paint(const void *instance, ActordFrame *ret_frame, uint8_t *ret_pixels) {
         const GymInstance *i = instance;
         _cleanup_(python_unrefp) PyObject *found =
@@ -503,7 +528,7 @@ static const ActordEnv gym_env = {
 __attribute__((visibility("default"))) const ActordEnv *actord_gym_env(
                 const JobSettings *job_settings, int python_fd);
 
-/* The module's one entrance. Nothing is started: who calls it is outside of the sandbox. */
+/* The module's only exported function. It is called outside of the sandbox, so it starts nothing. */
 const ActordEnv *actord_gym_env(const JobSettings *job_settings, int python_fd) {
         if (python_expose() < 0)
                 return NULL;

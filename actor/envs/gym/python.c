@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* CPython, isolated: no user's directory, no variables, no byte code written, and one hash seed for all,
- * since the order of a set of strings would otherwise differ from process to process and be part of what
- * is learned. */
+/* CPython, isolated: no user's directory, no environment variables, no byte code written. The hash seed is
+ * fixed: otherwise the order of a set of strings would differ between processes and enter what is
+ * learned. */
 #include "actor/envs/gym/python.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* bridge.py is carried as text: the actor's root has no file of ours. */
+/* bridge.py is compiled in as text, since the actor's root has no file of ours. */
 __asm__(".pushsection .rodata\n"
         "bridge_text:\n"
         ".incbin \"actor/envs/gym/bridge.py\"\n"
@@ -22,7 +22,7 @@ extern const char bridge_text[] __attribute__((visibility("hidden")));
 
 static PyObject *bridge; /* its names; NULL: not started */
 
-/* An actor is one thread, and is not allowed another. */
+/* An actor may have only one thread. */
 static void set_variables(void) {
         static const char *const variables[][2] = { { "OPENBLAS_NUM_THREADS", "1" },
                 { "OMP_NUM_THREADS", "1" }, { "MKL_NUM_THREADS", "1" }, { "NUMEXPR_NUM_THREADS", "1" },
@@ -33,7 +33,7 @@ static void set_variables(void) {
                 (void) setenv(variables[i][0], variables[i][1], 1);
 }
 
-/* Where the interpreter's own modules are: nothing is searched for. */
+/* The interpreter's own modules are at fixed paths, so that it does not search for them. */
 static PyStatus add_path(PyConfig *config, const char *path) {
         wchar_t *wide = Py_DecodeLocale(path, NULL);
         PyStatus status = wide ? PyWideStringList_Append(&config->module_search_paths, wide)
@@ -72,10 +72,10 @@ int python_expose(void) {
         return 0;
 }
 
-/* ctypes makes callbacks with libffi, which finds the code that they share through /proc/self/maps, the
- * first time it is asked for one. An actor has no /proc and no anonymous executable memory, so
- * CFUNCTYPE(...)(f) would raise MemoryError there. One callback that is made before the fork, and kept,
- * leaves the first table of them mapped (102 on x86-64): read-only code of libffi's own file. */
+/* ctypes makes callbacks with libffi, which for the first one looks up their common code in /proc/self/maps.
+ * An actor has no /proc and no anonymous executable memory, so CFUNCTYPE(...)(f) would raise MemoryError
+ * there. A callback that is made before the fork and kept leaves the first table of them mapped (102 on
+ * x86-64): read-only code of libffi's own file. */
 void python_prepare_callbacks(void) {
         void *(*make)(size_t bytes, void **ret_code), *code;
         void *library = dlopen("libffi.so.8", RTLD_NOW);
@@ -105,7 +105,7 @@ static int initialise(void) {
         return -ENOEXEC;
 }
 
-/* The helpers become a module of their own, since what is pickled names its module. */
+/* The helpers become a module of their own, since pickled objects name their module. */
 static int load_bridge(void) {
         _cleanup_(python_unrefp) PyObject *code = Py_CompileString(bridge_text, "bridge.py", Py_file_input);
         _cleanup_(python_unrefp) PyObject *module =
@@ -126,8 +126,9 @@ int python_start(const char *python, const char *root) {
         if (bridge)
                 return 0;
         r = initialise();
-        if (r >= 0)
-                r = load_bridge();
+        if (r < 0)
+                return r;
+        r = load_bridge();
         if (r < 0)
                 return r;
 
@@ -164,7 +165,7 @@ int python_tell(void) {
                 (void) PyException_SetTraceback(value, traceback);
         if (value)
                 Py_XDECREF(PyObject_CallOneArg(python_helper("tell"), value));
-        /* Out of memory, or an exception that raises another when it is printed: then it goes unheard. */
+        /* An exception that cannot be printed is dropped. */
         PyErr_Clear();
         Py_XDECREF(type);
         Py_XDECREF(value);

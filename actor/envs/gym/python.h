@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The interpreter inside an actor: started once, after the sandbox has closed, and never ended but by the
- * process. What goes wrong in it is told on stderr, and what comes back is an errno. */
+/* The interpreter inside an actor. It starts once, after the sandbox has closed, and ends with the process.
+ * Its errors are reported on stderr, and functions return an errno. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -14,25 +14,23 @@ static inline PyObject *python_unref(PyObject *object) {
 }
 DEFINE_CLEANUP(PyObject *, python_unref)
 
-/* Packages in C look for the interpreter's symbols among those of the whole process, where a module's
- * libraries are not. 0, -ENOEXEC. */
+/* Makes the interpreter's symbols global, since packages in C look for them there and a module's libraries
+ * are not global. 0, -ENOEXEC. */
 int python_expose(void);
 
 /* Before the fork: lets ctypes make callbacks inside the sandbox. Does nothing where libffi is missing or
  * older than 3.4. */
 void python_prepare_callbacks(void);
 
-/* Starts it with the packages of a virtual environment: `python` as the job names it, `root` where it
- * lies here; both empty: with the system's. 0 also when it runs already; -ENOEXEC after having told why
- * not. */
+/* Starts it with the packages of a virtual environment: `python` is its name in the job, `root` its
+ * directory here; both empty: the system's packages. 0 also if it runs already; -ENOEXEC after a message. */
 int python_start(const char *python, const char *root);
 
 /* A function of bridge.py. NULL: there is none. Borrowed. */
 PyObject *python_helper(const char *name);
 
-/* Calls one with arguments made as by Py_BuildValue(); the format is in brackets. NULL after having told
- * what went wrong. */
+/* Calls one with arguments made as by Py_BuildValue(); the format is in brackets. NULL after a message. */
 PyObject *python_call(const char *name, const char *format, ...);
 
-/* Tells the exception that was raised. -EIO: what an environment's functions return then. */
+/* Prints the exception that was raised. Returns -EIO, for an environment's function to return. */
 int python_tell(void);

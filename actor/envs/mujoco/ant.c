@@ -19,20 +19,21 @@ static void ant_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         memcpy(ret, m->data->xpos + 3 * BODY_TORSO, MUJOCO_N_PLACE * sizeof(ret[0]));
 }
 
-/* The torso within its bounds, which belong to it; the engine has refused what is not finite. */
+/* The torso's height is within the bounds, or at one of them. The engine has refused numbers that are not
+ * finite. */
 static bool ant_is_healthy(const MujocoInstance *m) {
         double z = m->data->qpos[2];
 
         return m->options.healthy_z_min <= z && z <= m->options.healthy_z_max;
 }
 
-/* The clipped forces from outside on each body, squared. */
+/* The squares of the clipped external forces on each body. */
 static double contact_cost(const MujocoInstance *m) {
         const MujocoOptions *o = &m->options;
         double squares = 0;
 
         for (int i = 0; i < 6 * m->model->nbody; i++) {
-                double x = mujoco_clip(m->data->cfrc_ext[i], o->contact_force_min, o->contact_force_max);
+                double x = env_clamp(m->data->cfrc_ext[i], o->contact_force_min, o->contact_force_max);
 
                 squares += x * x;
         }
@@ -51,7 +52,7 @@ static void ant_judge(const MujocoInstance *m, double velocity, double ctrl_squa
         ret->terminated = o->terminate_when_unhealthy && !healthy;
 }
 
-/* What both versions have. */
+/* The part that both versions share. */
 #define ANT_TASK                                                                                        \
         .name = "Ant", .xml = ant_xml, .xml_end = ant_xml_end, .model = &ant_model, .frame_skip = 5,    \
         .horizon_steps = 1000, .solved_return = 6000, .seen = MUJOCO_SEEN_ASLANT, .seen_width = 6,      \
@@ -64,7 +65,7 @@ static const MujocoTask ant_v4_task = {
         .defaults = { .forward_reward_weight = 1 },
 };
 
-/* Contacts cost, and are observed. */
+/* Contacts cost and are observed. */
 static const MujocoTask ant_v5_task = {
         ANT_TASK,
         MUJOCO_OPTIONS(ant_v5_options),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A robot seen from far away, so that nothing grows smaller with its distance: then a sphere is a disc
- * and a capsule a stroke with round ends, which is all that our models are made of (and Pusher's upright
- * cylinders are discs from above), and neither OpenGL nor a graphics driver is needed. Users' models have
- * boxes as well, which are hexagons then, and meshes, of which the box around them is shown. Bodies'
- * places lag behind qpos by a stage of the integrator, which is less than eyes can tell. */
+/* Draws a robot from far away, without perspective: then a sphere is a disc and a capsule a stroke with
+ * round ends. Our models are made of these alone (from above Pusher's upright cylinders are discs, too), so
+ * neither OpenGL nor a graphics driver is needed. Users' models also have boxes, which become hexagons, and
+ * meshes, of which the bounding box is shown. Bodies' positions lag behind qpos by a stage of the
+ * integrator, which no eye can see. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,17 +11,18 @@
 #include "actor/envs/mujoco/engine.h"
 #include "actor/envs/picture.h"
 
-/* Two shapes and a shadow each, besides the floor's tiles: so many in each direction, half of them drawn. */
+/* A geom takes two shapes and a shadow. Of the floor's tiles, so many in each direction, half are drawn. */
 enum { GEOMS_MAX = 128, TILES = 8 };
 
 typedef struct Eye {
         double right[3], up[3], forward[3];
-        bool floor_seen; /* from above, not edge on */
+        bool floor_seen; /* the floor is seen from above, and not edge on */
 } Eye;
 
-static_assert(3 * GEOMS_MAX + (2 * TILES + 1) * (2 * TILES + 1) / 2 < ACTORD_SHAPES_MAX, "all is drawn");
+static_assert(3 * GEOMS_MAX + (2 * TILES + 1) * (2 * TILES + 1) / 2 < ACTORD_SHAPES_MAX,
+                "all shapes are drawn");
 
-/* Of the oblique one: 20 degrees to the side, 25 degrees down. */
+/* The oblique eye looks 20 degrees to the side and 25 degrees down. */
 #define SIDE_SINE   0.342020143325669
 #define SIDE_COSINE 0.939692620785908
 #define DOWN_SINE   0.422618261740699
@@ -51,16 +52,18 @@ static void project(const Eye *eye, const double at[3], double ret[2]) {
         ret[1] = along(eye->up, at);
 }
 
-/* In the order in which they are painted: what is far away first. */
+/* Sorts by depth, since far strokes are painted first. */
 static int compare(const void *a, const void *b) {
         double x = ((const Stroke *) a)->depth, y = ((const Stroke *) b)->depth;
 
         return (x < y) - (x > y);
 }
 
-/* Of the line between the round ends. */
+/* Half the length of the line between the round ends. */
 static double half_length(int type, const mjtNum *size) {
-        return type == mjGEOM_CAPSULE ? size[1] : type == mjGEOM_CYLINDER ? fmax(0, size[1] - size[0]) : 0;
+        if (type == mjGEOM_CAPSULE)
+                return size[1];
+        return type == mjGEOM_CYLINDER ? fmax(0, size[1] - size[0]) : 0;
 }
 
 static int collect(const MujocoInstance *m, const Eye *eye, Stroke *ret) {
@@ -126,14 +129,16 @@ static bool is_box(const MujocoInstance *m, int geom) {
 static int compare_points(const void *a, const void *b) {
         const double *p = a, *q = b;
 
-        return p[0] != q[0] ? (p[0] > q[0]) - (p[0] < q[0]) : (p[1] > q[1]) - (p[1] < q[1]);
+        if (p[0] != q[0])
+                return p[0] > q[0] ? 1 : -1;
+        return (p[1] > q[1]) - (p[1] < q[1]);
 }
 
 static bool turns_left(const double a[2], const double b[2], const double c[2]) {
         return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0;
 }
 
-/* The outline of a box is what its corners' shadows span: their convex hull (Andrew's monotone chain). */
+/* The outline of a box is the convex hull of its projected corners (Andrew's monotone chain). */
 static void draw_box(Picture *p, const MujocoInstance *m, const Eye *eye, int geom, double radius, bool flat,
                 uint32_t colour) {
         const mjtNum *at = m->data->geom_xpos + 3 * (size_t) geom,
@@ -164,13 +169,13 @@ static void draw_box(Picture *p, const MujocoInstance *m, const Eye *eye, int ge
                                 n--;
                         memcpy(hull[n++], corner, sizeof(hull[0]));
                 }
-                n--; /* the last of one half is the first of the other */
+                n--; /* the last point of one half is the first of the other */
         }
         if (n >= 3)
                 picture_polygon(p, (const double(*)[2]) hull, n, radius, colour);
 }
 
-/* A chessboard that shows how far it has gone. */
+/* A chessboard, which shows how far the robot has moved. */
 static void draw_floor(Picture *p, const Eye *eye, const double middle[3], double tile) {
         double x0 = floor(middle[0] / tile), y0 = floor(middle[1] / tile);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The environment ABI on MuJoCo. A step sets the controls and advances the physics frame_skip times, as
- * Gymnasium's MujocoEnv does; observation and reward are read from the state that it leads to. */
+ * Gymnasium's MujocoEnv does; observation and reward are computed from the state after it. */
 #include "actor/envs/mujoco/engine.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ enum { N_CINERT = 10, N_SPATIAL = 6 };
 
 /* Model */
 
-/* The one file in a virtual file system, which is the only way to load a text from memory. */
+/* Loads the text as a file of a virtual file system, which is the only way to load it from memory. */
 static mjModel *model_parse(const MujocoTask *task) {
         size_t n = (size_t) (task->xml_end - task->xml);
         _cleanup_free_ mjVFS *vfs = NULL;
@@ -64,11 +64,11 @@ int mujoco_take_engine(const ActordOption *option) {
         if (!env_option_valid(option) || strcmp(option->key, ENGINE_KEY) != 0)
                 return 0;
 
-        /* This module has one; who loads it has looked for the one that is asked for. */
-        return !option->value[0] || strcmp(option->value, ENGINE_DEFAULT) == 0 ||
-                                               strcmp(option->value, mj_versionString()) == 0
-                               ? 1
-                               : -EINVAL;
+        /* This module has one engine; actor/load.c has looked for the module with the right one. */
+        if (option->value[0] && strcmp(option->value, ENGINE_DEFAULT) != 0 &&
+                        strcmp(option->value, mj_versionString()) != 0)
+                return -EINVAL;
+        return 1;
 }
 
 static int mujoco_parse(const MujocoTask *task, int version, const ActordOption *options, uint32_t n_options,
@@ -83,8 +83,11 @@ static int mujoco_parse(const MujocoTask *task, int version, const ActordOption 
                 int r;
 
                 r = mujoco_take_engine(option);
-                if (r == 0)
-                        r = env_option_parse(task->options, n, option, ret);
+                if (r < 0)
+                        return r;
+                if (r > 0)
+                        continue;
+                r = env_option_parse(task->options, n, option, ret);
                 if (r < 0)
                         return r;
         }
@@ -97,8 +100,8 @@ static int n_excluded(const MujocoTask *task, const MujocoOptions *options) {
         return options->exclude_current_positions ? task->n_excluded : 0;
 }
 
-/* v5 leaves out what is always zero: of the world's body, and of the motors that a free joint does not
- * have. */
+/* v5 leaves out numbers that are always zero: those of the world's body, and of motors for the free joint,
+ * which has none. */
 static int first_body(int version) {
         return version < 5 ? 0 : 1;
 }
@@ -123,7 +126,9 @@ static uint32_t n_observation(
 }
 
 static int n_place(const MujocoTask *task) {
-        return !task->place ? 0 : task->n_place > 0 ? task->n_place : MUJOCO_N_PLACE;
+        if (!task->place)
+                return 0;
+        return task->n_place > 0 ? task->n_place : MUJOCO_N_PLACE;
 }
 
 static size_t n_state(const MujocoTask *task, const mjModel *model) {
@@ -217,7 +222,7 @@ void mujoco_close(void *instance) {
 
 static uint32_t append(float *ret, const mjtNum *x, int n, double low, double high) {
         for (int i = 0; i < n; i++)
-                ret[i] = (float) mujoco_clip(x[i], low, high);
+                ret[i] = (float) env_clamp(x[i], low, high);
         return (uint32_t) n;
 }
 
@@ -247,7 +252,7 @@ static uint32_t observe_usual(const MujocoInstance *m, float *ret, uint32_t n) {
         return k;
 }
 
-/* Shared by reset and step. */
+/* The observation after a reset and after a step. */
 static void mujoco_observe(const MujocoInstance *m, void *ret_observation) {
         float observation[MUJOCO_OBSERVATION_MAX];
         uint32_t n;
@@ -300,13 +305,13 @@ static void data_step(void *userdata) {
 
         for (int i = 0; i < m->task->frame_skip; i++)
                 mj_step(m->model, m->data);
-        /* Forces from outside on each body: mj_step() does not compute them. */
+        /* mj_step() does not compute the external forces on each body. */
         if (m->task->reads_forces || m->options.include_cfrc_ext)
                 mj_rnePostConstraint(m->model, m->data);
 }
 
-/* A warning means that MuJoCo has replaced a diverged state with the initial one, or dropped contacts for
- * want of room: either way the trajectory is no longer the task's. */
+/* A warning means that MuJoCo has replaced a diverged state by the initial one, or dropped contacts for lack
+ * of room: either way the trajectory is no longer the task's. */
 static bool data_warned(const mjData *data) {
         for (int i = 0; i < mjNWARNING; i++)
                 if (data->warning[i].number > 0)
@@ -350,8 +355,8 @@ int mujoco_step(void *instance, const void *action, ActordRandom *random, void *
         return 0;
 }
 
-/* Snapshot: everything that mj_step() reads of the step before. Positions and velocities alone are not
- * enough, as the constraint solver starts from the last accelerations. */
+/* A snapshot has everything that mj_step() reads from the step before. Positions and velocities alone are
+ * not enough, since the constraint solver starts from the last accelerations. */
 
 typedef struct StatePart {
         mjtNum *numbers;
@@ -395,8 +400,8 @@ int mujoco_restore(void *instance, const void *snapshot) {
         StatePart parts[N_STATE_PARTS];
         const char *p = snapshot;
 
-        /* No mj_forward() after it: all that it would compute is computed anew by the next mj_step(), and
-         * it would overwrite the warm start. */
+        /* No mj_forward() follows: the next mj_step() computes the same again, and mj_forward() would
+         * overwrite the warm start. */
         mj_resetData(m->model, m->data);
 
         state_parts(m, m->place, parts);
@@ -431,8 +436,8 @@ int mujoco_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* Unlike restore(): nothing else is known of the step before, so that all else is computed anew as after
- * a reset. */
+/* Unlike in restore(), nothing else is known of the step before, so everything else is computed as after a
+ * reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;
         int r;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all tasks on MuJoCo share. A task is one row: a model, the constants of its Gymnasium definition,
- * and a function that judges a step. The engine does the rest of the environment ABI for it.
+/* The engine that all tasks on MuJoCo share. A task is one row: a model, the constants of its Gymnasium
+ * definition, and a function that judges a step. The engine implements the environment ABI for it.
  *
- * The compiled model is the one piece of state that an environment keeps outside its instances: it is
- * loaded once per process (in the invoker, before any actor is forked, since spec() loads it), is never
- * changed afterwards, and all instances read it. */
+ * The compiled model is the only state that an environment keeps outside of its instances. spec() loads it,
+ * once per process (in the invoker, before any actor is forked); it is never changed afterwards, and all
+ * instances read it. */
 #pragma once
 
 #include <mujoco/mujoco.h>
 #include <stdbool.h>
 
 #include "actor/envs/option.h"
+#include "actor/envs/state.h"
 #include "include/actord/env.h"
 
-/* N_PLACE: of our tasks; CONTROLS: that a step may carry. */
+/* N_PLACE: numbers of a place in our own tasks; CONTROLS: at most in a step. */
 enum {
         MUJOCO_N_PLACE = 3,
         MUJOCO_PLACES_MAX = 32,
@@ -37,11 +38,11 @@ struct MujocoOptions {
         double healthy_z_min, healthy_z_max;
         double healthy_angle_min, healthy_angle_max;
         double reset_noise_scale;
-        bool exclude_current_positions; /* leave out of the observation where in the plane the robot is */
+        bool exclude_current_positions; /* do not observe where in the plane the robot is */
 
-        /* What is observed of each body or motor besides the usual. */
+        /* Further observations of each body or motor. */
         bool include_cinert, include_cvel, include_qfrc_actuator, include_cfrc_ext;
-        double contact_force_min, contact_force_max; /* forces from outside are clipped to these */
+        double contact_force_min, contact_force_max; /* external forces are clipped to these */
         double contact_cost_weight, contact_cost_min, contact_cost_max;
         double reward_near_weight, reward_dist_weight, reward_control_weight, uph_cost_weight;
 };
@@ -57,28 +58,29 @@ struct MujocoTask {
         bool velocity_noise_normal; /* at reset: normal, instead of uniform like the positions */
         const EnvOption *options;   /* the keys it takes, besides Engine */
         size_t n_options;
-        size_t n_v5_options;    /* of them, the last ones that v4 does not take */
-        MujocoOptions defaults; /* of what is no option of the task */
-        int n_excluded;         /* positions that exclude_current_positions is about: the first ones */
+        size_t n_v5_options;    /* how many of these, the last ones, v4 does not take */
+        MujocoOptions defaults; /* of members that are no option of the task */
+        int n_excluded; /* how many positions, the first ones, exclude_current_positions leaves out */
 
-        /* All that is observed, at most n numbers, and how many these are. NULL: qpos and qvel, then what
-         * the options include. */
+        /* Writes the observation, at most n numbers, and returns how many. NULL: qpos and qvel, then those
+         * that the options include. */
         uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
         uint32_t n_observation; /* of observe() */
-        uint32_t n_v5_dropped;  /* of them, the last ones that v5 leaves out */
-        bool reads_forces;      /* judge() does, of the forces from outside on each body */
+        uint32_t n_v5_dropped;  /* how many of these, the last ones, v5 leaves out */
+        bool reads_forces;      /* judge() reads the external forces on each body */
 
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
         void (*reset)(MujocoInstance *m, ActordRandom *random);
 
-        /* What the next step is compared with and is not in qpos: bodies' positions lag behind qpos by one
-         * stage of the integrator, hence a snapshot keeps these numbers. NULL: the place is qpos[0]. */
+        /* Numbers with which the next step is compared and which are not in qpos. Bodies' positions lag
+         * behind qpos by one stage of the integrator, so a snapshot keeps these numbers. NULL: the place is
+         * qpos[0]. */
         void (*place)(const MujocoInstance *m, double *ret);
         int n_place; /* how many; 0: MUJOCO_N_PLACE */
 
-        bool scaled_controls; /* actions are in [-1, 1], each of its motor's range */
+        bool scaled_controls; /* actions in [-1, 1] are scaled to each motor's range */
 
-        /* Pictures: from where, the metres across, and the height in the middle; fixed, or along with the
+        /* Pictures: from where, how many metres wide, and the height in the middle; fixed, or following the
          * first body. */
         MujocoSeen seen;
         bool seen_fixed;
@@ -93,13 +95,13 @@ struct MujocoInstance {
         const MujocoTask *task;
         int version; /* of Gymnasium's definition: 4 or 5 */
         const mjModel *model;
-        mjData *data; /* its own; NULL once closed */
+        mjData *data; /* NULL after close() */
         MujocoOptions options;
-        double place[MUJOCO_PLACES_MAX]; /* where the last step, or the reset, led to */
+        double place[MUJOCO_PLACES_MAX]; /* after the last step or the reset */
 };
 
-/* Engine=, which every task takes. 1: it was that, and names this module's; 0: another key; -EINVAL:
- * another engine. */
+/* Engine=, which every task takes. 1: the option is Engine= and names this module's engine; 0: it is another
+ * key; -EINVAL: it names another engine. */
 int mujoco_take_engine(const ActordOption *option);
 
 /* The functions of the ABI; spec and init get task and version from MUJOCO_ENV(). */
@@ -118,24 +120,19 @@ int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-/* What is paid for not having fallen: under v4 a task that ends an episode at a fall pays for that last
- * step, too; under v5 it is paid while healthy. */
+/* The reward for not having fallen. Under v4 a task that ends an episode at a fall pays it for that last
+ * step, too; under v5 only while the robot is healthy. */
 static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
         bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 
         return paid ? m->options.healthy_reward : 0;
 }
 
-/* x within low and high; a NaN stays one. */
-static inline double mujoco_clip(double x, double low, double high) {
-        return x < low ? low : x > high ? high : x;
-}
-
-/* Runs f(userdata); -EIO when MuJoCo reports an error in it, which would otherwise end the process. What
- * f was writing is then only fit to be closed. */
+/* Runs f(userdata). -EIO: MuJoCo reported an error in it, which would otherwise end the process; objects
+ * that f was writing may then only be closed. */
 int mujoco_guard(void (*f)(void *userdata), void *userdata);
 
-/* What MuJoCo said at the last error that a guard caught; "" where there was none. */
+/* MuJoCo's message of the last error that a guard caught; "": there was none. */
 const char *mujoco_guard_message(void);
 
 /* The text of a model file as the symbols NAME_xml and NAME_xml_end, so that the module needs no files. */
@@ -148,7 +145,7 @@ const char *mujoco_guard_message(void);
         extern const char name##_xml[] __attribute__((visibility("hidden"))); \
         extern const char name##_xml_end[] __attribute__((visibility("hidden")))
 
-/* The environment `name_vN_env`: version N of the definition, by this row. */
+/* Defines the environment `name_vN_env`, which is version N of the task in this row. */
 #define MUJOCO_ENV(name, number, row)                                                          \
         static int name##_v##number##_spec(                                                    \
                         const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \

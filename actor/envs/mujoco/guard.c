@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* MuJoCo reports errors through a callback that must not return, and without one it prints and exits. An
- * actor has to answer instead: the callback jumps back to the call that was made here. */
+ * actor has to answer instead, so the callback jumps back to the call below. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>

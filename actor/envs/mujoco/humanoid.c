@@ -16,7 +16,7 @@ static const EnvOption humanoid_options[] = { HUMANOID_OPTIONS(ENV_OPTION)
 #define COUNT(...) +1
 enum { N_V5_OPTIONS = HUMANOID_ONLY_V5_OPTIONS(COUNT) };
 
-/* The centre of all mass. */
+/* The centre of mass. */
 static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         double mass = 0;
 
@@ -30,14 +30,14 @@ static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) 
                 ret[k] /= mass;
 }
 
-/* Of the forces from outside on each body, squared. */
+/* The squares of the external forces on each body. */
 static double contact_cost(const MujocoInstance *m) {
         const MujocoOptions *o = &m->options;
         double squares = 0;
 
         for (int i = 0; i < 6 * m->model->nbody; i++)
                 squares += m->data->cfrc_ext[i] * m->data->cfrc_ext[i];
-        return mujoco_clip(o->contact_cost_weight * squares, o->contact_cost_min, o->contact_cost_max);
+        return env_clamp(o->contact_cost_weight * squares, o->contact_cost_min, o->contact_cost_max);
 }
 
 static void humanoid_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {

@@ -13,7 +13,8 @@ static mjModel *humanoidstandup_model;
 /* v4 has the same constants without names. */
 static const EnvOption humanoidstandup_options[] = { HUMANOIDSTANDUP_V5_OPTIONS(ENV_OPTION) };
 
-/* Paid for the height itself, over a frame's time (as if it had begun at zero), not for having risen. */
+/* The reward is for the height itself over a frame's time, as if it had begun at zero, and not for
+ * rising. */
 static void humanoidstandup_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;
@@ -21,7 +22,7 @@ static void humanoidstandup_judge(
 
         for (int i = 0; i < 6 * m->model->nbody; i++)
                 impact += m->data->cfrc_ext[i] * m->data->cfrc_ext[i];
-        impact = mujoco_clip(o->contact_cost_weight * impact, o->contact_cost_min, o->contact_cost_max);
+        impact = env_clamp(o->contact_cost_weight * impact, o->contact_cost_min, o->contact_cost_max);
 
         ret->reward = o->uph_cost_weight * (m->data->qpos[2] / m->model->opt.timestep) -
                       o->ctrl_cost_weight * ctrl_squares - impact + 1;

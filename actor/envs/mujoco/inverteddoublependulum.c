@@ -32,9 +32,9 @@ static uint32_t inverteddoublependulum_observe(const MujocoInstance *m, float *r
         for (int i = 1; i < m->model->nq; i++)
                 ret[k++] = (float) cos(d->qpos[i]);
         for (int i = 0; i < m->model->nv; i++)
-                ret[k++] = (float) mujoco_clip(d->qvel[i], -OBSERVED_LIMIT, OBSERVED_LIMIT);
+                ret[k++] = (float) env_clamp(d->qvel[i], -OBSERVED_LIMIT, OBSERVED_LIMIT);
         for (int i = 0; i < m->model->nv; i++)
-                ret[k++] = (float) mujoco_clip(d->qfrc_constraint[i], -OBSERVED_LIMIT, OBSERVED_LIMIT);
+                ret[k++] = (float) env_clamp(d->qfrc_constraint[i], -OBSERVED_LIMIT, OBSERVED_LIMIT);
         return k;
 }
 

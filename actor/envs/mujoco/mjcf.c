@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Environment=mujoco:FILE: a model of a user's own as a task. What is observed and done follows from the
- * model; what a step pays and when an episode ends, the job file says by terms, or a plugin beside the
- * model.
+/* Environment=mujoco:FILE: a user's own model as a task. Observations and actions follow from the model.
+ * Rewards and ends are terms of the job file, or come from a plugin beside the model.
  *
- * A model is hostile text: it is read in an actor's sandbox, where its directory lies read-only, and what
- * MuJoCo says against it is told on stderr. The spec's name carries a digest of the compiled model, so
- * that a file that changes while a job runs is found: an actor that starts later says something else than
- * the first one did, and is refused. */
+ * A model is hostile text: it is read in an actor's sandbox, where its directory is mounted read-only, and
+ * MuJoCo's complaints about it go to stderr. The spec's name has a digest of the compiled model. So if the
+ * file changes while a job runs, an actor that starts later has another spec and is refused. */
 #include "actor/envs/mujoco/mjcf.h"
 
 #include <assert.h>
@@ -44,8 +42,8 @@ typedef struct MjcfInstance {
         double before[]; /* positions and velocities before a step */
 } MjcfInstance;
 
-static const char *name; /* behind the prefix: a path of the user's, of which the last part counts */
-static int directory_fd; /* the model's directory, where there is no root */
+static const char *name; /* the path behind the prefix, of which only the last component counts */
+static int directory_fd; /* the model's directory, for actors without a root of their own */
 static mjModel *model;
 static uint32_t digest;
 static Judge judge; /* NULL: no plugin, or not yet loaded */
@@ -54,7 +52,7 @@ static Judge judge; /* NULL: no plugin, or not yet loaded */
 #define ENV_INSTANCE MjcfOptions
 static const EnvOption rows[] = { MJCF_NUMBER_OPTIONS(ENV_OPTION) };
 
-/* What MuJoCo says may hold what the file does: nothing of it moves a terminal's cursor. */
+/* A message of MuJoCo's may quote the file, so control characters for a terminal are replaced. */
 __attribute__((format(printf, 1, 2))) static int tell(const char *format, ...) {
         char text[1024];
         va_list values;
@@ -114,7 +112,8 @@ static int read_options(const ActordOption *options, uint32_t n_options, MjcfOpt
                         return r;
         }
         if (ret->reward.n == 0 && !ret->plugin[0])
-                return tell("[Environment] Reward= or RewardPlugin= must say what a step pays: a model does not");
+                return tell("[Environment] Reward= or RewardPlugin= must say what a step pays: "
+                            "a model does not");
         return 0;
 }
 
@@ -178,7 +177,8 @@ static int check_model(void) {
         if (!(model->opt.timestep > 0))
                 return tell("the model's timestep is %g; it must be above 0", model->opt.timestep);
         if (release_keeps_more(model))
-                return tell("the model has parts with a state that a snapshot does not hold: delays, sleeping, or plugins");
+                return tell("the model has parts with a state that a snapshot does not hold: delays, "
+                            "sleeping, or plugins");
         for (int i = 0; i < model->nu; i++)
                 if (!range_is_given(i))
                         return tell("actuator %d (%s) has no ctrlrange: what it may be told is not known", i,
@@ -186,7 +186,22 @@ static int check_model(void) {
         return 0;
 }
 
-/* Once for a process: an actor has one environment. */
+static void model_free(void) {
+        if (model)
+                mj_deleteModel(model);
+        model = NULL;
+}
+
+static int model_accept(void) {
+        int r;
+
+        r = check_model();
+        if (r < 0)
+                return r;
+        return take_digest();
+}
+
+/* Once in a process: an actor has one environment. */
 static int model_load(void) {
         Load l = {};
         int r;
@@ -198,13 +213,9 @@ static int model_load(void) {
         if (r < 0 || !model)
                 return tell("MuJoCo %s says: %s", mj_versionString(),
                                 r < 0 ? mujoco_guard_message() : l.error);
-        r = check_model();
-        if (r >= 0)
-                r = take_digest();
-        if (r < 0) {
-                mj_deleteModel(model);
-                model = NULL;
-        }
+        r = model_accept();
+        if (r < 0)
+                model_free();
         return r;
 }
 
@@ -219,8 +230,9 @@ static int plugin_take(const char *plugin) {
         if (!handle)
                 return tell("[Environment] " MJCF_PLUGIN_KEY "=%s does not load: %s", plugin, dlerror());
         judge = (Judge) dlsym(handle, "actord_mujoco_judge");
-        return judge ? 0
-                     : tell("[Environment] " MJCF_PLUGIN_KEY "=%s defines no actord_mujoco_judge()", plugin);
+        if (!judge)
+                return tell("[Environment] " MJCF_PLUGIN_KEY "=%s defines no actord_mujoco_judge()", plugin);
+        return 0;
 }
 
 /* Task */
@@ -260,17 +272,19 @@ static bool ranges_differ(void) {
         return false;
 }
 
-/* Everything of an instance but its data. */
+/* Fills everything in an instance except its mjData. */
 static int instance_fill(const ActordOption *options, uint32_t n_options, MjcfInstance *ret) {
         MjcfOptions o;
         char message[256];
         int n_slots = 0, r;
 
         r = read_options(options, n_options, &o);
-        if (r >= 0)
-                r = model_load();
-        if (r >= 0)
-                r = plugin_take(o.plugin);
+        if (r < 0)
+                return r;
+        r = model_load();
+        if (r < 0)
+                return r;
+        r = plugin_take(o.plugin);
         if (r < 0)
                 return r;
         if (o.n_skipped > model->nq)
@@ -311,8 +325,9 @@ static int mjcf_spec(const ActordOption *options, uint32_t n_options, ActordEnvS
         int r;
 
         r = instance_fill(options, n_options, &instance);
-        if (r >= 0)
-                r = mujoco_spec(&instance.task, 0, NULL, 0, &spec);
+        if (r < 0)
+                return r;
+        r = mujoco_spec(&instance.task, 0, NULL, 0, &spec);
         if (r < 0)
                 return r;
 
@@ -333,12 +348,13 @@ static int mjcf_init(void *instance, const ActordOption *options, uint32_t n_opt
         return r < 0 ? r : mujoco_init(&i->task, 0, &i->mujoco, NULL, 0);
 }
 
-/* A model that cannot be stepped with is its author's to mend: why, is worth a sentence. */
+/* Tells the model's author why it cannot be simulated, and what may help. */
 static void tell_warning(const mjData *data) {
         const mjWarningStat *w = data->warning;
 
         if (w[mjWARN_BADQPOS].number > 0 || w[mjWARN_BADQVEL].number > 0 || w[mjWARN_BADQACC].number > 0)
-                (void) tell("the simulation diverged: a smaller timestep, more damping or weaker actuators may help");
+                (void) tell("the simulation diverged: a smaller timestep, more damping or weaker actuators "
+                            "may help");
         else if (w[mjWARN_CONTACTFULL].number > 0 || w[mjWARN_CNSTRFULL].number > 0)
                 (void) tell("there is no room for all contacts: the model's <size> element gives more");
         else
@@ -411,9 +427,7 @@ static const ActordEnv mjcf_env = {
 const ActordEnv *actord_mjcf_env(const JobSettings *settings, int model_fd) {
         if (mj_version() != mjVERSION_HEADER)
                 return NULL;
-        if (model)
-                mj_deleteModel(model);
-        model = NULL;
+        model_free();
         judge = NULL;
         name = settings->environment + strlen(ENVIRONMENT_MJCF_PREFIX);
         directory_fd = model_fd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The module's one entrance. Only an administrator installs it, so that the invoker may load it, and the
- * models in it, before it forks an actor. */
+/* The module's exported functions. Only an administrator installs the module, so the invoker may load it and
+ * its models before it forks an actor. */
 #include <mujoco/mujoco.h>
 #include <string.h>
 
@@ -36,8 +36,8 @@ static const struct {
 
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);
 
-/* NULL: the module has no such task, or runs on another MuJoCo than the one it was compiled for, whose
- * structures it would misread. */
+/* NULL: the module has no such task, or runs on another MuJoCo than it was compiled for, whose structures it
+ * would misread. */
 const ActordEnv *actord_env_find(const char *name) {
         if (mj_version() != mjVERSION_HEADER)
                 return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the rows of include/environment-options.h mean for a task of MuJoCo: how large a weight or a noise
- * may be, and where the values go. */
+/* The options of MuJoCo's tasks (include/environment-options.h): how large a weight or a noise may be, and
+ * which struct holds the values. */
 #pragma once
 
 #include <math.h>
@@ -8,13 +8,13 @@
 #include "actor/envs/mujoco/engine.h"
 #include "include/environment-options.h"
 
-/* Generous, but such that no sum of rewards overflows. */
+/* Generous, but no sum of rewards overflows. */
 #define WEIGHT_MAX 1e6
 #define NOISE_MAX  1e3
 
 #define ENV_INSTANCE MujocoOptions
 
-/* Of a task: the keys that it takes, and those of them, all or none but for the humanoid, that v4 does
- * not. */
+/* Members of a task: the keys that it takes, and how many of them v4 does not take (all or none, except for
+ * the humanoid). */
 #define MUJOCO_OPTIONS(rows)    .options = (rows), .n_options = sizeof(rows) / sizeof((rows)[0])
 #define MUJOCO_V5_OPTIONS(rows) MUJOCO_OPTIONS(rows), .n_v5_options = sizeof(rows) / sizeof((rows)[0])

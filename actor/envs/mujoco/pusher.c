@@ -38,7 +38,8 @@ static void pusher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         ret[2] = 0;
 }
 
-/* The arm and the goal where the model has them, the object anywhere in a rectangle that is not too near. */
+/* The arm and the goal stay where the model has them; the object is anywhere in a rectangle, not too near
+ * the goal. */
 static void pusher_reset(MujocoInstance *m, ActordRandom *random) {
         double *object = m->data->qpos + N_ARM;
 
@@ -53,7 +54,7 @@ static void pusher_reset(MujocoInstance *m, ActordRandom *random) {
                 m->data->qvel[i] = 0;
 }
 
-/* Angles and velocities of the arm; where the hand, the object and the goal are. */
+/* Angles and velocities of the arm; positions of the hand, the object and the goal. */
 static uint32_t pusher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         static const int bodies[] = { BODY_FINGERTIPS, BODY_OBJECT, BODY_GOAL };
         const mjData *d = m->data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Quantities of lib/terms.h on MuJoCo's data. Velocities are differences over the step, as Gymnasium's
- * robots are paid, and not qvel. */
+/* The quantities of lib/terms.h on MuJoCo's data. Velocities are differences over the step and not qvel, as
+ * in the rewards of Gymnasium's robots. */
 #include "actor/envs/mujoco/quantity.h"
 
 #include <assert.h>
@@ -100,7 +100,7 @@ static double largest(const MeasureOf *of) {
         return most;
 }
 
-/* Of the state alone: of a velocity, the position that changes. */
+/* The number that follows from the state alone; for a velocity, the position whose change it is. */
 static double place_of(const Measure *m, const mjModel *model, const mjData *data) {
         switch ((Quantity) m->term.quantity) {
         case QUANTITY_POSITION:
@@ -138,7 +138,9 @@ static double number_of(const Measure *m, const MeasureOf *of) {
 static double transformed(const Measure *m, const MeasureOf *of) {
         double x = number_of(m, of);
 
-        return m->term.transform == TERM_ABS ? fabs(x) : m->term.transform == TERM_SQUARE ? x * x : x;
+        if (m->term.transform == TERM_ABS)
+                return fabs(x);
+        return m->term.transform == TERM_SQUARE ? x * x : x;
 }
 
 void measures_keep(const Measures *measures, const mjModel *model, const mjData *data, double *ret_slots) {
@@ -150,36 +152,26 @@ void measures_keep(const Measures *measures, const mjModel *model, const mjData 
 double measures_sum(const Measures *measures, const MeasureOf *of) {
         double sum = 0;
 
-        /* In the order of the text: a sum of floating-point numbers depends on it. */
+        /* In the order of the text, on which a sum of floating-point numbers depends. */
         for (uint32_t i = 0; i < measures->n; i++)
                 sum += measures->all[i].term.number * transformed(&measures->all[i], of);
         return sum;
 }
 
-bool measures_any(const Measures *measures, const MeasureOf *of) {
-        for (uint32_t i = 0; i < measures->n; i++) {
-                const Term *term = &measures->all[i].term;
-                double x = transformed(&measures->all[i], of);
-
-                switch ((TermComparison) term->comparison) {
-                case TERM_LESS:
-                        if (x < term->number)
-                                return true;
-                        break;
-                case TERM_LESS_OR_EQUAL:
-                        if (x <= term->number)
-                                return true;
-                        break;
-                case TERM_GREATER:
-                        if (x > term->number)
-                                return true;
-                        break;
-                case TERM_GREATER_OR_EQUAL:
-                        if (x >= term->number)
-                                return true;
-                        break;
-                case _TERM_COMPARISON_MAX: break;
-                }
+static bool holds(const Term *term, double x) {
+        switch ((TermComparison) term->comparison) {
+        case TERM_LESS: return x < term->number;
+        case TERM_LESS_OR_EQUAL: return x <= term->number;
+        case TERM_GREATER: return x > term->number;
+        case TERM_GREATER_OR_EQUAL: return x >= term->number;
+        case _TERM_COMPARISON_MAX: break;
         }
+        return false;
+}
+
+bool measures_any(const Measures *measures, const MeasureOf *of) {
+        for (uint32_t i = 0; i < measures->n; i++)
+                if (holds(&measures->all[i].term, transformed(&measures->all[i], of)))
+                        return true;
         return false;
 }

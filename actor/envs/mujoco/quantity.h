@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Terms of a job file on a compiled model: the parts that they name found, and their numbers of a state. */
+/* Terms of a job file on a compiled model: looks up the parts that they name, and computes their numbers. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -12,9 +12,9 @@ typedef struct Measure {
         Term term;
         struct {
                 int id;
-                bool site; /* of sites, not of bodies; unused for joints */
+                bool site; /* a site, and not a body; unused for joints */
         } parts[TERM_NAMES_MAX];
-        int slot; /* of a velocity: where the number before the step is kept; -1: of the others */
+        int slot; /* where a velocity keeps the number before the step; -1: it is no velocity */
 } Measure;
 
 typedef struct Measures {
@@ -22,7 +22,7 @@ typedef struct Measures {
         Measure all[TERMS_MAX];
 } Measures;
 
-/* What numbers are of besides the state. */
+/* The state and step of which numbers are computed. */
 typedef struct MeasureOf {
         const mjModel *model;
         const mjData *data;
@@ -33,11 +33,11 @@ typedef struct MeasureOf {
         int n_skipped; /* positions that are not observed */
 } MeasureOf;
 
-/* *n_slots: taken before, and more afterwards. 0; -EINVAL with a sentence. */
+/* *n_slots: slots in use, and after the call those of these terms, too. 0; -EINVAL with a sentence. */
 int measures_find(const Terms *terms, const mjModel *model, int *n_slots, Measures *ret, char *message,
                 size_t n_message);
 
-/* What is kept for the next step: the present number of each velocity, into its slot. */
+/* Keeps the present number of each velocity in its slot, for the next step. */
 void measures_keep(const Measures *measures, const mjModel *model, const mjData *data, double *ret_slots);
 
 /* The sum of weight times number; and whether one of the comparisons holds. */

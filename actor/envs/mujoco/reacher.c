@@ -21,13 +21,13 @@ static mjModel *reacher_model;
 /* v4 has the same constants without names. */
 static const EnvOption reacher_options[] = { REACHER_V5_OPTIONS(ENV_OPTION) };
 
-/* From the target to the fingertip. */
+/* The vector from the target to the fingertip. */
 static void reacher_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) {
         for (int i = 0; i < MUJOCO_N_PLACE; i++)
                 ret[i] = m->data->xpos[3 * BODY_FINGERTIP + i] - m->data->xpos[3 * BODY_TARGET + i];
 }
 
-/* The target anywhere on a disk, at rest. */
+/* The target is anywhere on a disk, at rest. */
 static void reacher_reset(MujocoInstance *m, ActordRandom *random) {
         double *target = m->data->qpos + N_ARM;
 
@@ -42,8 +42,8 @@ static void reacher_reset(MujocoInstance *m, ActordRandom *random) {
                 m->data->qvel[N_ARM + i] = 0;
 }
 
-/* Cosines, then sines of the arm's angles; the target; the arm's velocities; the way from the target, which
- * is flat (v5 leaves out its last number). */
+/* Cosines, then sines of the arm's angles; the target; the arm's velocities; the vector from the target,
+ * whose last number is 0 (v5 leaves it out). */
 static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         double way[MUJOCO_N_PLACE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What releases of MuJoCo do differently, as far as this module calls them: 2.2.2 up to 4.0. */
+/* The differences between releases 2.2.2 to 4.0 of MuJoCo, as far as this module is concerned. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -46,8 +46,7 @@ static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #endif
 }
 
-/* Whether a step depends on more than what every release keeps: plugins', delays' and sleeping bodies'
- * states. */
+/* Whether a step depends on state that our snapshots do not have: of plugins, delays or sleeping bodies. */
 static inline bool release_keeps_more(const mjModel *model) {
 #if RELEASE_MAJOR >= 4
         if (model->nhistory > 0 || model->opt.enableflags & mjENBL_SLEEP)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the library gets instead of malloc() and fopen(), and whose turn it is.
+/* The library's malloc() and fopen(), which we replace, and the turns of simulations on it.
  *
- * Memory is given in order and never taken back: a simulation allocates as it reads its text, and next to
- * nothing afterwards. It lies at one place as long as the process lives, so that pointers in an image
- * stay true; that is also why an image is no snapshot. */
+ * Memory is allocated in order and never freed: a simulation allocates while it reads its text, and hardly
+ * anything afterwards. The region stays at one address as long as the process lives, so that pointers in an
+ * image stay valid; in another process they would not be, so an image is no snapshot. */
 #include "actor/envs/swmm/engine.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static struct {
         FILE *input, *nowhere;
         const char *text;
         size_t n_text;
-        EngineImage *turn; /* NULL: no image's */
+        EngineImage *turn; /* the image that has the turn; NULL: none */
 } engine = { .packages_fd = -1 };
 
 static void *engine_malloc(size_t n) {
@@ -45,7 +45,7 @@ static void *engine_malloc(size_t n) {
         return memory;
 }
 
-/* What was not given yet is zero. */
+/* Memory that was not allocated yet is zero. */
 static void *engine_calloc(size_t n, size_t size) {
         size_t bytes;
 
@@ -64,7 +64,7 @@ static int seek_nowhere(void *cookie, off64_t *position, int whence) {
         return 0;
 }
 
-/* Its report and its results are not read. */
+/* The files of its report and its results go nowhere. */
 static FILE *engine_fopen(const char *name, const char *mode) {
         const cookie_io_functions_t nowhere = { .write = write_nowhere, .seek = seek_nowhere };
 
@@ -76,7 +76,7 @@ static FILE *engine_fopen(const char *name, const char *mode) {
 }
 
 static int engine_fclose(FILE *file) {
-        return 0; /* engine_begin() does, and the other one stays */
+        return 0; /* engine_begin() closes the input; the other file stays open */
 }
 
 static uint8_t *image_bytes(EngineImage *image) {
@@ -136,7 +136,7 @@ static int load(void) {
         return 0;
 }
 
-/* Who has the turn keeps a copy of where it is. */
+/* The image that has the turn stores its state. */
 static void turn_end(void) {
         EngineImage *image = engine.turn;
 
@@ -166,7 +166,7 @@ void engine_forget(EngineImage *image) {
         image->live = false;
 }
 
-/* In its own words, which begin on a new line. */
+/* The library's own message begins with a new line. */
 static int complain(void) {
         char text[ERROR_MAX] = "";
 
@@ -224,7 +224,7 @@ int engine_advance(int64_t *ret_msec) {
 
         if (engine.library.step(&elapsed_days) != 0)
                 return complain();
-        *ret_msec = llround(elapsed_days * MSEC_PER_DAY); /* which is what it counts in */
+        *ret_msec = llround(elapsed_days * MSEC_PER_DAY); /* SWMM counts milliseconds */
         return 0;
 }
 

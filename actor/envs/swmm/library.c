@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The library comes with a Python package, which a user chose: it loads after the sandbox has closed. Its
- * imports are a table that the linker has filled in, one pointer for each function (System V ABI,
- * "Dynamic Linking"); we fill in some of them once more. So SWMM, which works on files, needs no file
- * system and no system call that a plugin does not have. */
+/* The library comes with a Python package that a user chose, so it loads after the sandbox has closed. Its
+ * imports are a table with a pointer for each function, which the linker has filled in (System V ABI,
+ * "Dynamic Linking"). We replace some of them. So SWMM, which works on files, needs no file system and no
+ * system call that a plugin does not have. */
 #include "actor/envs/swmm/library.h"
 
 #include <dlfcn.h>
@@ -22,22 +22,22 @@
 #define LIBRARY_NAME    "libswmm5.so"
 #define LIBRARY_PACKAGE "/lib/python3*/site-packages/swmm/toolkit/" LIBRARY_NAME
 
-/* Where mounts are impossible, the directory is a descriptor. */
+/* Without mounts the directory is reached through its descriptor. */
 static int find(int packages_fd, char *ret, size_t n) {
         char root[64], pattern[sizeof(root) + sizeof(LIBRARY_PACKAGE)];
         glob_t found = {};
-        int r;
+        bool fits;
 
         (void) snprintf(root, sizeof(root), "/proc/self/fd/%d", packages_fd);
         if (access(root, F_OK) < 0)
                 (void) snprintf(root, sizeof(root), "%s", PYTHON_DIRECTORY);
         (void) snprintf(pattern, sizeof(pattern), "%s" LIBRARY_PACKAGE, root);
 
-        r = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && strlen(found.gl_pathv[0]) < n ? 0 : -ENOENT;
-        if (r >= 0)
+        fits = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && strlen(found.gl_pathv[0]) < n;
+        if (fits)
                 (void) snprintf(ret, n, "%s", found.gl_pathv[0]);
         globfree(&found);
-        return r;
+        return fits ? 0 : -ENOENT;
 }
 
 static int find_and_open(const char *python, int packages_fd, void **ret) {
@@ -46,8 +46,8 @@ static int find_and_open(const char *python, int packages_fd, void **ret) {
 
         if (packages_fd >= 0 && find(packages_fd, path, sizeof(path)) < 0) {
                 (void) fprintf(stderr,
-                                "Python=%s: this virtual environment has no package swmm-toolkit, which carries "
-                                "EPA SWMM: install it with `%s/bin/pip install swmm-toolkit`.\n",
+                                "Python=%s: this virtual environment has no package swmm-toolkit, which "
+                                "carries EPA SWMM: install it with `%s/bin/pip install swmm-toolkit`.\n",
                                 python, python);
                 return -ENOENT;
         }
@@ -63,8 +63,8 @@ static int find_and_open(const char *python, int packages_fd, void **ret) {
                                 python, why, python);
         else
                 (void) fprintf(stderr,
-                                "EPA SWMM is not installed: %s; make a virtual environment with `python3 -m venv "
-                                "DIRECTORY` and `DIRECTORY/bin/pip install swmm-toolkit`, and write "
+                                "EPA SWMM is not installed: %s; make a virtual environment with `python3 -m "
+                                "venv DIRECTORY` and `DIRECTORY/bin/pip install swmm-toolkit`, and write "
                                 "Python=DIRECTORY.\n",
                                 why);
         return packages_fd >= 0 ? -ENOEXEC : -ENOENT;
@@ -139,10 +139,11 @@ static int replace(const struct link_map *map, const SwmmImport *import) {
                 case DT_STRTAB: strings = dynamic_address(map, entry); break;
                 }
         for (size_t i = 0; i < 2 && symbols && strings; i++) {
-                int r = tables[i] ? replace_in(map, tables[i], bytes[i] / sizeof(ElfW(Rela)), symbols,
-                                                    strings, import)
-                                  : 0;
+                int r;
 
+                if (!tables[i])
+                        continue;
+                r = replace_in(map, tables[i], bytes[i] / sizeof(ElfW(Rela)), symbols, strings, import);
                 if (r < 0)
                         return r;
                 n_replaced += r;
@@ -164,7 +165,7 @@ static void add_range(RangeSearch *search, uintptr_t from, uintptr_t to) {
         search->n++;
 }
 
-/* Its writable segments without what the linker has closed after loading. */
+/* The library's writable segments, without the part that the linker made read-only after loading. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *userdata) {
         uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE), closed_from = 0, closed_to = 0;
         RangeSearch *search = userdata;
@@ -199,8 +200,9 @@ int library_load(const char *python, int packages_fd, const SwmmImport *imports,
         int r;
 
         r = find_and_open(python, packages_fd, &handle);
-        if (r >= 0)
-                r = find_functions(handle, &library);
+        if (r < 0)
+                return r;
+        r = find_functions(handle, &library);
         if (r < 0)
                 return r;
 
@@ -216,7 +218,7 @@ int library_load(const char *python, int packages_fd, const SwmmImport *imports,
 
         search.map = map;
         (void) dl_iterate_phdr(look_at_object, &search);
-        /* What is not put back would go from one episode into the next. */
+        /* A variable that is not restored would carry over from one episode to the next. */
         if (search.n == 0 || search.n > SWMM_RANGES_MAX) {
                 (void) fprintf(stderr, "%s cannot be begun anew: its variables lie unlike any known.\n",
                                 map->l_name);

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Functions of SWMM's own interface (swmm5.h since version 5.2), and the numbers that it names things by. */
+/* Functions of SWMM's own interface (swmm5.h since version 5.2), and its numbers for objects and
+ * properties. */
 typedef struct SwmmLibrary {
         int (*open)(const char *input, const char *report, const char *output);
         int (*start)(int save_results);
@@ -18,7 +19,7 @@ typedef struct SwmmLibrary {
 enum { SWMM_NODE = 2, SWMM_LINK = 3 };
 enum { SWMM_NODE_DEPTH = 303, SWMM_NODE_OVERFLOW = 308, SWMM_LINK_SETTING = 407, SWMM_LINK_FLOW = 410 };
 
-/* A function that it imports, and what it gets instead. */
+/* A function that the library imports, and its replacement. */
 typedef struct SwmmImport {
         const char *name;
         void *instead;
@@ -26,13 +27,13 @@ typedef struct SwmmImport {
 
 #define SWMM_RANGES_MAX 8
 
-/* Memory that holds its variables. */
+/* Memory with the library's variables. */
 typedef struct SwmmRange {
         void *at;
         size_t n;
 } SwmmRange;
 
-/* Loads it out of the directory of Python= (fd >= 0; `python` is what people call it) or wherever the
- * linker finds it. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
+/* Loads the library from the directory of Python= (fd >= 0; `python` is its name in messages), or else by
+ * the linker's search path. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
 int library_load(const char *python, int packages_fd, const SwmmImport *imports, size_t n_imports,
                 SwmmLibrary *ret, SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The module's entrances. */
+/* The module's exported functions. */
 #include <stddef.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ const ActordEnv *actord_env_find(const char *name) {
         return strcmp(name, tidal_task.name) == 0 ? &tidal_env : NULL;
 }
 
-/* Nothing is loaded: who calls it is outside of the sandbox. */
+/* Called outside of the sandbox, so it loads nothing. */
 void actord_env_packages(const char *python, int fd) {
         engine_packages(python, fd);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Storms: the task's own, any number to train on, and twenty that are kept for the test. A storm is ten
- * hours of rain, and where a tide comes in, when.
+/* Storms: the published one of each task, random ones for training, and twenty that are kept for tests. A
+ * storm is ten hours of rain, and where there is a tide, its phase.
  *
  *     rain_h = scale total w_h / (sum of w), w_h = profile_h f_h
  *
@@ -25,13 +25,13 @@ void storm_draw(const double profile[STORM_HOURS], ActordRandom *random, Storm *
 void storm_held_out(const double profile[STORM_HOURS], uint32_t k, Storm *ret);
 void storm_published(const double profile[STORM_HOURS], Storm *ret);
 
-/* What falls in the hour that begins so many hours after the storm began, or before. */
+/* The rain in the hour that begins `hour` hours after the storm began; negative: before. */
 double storm_rain(const Storm *storm, double hour);
 
 /* A tide of 12.42 hours around 1.2 ft, in ft. */
 double storm_tide(const Storm *storm, double hour);
 
-/* The lines of SWMM's series "rain" and, for so many hours, "tide". Returns how many bytes there are, at
- * most n_text. */
+/* Writes the lines of SWMM's series "rain" and, for tide_hours, "tide". Returns how many bytes, less than
+ * n_text. */
 size_t storm_write(
                 const Storm *storm, uint32_t first_hour, uint32_t tide_hours, char *ret_text, size_t n_text);

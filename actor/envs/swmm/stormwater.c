@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environment over a task: episodes, steps, snapshots. SWMM cannot be stopped in one process and go
- * on in another bit by bit (its own hot-start files hold floats), but it does the same again: a snapshot
- * is the storm and every opening so far, and restoring it is to live the episode once more, in a tenth of
- * a second. Where an instance stands at the snapshot's place already, as it does from one invocation to
- * the next, nothing is repeated. */
+/* The environment ABI over a task: episodes, steps, snapshots. SWMM cannot stop in one process and continue
+ * with the same bits in another (its own hot-start files hold floats), but it is repeatable. So a snapshot
+ * is the storm and every opening so far, and a restore runs the episode again, in a tenth of a second. If
+ * an instance already is where the snapshot is, as it is from one invocation to the next, nothing is
+ * repeated. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { STORMS_RANDOM, STORMS_HELD_OUT, STORMS_PUBLISHED };
 enum { CONTROLLER_AGENT, CONTROLLER_PASSIVE, CONTROLLER_RULES };
 enum { ACTIONS_OPENINGS, ACTIONS_FINE };
 
-/* What a snapshot holds. */
+/* The snapshot. */
 typedef struct Episode {
         Storm storm;
         uint32_t n_steps, reserved;
@@ -127,7 +127,7 @@ static void stormwater_open(Stormwater *s, const float openings[N_VALVES]) {
                 engine_set_opening(s->image.links[i], (double) openings[i]);
 }
 
-/* The episode's storm, from its beginning. */
+/* Begins a simulation of the episode's storm. */
 static int stormwater_begin(Stormwater *s) {
         const Task *task = s->task;
         size_t n = (size_t) (task->text_end - task->text);
@@ -148,8 +148,8 @@ static int stormwater_begin(Stormwater *s) {
         return 0;
 }
 
-/* Step t of the episode, by the openings that it has there; *ret: the reward. The instance has the turn.
- * SWMM chooses how long its own steps are, so that the last of them ends a little after the quarter of an
+/* Makes step t of the episode with its openings for that step; *ret: the reward. The instance has the turn.
+ * SWMM chooses the length of its own steps, so the last of them ends a little after the quarter of an
  * hour. */
 static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
         double sum = 0, last = 0;
@@ -198,7 +198,7 @@ static int stormwater_reset(void *instance, ActordRandom *random, void *ret_obse
         return 0;
 }
 
-/* What matters is below a tenth of an opening: fine actions are finest there. */
+/* Openings below a tenth matter most, so fine actions are finest there. */
 static float opening_of(const Stormwater *s, float action) {
         float half = (1 + fmaxf(action, -1)) / 2;
 
@@ -292,7 +292,7 @@ static void stormwater_close(void *instance) {
         engine_forget(&s->image);
 }
 
-/* The state is the storm, which an episode begins with. */
+/* The state is the storm with which the episode begins. */
 static int stormwater_state_parts(const void *instance, ActordStatePart *ret) {
         ret[0] = (ActordStatePart){ .name = "rain", .n_numbers = STORM_HOURS };
         ret[1] = (ActordStatePart){ .name = "tide", .n_numbers = 1 };
@@ -322,7 +322,7 @@ static int stormwater_set_state(void *instance, const double *state, void *ret_o
         return 0;
 }
 
-/* The ABI's functions have no word for which of several environments they are. */
+/* The ABI's functions are not told which of several environments they serve, so each task has its own. */
 #define STORMWATER(task)                                                                              \
         static int task##_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) { \
                 return stormwater_spec(&task##_task, options, n_options, ret);                        \

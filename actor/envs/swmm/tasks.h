@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one stormwater task is beside the other: a network as a text for SWMM, and a few numbers and
- * functions. */
+/* A stormwater task: a network as a text for SWMM, and a few numbers and functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +10,8 @@
 enum { N_VALVES = 2, N_NODES_MAX = 3, N_OBSERVATION_MAX = 16, N_STEPS_MAX = 312 };
 enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* of control */
 
-/* What is read after a routing step. Nodes in the order of the task's names; flow is that of its third
- * link, if it has one. */
+/* Readings after a routing step. Nodes are in the order of the task's names; flow is that of its third link,
+ * if it has one. */
 typedef struct Reading {
         double depth[N_NODES_MAX], flood[N_NODES_MAX];
         double flow;
@@ -35,12 +34,12 @@ typedef struct Task {
         uint32_t tide_hours; /* 0: no tide */
         uint32_t n_steps;
         float opening;                       /* at the beginning */
-        uint32_t n_published, n_observation; /* without and with what is forecast */
+        uint32_t n_published, n_observation; /* without and with the forecast */
         bool reward_at_end;                  /* of a step; else the sum over SWMM's own steps in it */
 
         void (*observe)(const View *view, float ret[N_OBSERVATION_MAX]);
         double (*reward)(const View *view);
-        /* A controller that anybody could have written down. */
+        /* A simple controller, to compare with. */
         void (*rules)(const View *view, float ret_openings[N_VALVES]);
 } Task;
 
