@@ -13,11 +13,23 @@
 #include "lib/slot.h"
 
 /* Begins one episode, on a stream that no job uses: a job's episodes count from 1. */
+static int episode_try(
+                const JobSettings *settings, const ActordEnv *env, void *instance, void *observation) {
+        ActordRandom random;
+        int r;
+
+        r = env->init(instance, settings->options, settings->n_options);
+        if (r < 0)
+                return r;
+        random_begin(&random, settings->seed, RANDOM_RESET, 0, 0, 0);
+        r = env->reset(instance, &random, observation);
+        env->close(instance);
+        return r;
+}
+
 static int environment_try(const ActorContext *context, const ActordEnv *env, const ActordEnvSpec *spec) {
-        const JobSettings *settings = context->settings;
         size_t bytes = spec->instance_bytes > 0 ? spec->instance_bytes : 1;
         _cleanup_free_ void *observation = NULL;
-        ActordRandom random;
         void *instance;
         int r;
 
@@ -28,13 +40,7 @@ static int environment_try(const ActorContext *context, const ActordEnv *env, co
         if (!instance)
                 return -ENOMEM;
 
-        r = env->init(instance, settings->options, settings->n_options);
-        if (r >= 0) {
-                random_begin(&random, settings->seed, RANDOM_RESET, 0, 0, 0);
-                r = env->reset(instance, &random, observation);
-                env->close(instance);
-        }
-
+        r = episode_try(context->settings, env, instance, observation);
         instance_memory_give_back(instance, bytes);
         return r;
 }

@@ -22,7 +22,8 @@ enum { LIMIT_FD = 3 };
 #define PROFILE_PARTS(X)                                                                                \
         X(environment, "actors step, reset and restore their environments")                             \
         X(forward, "actors choose actions: the network's outputs, and draws from them")                 \
-        X(wait, "for actions that the learner chooses, for the daemon's next lease, a checkpoint, an evaluation") \
+        X(wait,                                                                                         \
+                "for actions that the learner chooses, the next lease, a checkpoint, an evaluation")    \
         X(wake, "orders and answers on their way between processes")                                    \
         X(intake, "rollouts are copied and checked, observations and rewards normalised")               \
         X(advantage, "values, advantages and minibatches: what precedes gradients")                     \

@@ -15,7 +15,7 @@ typedef enum ProfileSleep {
         SLEEP_TAKE,
         SLEEP_LEARN,
         _SLEEP_ORDERS,               /* those above are for orders, which are answered */
-        SLEEP_OTHER = _SLEEP_ORDERS, /* for the daemon, a container that starts, a checkpoint, an evaluation */
+        SLEEP_OTHER = _SLEEP_ORDERS, /* for the daemon, a new container, a checkpoint, an evaluation */
         _SLEEP_MAX,
 } ProfileSleep;
 

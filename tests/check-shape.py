@@ -8,6 +8,9 @@ LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 TEMPLATES = ("lib/kernel-wide.h", "lib/one-width.h", "lib/each-width.h", "learner/kernel/convolution-kernel.h",
              "learner/kernel/kernels-wide.h")  # included once per kind of processor
+COLUMNS_MAX = 109
+KNOTTY = ("daemon/",)  # rooms that still have nested ternaries or longer lines
+WIDE = KNOTTY + ("actorctl/", "lib/", "learner/")
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
 
 
@@ -32,6 +35,33 @@ def without_strings(line):
     return re.sub(r'"(\\.|[^"\\])*"', '""', line)
 
 
+def blanked(text):
+    """The text with comments and the contents of strings and characters blanked; lines stay where they are."""
+    kept = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+    return kept.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def nested_ternaries(text):
+    """The line of each `?` inside another conditional expression, in parentheses or not."""
+    open_at, line = [0], 1  # how many `?` each level of brackets has seen
+    for letter in blanked(text):
+        if letter == "\n":
+            line += 1
+        elif letter in "([{":
+            open_at.append(0)
+        elif letter in ")]}":
+            if len(open_at) > 1:
+                open_at.pop()
+            if letter == "}":
+                open_at[-1] = 0
+        elif letter in ";,":
+            open_at[-1] = 0
+        elif letter == "?":
+            if any(open_at):
+                yield line
+            open_at[-1] += 1
+
+
 code = [path for path in sources(".c", ".h") if not path.startswith("examples/")]
 scripts = [path for path in sources(".sh", ".py", ".mk", "Makefile", "tests/run", "tests/lane/as-tester", ".ci/run")]
 texts = {path: read(path) for path in code + scripts}
@@ -47,6 +77,11 @@ point(f"files have at most {LINES_MAX} lines",
 point(f"functions have at most {FUNCTION_LINES_MAX} lines",
       [f"{path}:{line}: {length}" for path in code if path.endswith(".c") and not path.startswith("tests/")
        for line, length in functions(texts[path]) if length > FUNCTION_LINES_MAX])
+point("no conditional expression stands within another",
+      [f"{path}:{line}" for path in code if not path.startswith(KNOTTY) for line in nested_ternaries(texts[path])])
+point(f"lines of C have at most {COLUMNS_MAX} columns",
+      [f"{path}:{number}: {len(line)}" for path in code if not path.startswith(WIDE)
+       for number, line in enumerate(texts[path].split("\n"), 1) if len(line) > COLUMNS_MAX])
 point("nothing is left half-done", [path for path in code + scripts if path != "tests/check-shape.py"
                                     and re.search(r"\b(TODO|FIXME|XXX|HACK)\b", texts[path])])
 point("lines end without blanks, files with a newline",

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -56,8 +56,8 @@ static void test_refused(void) {
                                 .file_name = (char *) "job.conf",
                                 .settings.kernel_class = KERNEL_CLASS_SCALAR + k };
                         g_autofree char *expected = g_strdup_printf(
-                                        "job.conf:2: [Learner] KernelClass=%s: this host's CPU lacks it, and has %s; "
-                                        "auto takes the widest, with the same result.",
+                                        "job.conf:2: [Learner] KernelClass=%s: this host's CPU lacks it, "
+                                        "and has %s; auto takes the widest, with the same result.",
                                         words[k], cpus[i].words);
                         sd_bus_error error = SD_BUS_ERROR_NULL;
 
