@@ -81,6 +81,8 @@ fork in shared memory | vfork | {SIGSYS}
 clone | clone 17 0 0 0 0 | {SIGSYS}
 clone into a user namespace | clone 0x10000011 0 0 0 0 | {SIGSYS}
 clone by a structure | clone3 * 88 | {SIGSYS}
+a thread, as pthread_create() makes it | clone 0x3d0f00 0 0 0 0 | {SIGSYS}
+a process in another one's cgroup | clone 0x200000011 0 0 0 0 | {SIGSYS}
 run a program | execve @/bin/true 0 0 | {SIGSYS}
 run a program by a descriptor | execveat {AT} @/bin/true 0 0 0 | {SIGSYS}
 new user namespace | unshare 0x10000000 | {SIGSYS}
