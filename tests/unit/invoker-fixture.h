@@ -32,6 +32,7 @@
 #include "lib/settings/settings.h"
 #include "lib/sibling.h"
 #include "lib/string-tables.h"
+#include "tests/unit/text-fixture.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup/unified"
 
@@ -88,10 +89,10 @@ static G_GNUC_UNUSED void compile_hostile(void) {
 }
 
 static G_GNUC_UNUSED void job_init(Job *job, uint32_t level, const char *text) {
-        g_autofree char *message = NULL;
+        g_autofree char *last = text_last_values(text), *message = NULL;
 
         *job = (Job){ .link = -EBADF, .spool_fd = -EBADF, .checkpoint_fd = -EBADF, .greedy = true };
-        if (settings_parse(text, "test.conf", NULL, 0, NULL, &job->settings, &message) < 0)
+        if (settings_parse(last, "test.conf", NULL, 0, NULL, &job->settings, &message) < 0)
                 g_error("%s", message);
         job->directory = g_dir_make_tmp("actord-test-XXXXXX", NULL);
         g_assert_nonnull(job->directory);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Job files of tests that go beyond their fixture's. */
+#pragma once
+
+#include <glib.h>
+
+/* A job file has each key of a section once. Here the last of several values takes the place of the others;
+ * g_free(). */
+char *text_last_values(const char *text);
