@@ -140,7 +140,7 @@ static void test_older(void) {
         older_start(manager);
         g_assert_cmpint(ledger_list(manager->context.ledger, 0, collect, rows), ==, 0);
         g_assert_cmpstr(rows->str, ==, "2:CartPole-v1:a row:EUR 1:CartPole-v1:a row:EUR ");
-        manager->older_source = sd_event_source_disable_unref(manager->older_source);
+        background_stop(&manager->reading_older);
         manager->context.event = sd_event_unref(manager->context.event);
         manager_unfixture(manager);
 }
