@@ -50,7 +50,8 @@ static const char *memory_advice(void) {
         bool data = is_limited(RLIMIT_DATA), addresses = is_limited(RLIMIT_AS);
 
         if (data && addresses)
-                return "; raise the limits of memory: RLIMIT_AS and RLIMIT_DATA (ulimit -v, -d)" OR_OF_THE_JOB;
+                return "; raise the limits of memory: RLIMIT_AS and RLIMIT_DATA "
+                       "(ulimit -v, -d)" OR_OF_THE_JOB;
         if (data)
                 return "; raise the limit of data: RLIMIT_DATA (ulimit -d)" OR_OF_THE_JOB;
         if (addresses)

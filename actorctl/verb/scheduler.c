@@ -69,8 +69,8 @@ void trained_print(const Trained *trained, const Options *options) {
                         m->environment, m->n_choices, m->seed);
         print_line(14, "target        a return of %g", m->target);
         print_line(14,
-                        "reward        less %g for each second on the emulated clock, and less the share of the "
-                        "target that a run missed",
+                        "reward        less %g for each second on the emulated clock, and less the share of "
+                        "the target that a run missed",
                         m->beta);
         printf("training      %s runs, %s rounds", format_count(m->n_episodes, runs),
                         format_count(m->n_rounds, rounds));

@@ -172,8 +172,8 @@ void job_unmetered_print(const JobStatus *status) {
 
         if (n > 0)
                 print_line(2,
-                                "%u %s of this job ended without a last record, and no cgroup could be read: what "
-                                "was used after the last record of %s is not on the bill",
+                                "%u %s of this job ended without a last record, and no cgroup could be "
+                                "read: what was used after the last record of %s is not on the bill",
                                 n, n == 1 ? "life" : "lives", n == 1 ? "that life" : "each");
 }
 

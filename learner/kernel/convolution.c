@@ -169,16 +169,14 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
         for (uint32_t row = 0; row < c->height; row++)
                 for (uint32_t i = 0; i < c->channels; i += kernels->n_units)
                         for (uint32_t column = 0; column < c->width; column++) {
+                                size_t to = (size_t) row * c->row_step + (size_t) column * c->column_step;
+
                                 s.n[0] = hits_backward(c, row, c->out_height, &ky, &oy);
                                 s.n[1] = hits_backward(c, column, c->out_width, &kx, &ox);
                                 s.n_units = least(kernels->n_units, c->channels - i);
                                 kernels->place(&s, dy + ((size_t) oy * c->out_width + ox) * rows,
                                                 scratch + (ky * c->kernel + kx) * tap + i, rows, accumulate,
-                                                dx + i * s.to_step +
-                                                                ((size_t) row * c->row_step +
-                                                                                (size_t) column *
-                                                                                                c->column_step) *
-                                                                                rows);
+                                                dx + i * s.to_step + to * rows);
                         }
 }
 

@@ -560,9 +560,8 @@ static void test_bad_texts(void) {
                 { "[Execution]\nGBSecond=1\n", "s:1: [Sheet]: Name= is missing." },
                 { "[Sheet]\nName=a\nDate=2024-02-30",
                                 "s:3: [Sheet] Date=: \"2024-02-30\" is not a date: write YYYY-MM-DD." },
-                { "[Sheet]\nDate=2024-01-31\nName=A B",
-                                "s:3: [Sheet] Name=: \"A B\" is not a name: "
-                                "use up to 64 of a-z, 0-9 and \"-\"." },
+                { "[Sheet]\nDate=2024-01-31\nName=A B", "s:3: [Sheet] Name=: \"A B\" is not a name: "
+                                                        "use up to 64 of a-z, 0-9 and \"-\"." },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
