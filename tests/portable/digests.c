@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What decides a policy, computed from numbers drawn by chance: a line of digest for each part. The same lines come out of each
- * build, on each CPU (tests/check-portable.sh). */
+/* What decides a policy, computed from numbers drawn by chance: a line of digest for each part. The same
+ * lines come out of each build, on each CPU (tests/check-portable.sh). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
