@@ -16,6 +16,12 @@ def checkpoints_of(bus, job):
     return [-os.stat(place + name).st_size // 4096 * -4096 for name in os.listdir(place)]
 
 
+def limit_disk(bus, common, n_bytes):
+    """The next daemon's limit for this user, after what the bus's configuration had at first."""
+    with open(bus.dir + "/config/actord/actord.conf", "w") as f:
+        f.write(f"{common}[User {os.getuid()}]\nMaxDiskPerUser={n_bytes}\n")
+
+
 @story("beyond the limit of a user's files a running job keeps only its newest checkpoint, and another job is refused until files are removed")
 def disk_quota():
     busy = ENDLESS + [("Checkpoint.IntervalSec", "0.2"), ("Checkpoint.Keep", "5")]
@@ -33,7 +39,9 @@ def disk_quota():
         bus.stop()
         with contextlib.closing(sqlite3.connect(bus.dir + "/state/actord/ledger.sqlite")) as ledger:
             ledger.executescript("DELETE FROM files; DELETE FROM disk; UPDATE jobs SET environment = NULL")
-        open(bus.dir + "/config/actord/actord.conf", "a").write(f"[User {os.getuid()}]\nMaxDiskPerUser={sum(kept) + 2 * size}\n")
+        with open(bus.dir + "/config/actord/actord.conf") as f:
+            common = f.read()
+        limit_disk(bus, common, sum(kept) + 2 * size)
         bus.start()
         equal(disk_of(bus), (sum(kept), sum(kept) + 2 * size), "after a restart")
         second = bus.submit(overrides=busy)
@@ -44,7 +52,7 @@ def disk_quota():
         assert 1 <= len(checkpoints_of(bus, second)) <= 2, checkpoints_of(bus, second)
 
         bus.stop()
-        open(bus.dir + "/config/actord/actord.conf", "a").write(f"MaxDiskPerUser={size - 4096}\n")
+        limit_disk(bus, common, size - 4096)
         bus.start()
         e = refused(bus)
         assert f"and {size - 4096 >> 10} KiB is the limit (MaxDiskPerUser=)" in e and "actorctl remove" in e, e
