@@ -146,15 +146,16 @@ static void *hostile_main(void *arg) {
         exchange->step = UINT32_MAX;
         for (uint32_t i = 1; !player->stop; i++) {
                 bool early = i < 20000;
+                uint32_t step = i % (2 * STEPS);
 
+                if (early)
+                        step = i % 2 ? UINT32_MAX - i : STEPS;
                 if (i == 20000) {
                         exchange->ordinal = i;
                         g_usleep(5000);
                 }
                 exchange->ordinal = early ? 42 : i;
-                exchange->step = i % (2 * STEPS);
-                if (early)
-                        exchange->step = i % 2 ? UINT32_MAX - i : STEPS;
+                exchange->step = step;
                 exchange->parked = exchange->asleep = i;
                 exchange->asked += 7;
                 (void) eventfd_write(scene->bells[player->actor], 1);
