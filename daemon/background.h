@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Work that no caller waits for: files to be removed, old records. It is done in small steps when the daemon has
- * nothing else to do; and, as a steady flood of calls would otherwise put it off for ever while the disk fills
- * up, one step in BACKGROUND_USEC is done in any case. */
+/* Work that no caller waits for: removing files and old records. It is done in small steps when the daemon
+ * has nothing else to do. A steady flood of calls would put it off for ever while the disk fills up, so one
+ * step in BACKGROUND_USEC is done in any case. */
 #pragma once
 
 #include <systemd/sd-event.h>

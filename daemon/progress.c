@@ -90,24 +90,20 @@ static void round_clear(Progress *p) {
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
-        double before = p->training_cost, nano;
+        uint64_t left = budget > cost ? budget - cost : 0;
+        double before = p->training_cost;
         Bill bill;
 
         bill_make(&p->usage, sheet, settings, &bill);
         p->training_cost = bill.training;
-        nano = ceil((bill.training - before) * 1e9);
         p->facts = (RoundFacts){
                 .n_actors = record->decision.n_actors,
                 .learner_nsec = p->update_nsec,
                 .actor_mean_nsec = p->n_rollouts > 0 ? p->rollouts_nsec / p->n_rollouts : 0,
                 .actor_slowest_nsec = p->slowest_nsec,
                 .round_nsec = record->emulated_round_nsec,
-                .cost_nano = nano >= 0x1p64 ? UINT64_MAX
-                             : nano > 0     ? (uint64_t) nano
-                                            : 0,
-                .budget_left_nano = !settings_present(settings, SETTING_Job_Budget) ? UINT64_MAX
-                                    : budget > cost                                 ? budget - cost
-                                                                                    : 0,
+                .cost_nano = saturate_double(ceil((bill.training - before) * 1e9)),
+                .budget_left_nano = settings_present(settings, SETTING_Job_Budget) ? left : UINT64_MAX,
         };
         round_clear(p);
 }

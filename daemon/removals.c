@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* To remove files is to give the job's directory a name that says so: that is one step, it lasts, and no
- * number leads there. What lies behind that name goes in small portions in the background, and what a daemon that was killed has left of it is found by the name. The ledger stays as it
- * is, rows of checkpoints included: bills are records, and by those rows it tells what work counted from
- * what was repeated. */
+/* Removing a job's files begins with a new name for its directory. The renaming is one step, it survives a
+ * crash, and no job number leads to the new name. The files are then removed in small portions in the
+ * background; the next daemon finds what a killed one left by the name. The ledger stays as it is, rows of
+ * checkpoints included: bills are records, and those rows tell work that counted from work that was
+ * repeated. */
 #include "daemon/removals.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetSeries: a job's rounds as rows of numbers, with a name for each column. One list, so that a program that
- * reads a column by its name goes on working when there are more of them. Pure. */
+/* GetSeries: a job's rounds as rows of numbers, with a name for each column. One list, so that a program
+ * that reads a column by its name goes on working when there are more of them. Pure. */
 #pragma once
 
 #include <stddef.h>

@@ -18,12 +18,7 @@ static uint64_t saturating_multiply(uint64_t a, uint64_t b) {
 
 /* count * unit_usec in whole nanoseconds. */
 static uint64_t model_nsec(double count, double unit_usec) {
-        double nsec = count * unit_usec * 1e3;
-
-        /* Written so that a NaN becomes 0. */
-        if (!(nsec > 0))
-                return 0;
-        return nsec >= 0x1p64 ? UINT64_MAX : (uint64_t) nsec;
+        return saturate_double(count * unit_usec * 1e3);
 }
 
 uint64_t clock_share_permille(const JobSettings *settings) {

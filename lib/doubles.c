@@ -117,7 +117,7 @@ double double_tanh(double x) {
 
 /* The nearest quarter of a turn is taken off, which is exact: sine or cosine of at most an eighth. */
 double double_cos_turn(double turn) {
-        double quarter, y, y2, y4, sine, cosine;
+        double quarter, y, y2, y4, sine, sine3, sine7, sine11, cosine, cosine4, cosine8, cosine12;
 
         assert(turn >= 0.0 && turn <= 1.0);
 
@@ -126,19 +126,14 @@ double double_cos_turn(double turn) {
         y2 = y * y;
         y4 = y2 * y2;
 
-        sine = y -
-               y * y2 *
-                               ((1.0 / 6 - y2 * (1.0 / 120)) +
-                                               y4 * ((1.0 / 5040 - y2 * (1.0 / 362880)) +
-                                                                    y4 * ((1.0 / 39916800 -
-                                                                                          y2 * (1.0 / 6227020800)) +
-                                                                                         y4 * (1.0 / 1307674368000))));
-        cosine = 1.0 -
-                 (0.5 * y2 - y4 * ((1.0 / 24 - y2 * (1.0 / 720)) +
-                                                  y4 * ((1.0 / 40320 - y2 * (1.0 / 3628800)) +
-                                                                       y4 * ((1.0 / 479001600 -
-                                                                                             y2 * (1.0 / 87178291200)) +
-                                                                                            y4 * (1.0 / 20922789888000)))));
+        sine3 = 1.0 / 6 - y2 * (1.0 / 120);
+        sine7 = 1.0 / 5040 - y2 * (1.0 / 362880);
+        sine11 = 1.0 / 39916800 - y2 * (1.0 / 6227020800);
+        sine = y - y * y2 * (sine3 + y4 * (sine7 + y4 * (sine11 + y4 * (1.0 / 1307674368000))));
+        cosine4 = 1.0 / 24 - y2 * (1.0 / 720);
+        cosine8 = 1.0 / 40320 - y2 * (1.0 / 3628800);
+        cosine12 = 1.0 / 479001600 - y2 * (1.0 / 87178291200) + y4 * (1.0 / 20922789888000);
+        cosine = 1.0 - (0.5 * y2 - y4 * (cosine4 + y4 * (cosine8 + y4 * cosine12)));
         switch ((unsigned) quarter % 4) {
         case 0: return cosine;
         case 1: return -sine;

@@ -9,6 +9,7 @@
 #include "daemon/distribution.h"
 #include "lib/clock.h"
 #include "lib/fragment.h"
+#include "lib/saturate.h"
 
 static const struct {
         uint32_t distribution, n_learners;
@@ -72,16 +73,12 @@ static const Record *slowest(const Estimates *e) {
         return record;
 }
 
-static uint64_t rounded(double nsec) {
-        return nsec >= 0x1p64 ? UINT64_MAX : (uint64_t) nsec;
-}
-
 /* What one of n learners would have taken for what took one of j so long. */
 static uint64_t elsewhere_nsec(
                 const JobSettings *settings, uint64_t nsec, uint32_t j, uint32_t n, uint64_t n_rows) {
         double one = distribution_alone_nsec(settings, (double) nsec, j, (double) n_rows);
 
-        return rounded(distribution_learner_nsec(settings, one, n, (double) n_rows));
+        return saturate_double(distribution_learner_nsec(settings, one, n, (double) n_rows));
 }
 
 /* One of n learners' update. n_rows: of the round. */

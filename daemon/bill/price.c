@@ -392,9 +392,7 @@ uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use) {
 }
 
 static uint64_t nano_of(double amount) {
-        double nano = ceil(amount * 1e9);
-
-        return nano >= 0x1p64 ? UINT64_MAX : (uint64_t) nano;
+        return saturate_double(ceil(amount * 1e9));
 }
 
 uint64_t bill_full_nano(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings) {

@@ -225,10 +225,6 @@ typedef struct Trade {
         double now, left;       /* the newest round's actors, and how many rounds as that one are left */
 } Trade;
 
-static uint64_t nsec_of(double nsec) {
-        return nsec < 0x1p64 ? (uint64_t) nsec : UINT64_MAX;
-}
-
 /* How many of those that were started once are kept, and idle, while n act. */
 static uint32_t parked(const Trade *t, double n) {
         const JobSettings *s = t->view->settings;
@@ -248,9 +244,9 @@ static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
                 .n_actors = (uint32_t) n,
                 .n_cold = (uint32_t) n_cold,
                 .n_parked = parked(t, n),
-                .actor_nsec = nsec_of(newest_least(&t->a->mean)),
-                .slowest_nsec = nsec_of(newest_least(&t->a->slowest)),
-                .learner_nsec = nsec_of(newest_least(&t->a->learner) * n),
+                .actor_nsec = saturate_double(newest_least(&t->a->mean)),
+                .slowest_nsec = saturate_double(newest_least(&t->a->slowest)),
+                .learner_nsec = saturate_double(newest_least(&t->a->learner) * n),
         };
         RoundPrice price;
 
@@ -404,7 +400,7 @@ static double best_by_deadline(const Trade *t, DecisionWhy *why) {
                         best_nsec = nsec;
                 }
         }
-        why->expected_nsec = saturating_add(t->a->elapsed_nsec, nsec_of(best_nsec));
+        why->expected_nsec = saturating_add(t->a->elapsed_nsec, saturate_double(best_nsec));
         if (!isfinite(best_money))
                 why->reason = REASON_LATE;
         else if (best == t->now)
@@ -415,7 +411,7 @@ static double best_by_deadline(const Trade *t, DecisionWhy *why) {
 }
 
 static uint64_t permille(double ratio) {
-        return ratio >= 0 ? nsec_of(fmin(ratio, RATIO_MOST) * 1000 + 0.5) : 0;
+        return ratio >= 0 ? saturate_double(fmin(ratio, RATIO_MOST) * 1000 + 0.5) : 0;
 }
 
 /* The figures of a decision: of the round before, of the change that was last seen, and of the one to

@@ -32,9 +32,9 @@
 #define PARAMETERS_FORMAT_NEWEST 1u
 
 /* The version of our arithmetic. Raise it with every change by which the same job comes to another policy:
- * in lib/kernel.c or lib/doubles.c, in learner/kernel/, in the order of a sum. A checkpoint says which version
- * computed it. Version 1, of which all files of format 1 are, used OpenBLAS, whose sums depend on the
- * processor; from version 2 on a policy is the same on each. */
+ * in lib/kernel.c or lib/doubles.c, in learner/kernel/, in the order of a sum. A checkpoint says which
+ * version computed it. Version 1, of which all files of format 1 are, used OpenBLAS, whose sums depend on
+ * the processor; from version 2 on a policy is the same on each. */
 #define ARITHMETIC 2u
 
 #define NETWORK_POLICY "policy"
