@@ -35,7 +35,7 @@ if [ "${1:-}" = all ]; then
 fi
 
 objects=("$work/build/o/learner/kernel/kernels.o" "$work/build/o/learner/kernel/convolution.o" "$work/build/o/lib/forward.o"
-         "$work/build/o/lib/width.o")
+         "$work/build/o/lib/kernel.o" "$work/build/o/lib/width.o")
 cat >"$work/main.c" <<'END'
 #include "learner/kernel/kernels.h"
 int main(void) {
@@ -46,6 +46,6 @@ int main(void) {
 }
 END
 check "kernels are compiled, without a warning" with_clang "$work/build" "${objects[@]}"
-check "what calls them is linked" clang -std=gnu17 -I. -o "$work/main" "$work/main.c" "$work/build/o/learner/kernel/kernels.o" "$work/build/o/lib/width.o" -lm
+check "what calls them is linked" clang -std=gnu17 -I. -o "$work/main" "$work/main.c" "$work"/build/o/{learner/kernel/kernels,lib/kernel,lib/width}.o -lm
 check "and comes to the right numbers" "$work/main"
 finish

@@ -369,8 +369,9 @@ static int upgrade(Ledger *ledger, bool is_new, int64_t version) {
                 if (r < 0)
                         return r;
         }
-        for (int64_t next = version < 2 ? 2 : version + 1; next <= LEDGER_SCHEMA; next++) {
-                r = schema_steps(ledger, schemas[next - 2].steps, schemas[next - 2].n);
+        /* The first row leads to schema 2. */
+        for (size_t i = version < 2 ? 0 : (size_t) version - 1; i < ELEMENTSOF(schemas); i++) {
+                r = schema_steps(ledger, schemas[i].steps, schemas[i].n);
                 if (r < 0)
                         return r;
         }
