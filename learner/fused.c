@@ -119,6 +119,8 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
 static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
         Spent sum = {};
 
+        assert(x->n_hosts > 0);
+
         for (uint32_t k = 0; k < x->n_hosts; k++)
                 spent_add(&sum, &x->spents[k]);
         for (uint32_t i = 0; i < _PROFILE_PART_MAX; i++)

@@ -17,7 +17,7 @@ enum { COLUMN_ALIGN = 64, PAGE_ALIGN = 4096 };
 
 const char *spec_field_to_string(int field) {
         static const char *const table[_SPEC_FIELD_MAX] = {
-#define X(name, words) [SPEC_FIELD_##name] = words,
+#define X(name, words) [SPEC_FIELD_##name] = (words),
                 SPEC_FIELDS(X)
 #undef X
         };

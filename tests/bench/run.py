@@ -106,16 +106,15 @@ def show(rows):
 def main():
     options = arguments()
     last = load(options.json)
-    figures = run(scripts(options.scripts, options.names))
+    measured = run(scripts(options.scripts, options.names))
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    for figure in figures.values():
+    for figure in measured.values():
         figure["measured"] = now
-    figures = with_limits({**last, **figures})
+    figures = with_limits({**last, **measured})
     keep(options.json, figures)
-    new = [figure for figure in figures.values() if figure["measured"] == now]
-    if new:
-        print(f"== {len(new)} figures, kept in {options.json}")
-        show([("FIGURE", "VALUE", "LIMIT", "PEER", "LAST RUN"), *(row(figure, last.get(figure["name"])) for figure in new)])
+    if measured:
+        print(f"== {len(measured)} figures, kept in {options.json}")
+        show([("FIGURE", "VALUE", "LIMIT", "PEER", "LAST RUN"), *(row(figures[name], last.get(name)) for name in measured)])
 
 
 main()
