@@ -25,7 +25,7 @@ static int a2c_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_a2c = {
+const Algorithm algorithm_A2C = {
         .name = "a2c",
         .learn = a2c_learn,
         .second = policy_gradient_second,

@@ -22,7 +22,10 @@ typedef struct Algorithm {
         bool (*possible)(const double state[ALGORITHM_STATE_MAX]);
 } Algorithm;
 
-extern const Algorithm algorithm_ppo, algorithm_a2c, algorithm_impala, algorithm_impact, algorithm_dqn;
+/* algorithm_NAME: one for each word of ALGORITHMS. */
+#define X(name, word) extern const Algorithm algorithm_##name;
+ALGORITHMS(X)
+#undef X
 
 /* By Algorithm_; NULL outside. */
 const Algorithm *algorithm_find(uint32_t algorithm);

@@ -98,7 +98,7 @@ static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0 && state[STATE_STEPS] >= 0.0;
 }
 
-const Algorithm algorithm_dqn = {
+const Algorithm algorithm_DQN = {
         .name = "dqn",
         .learn = dqn_learn,
         .epsilon = dqn_epsilon,

@@ -173,7 +173,7 @@ static int impact_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impact = {
+const Algorithm algorithm_IMPACT = {
         .name = "impact",
         .learn = impact_learn,
         .second = impact_second,

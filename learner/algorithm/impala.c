@@ -32,7 +32,7 @@ static int impala_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_impala = {
+const Algorithm algorithm_IMPALA = {
         .name = "impala",
         .learn = impala_learn,
         .second = policy_gradient_second,

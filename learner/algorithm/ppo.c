@@ -212,7 +212,7 @@ static int ppo_learn(Runtime *runtime) {
         return 0;
 }
 
-const Algorithm algorithm_ppo = {
+const Algorithm algorithm_PPO = {
         .name = "ppo",
         .init = ppo_init,
         .learn = ppo_learn,
