@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kinds of charge that a bill has. daemon/bill/price.c alone books records under them and prices
- * them. */
+ * them.
+ *
+ * Only ever append: ledgers have the number of the dearest charge beside each decision, and actorctl turns
+ * it back into a word. */
 #pragma once
 
 /* clang-format off */

@@ -9,7 +9,7 @@ os.chdir(ROOT)
 
 # (file, before what, what is put there): a fee for each round in which an actor takes part, which no sheet of ours has.
 ROWS = [
-    ("include/charges.h", "        X(CONTROL, ", '        X(ENTRY, "entry", FULL, TRAINING, ACTORS, "idle ") \\\n'),
+    ("include/charges.h", "\n/* clang-format on */", ' \\\n        X(ENTRY, "entry", FULL, TRAINING, ACTORS, "idle ")'),
     ("daemon/bill/price-private.h", "        X(Energy, KWh, ", '        X(Execution, Entry, entry, 1e6, "price of an actor\'s part in a round") \\\n'),
     ("daemon/bill/price.c", "        add(record->cold ? &usage->n_cold", "        add(&usage->accounts[CHARGE_ENTRY].n_requests, 1);\n"),
     ("daemon/bill/price.c", "        for (Charge c = 0; c < _CHARGE_MAX; c++)\n                line_push(bill, c, \"requests\"",

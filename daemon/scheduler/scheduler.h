@@ -42,7 +42,7 @@ typedef struct RoundFacts {
  * schedulers that do not say. One list for the scheduler, SQLite, D-Bus and JSON. */
 #define DECISION_WHY(X)                                                                                 \
         X(reason, "of DECISION_REASONS in include/schedulers.h")                                        \
-        X(charge, "the dearest of a round, in the order of a bill's charges")                           \
+        X(charge, "the dearest of a round: its number in CHARGES of include/charges.h")                 \
         X(share_permille, "that it has in the price of a round of as many actors as before")            \
         X(wanted, "actors that would be worth more if their start were, or 0")                          \
         X(progress_permille, "of a round, expected of the change: 1000 as far as before; 0: no change") \
