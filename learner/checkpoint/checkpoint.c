@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One file holds all that a job keeps outside of its daemon. It is written aside, synced, read back and
  * renamed, so that under its own name the file is always whole. The daemon decides which checkpoint
- * counts, and removes old ones. */
+ * counts, and removes old ones.
+ *
+ * A tensor more needs a new format: raise CHECKPOINT_FORMAT_NEWEST (lib/checkpoint/checkpoint.h) and list
+ * the tensor only if list->format is that number or higher. A checkpoint that lacks a listed tensor is
+ * refused, so that otherwise no older one could be restored. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
