@@ -62,8 +62,8 @@ static ExitStatus refuse_size(
 
         (void) setting_print(theirs, i, a);
         (void) setting_print(ours, i, b);
-        return refuse(from, "[%s] %s= was %s and is %s; leave that as it was", row->section, row->key,
-                        a[0] ? a : "unset", b[0] ? b : "unset");
+        return refuse(from, "the checkpoint has [%s] %s=%s, but the job has %s; set it back", row->section,
+                        row->key, a[0] ? a : " unset", b[0] ? b : "none");
 }
 
 /* Only what changes a tensor of every job. */

@@ -252,7 +252,8 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
                  * before its restart may be another process's by now. */
                 watch_invoker(job, (int) syscall(SYS_pidfd_open, peer->pid, 0));
                 job_log_begin(&entry, job, MESSAGE_JOB_ADOPTED);
-                log_send(&entry, LOG_INFO, "Job %" PRIu64 " was taken up again in round %" PRIu64 ".",
+                log_send(&entry, LOG_INFO,
+                                "Job %" PRIu64 " continues in round %" PRIu64 " after the daemon's restart.",
                                 job->row.id, hello->round);
         }
         return 0;

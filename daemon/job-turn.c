@@ -116,7 +116,8 @@ static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
         LogEntry entry;
 
         job_log_begin(&entry, job, MESSAGE_RUNTIME_EXCEEDED);
-        log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has run for RuntimeMaxSec=.", job->row.id);
+        log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has reached RuntimeMaxSec= and is stopped.",
+                        job->row.id);
         (void) job_stop(job, PLAN_END_RUNTIME, "RuntimeMaxSec= is over");
         return 0;
 }

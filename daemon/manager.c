@@ -182,9 +182,9 @@ static int open_ledger(Manager *manager) {
                 return say_second(manager);
         if (r == -EUCLEAN)
                 log_line(LOG_ERR,
-                                "%s is damaged, no ledger, or one of a newer actord: install that version, "
-                                "or restore a copy of it, or move it away (`sqlite3 FILE .recover` reads "
-                                "what is left of a damaged one).",
+                                "%s is damaged, is not a ledger, or was written by a newer actord. Install "
+                                "that newer version, restore a backup, or move the file away (`sqlite3 FILE "
+                                ".recover` reads what is left of a damaged one).",
                                 path);
         else if (r < 0)
                 log_line(LOG_ERR, "The ledger %s cannot be opened: %s%s.", path, g_strerror(-r),

@@ -112,7 +112,8 @@ static int check_directory(const Submission *s, sd_bus_error *error) {
 
         if (!wanted && s->directory_fd >= 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "A python or model is for Python= or a model, and this job has none.");
+                                "The call sends a directory as `python` or `model`, but the job has neither "
+                                "Python= nor Environment=mujoco:FILE.");
         if (wanted && s->directory_fd < 0)
                 return complain_of_directory(s, "this directory was not sent along with the job.", error);
         return 0;
@@ -141,7 +142,7 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
                 return r;
 
         if (s->purpose == LAUNCH_EVALUATE && s->checkpoint_fd < 0)
-                return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "To evaluate takes a checkpoint.");
+                return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint), "An evaluation needs a checkpoint.");
         if (s->purpose == LAUNCH_VERIFY && s->checkpoint_fd >= 0)
                 return sd_bus_error_set(
                                 error, SD_BUS_ERROR_INVALID_ARGS, "A verification brings no checkpoint.");

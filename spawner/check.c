@@ -88,9 +88,11 @@ static bool ids_are_ours(const Launch *launch, uid_t uid) {
 
 int launch_check(const Launch *launch, size_t n_bytes, size_t n_fds, uid_t uid, LaunchAnswer *answer) {
         if (n_bytes != sizeof(Launch))
-                return refuse(answer, "its size is wrong (are actord and actord-spawn of one version?)");
+                return refuse(answer,
+                                "its size is wrong (are actord and actord-spawn from the same version?)");
         if (launch->abi != LAUNCH_ABI || launch->struct_bytes != sizeof(Launch))
-                return refuse(answer, "its version is wrong (are actord and actord-spawn of one version?)");
+                return refuse(answer,
+                                "its version is wrong (are actord and actord-spawn from the same version?)");
         if (launch->job == 0 || launch->life == 0)
                 return refuse(answer, "jobs and lives count from 1");
         if (launch->purpose > LAUNCH_REMOVE || launch->manager > LAUNCH_MANAGER_NONE ||

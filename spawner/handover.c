@@ -243,7 +243,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
                 _exit(EXIT_FAILURE);
         r = child_identify(child->level, &request->launch);
         if (r < 0)
-                fail(child->channel, LAUNCH_STEP_IDENTITY, r, "the job cannot take its user id");
+                fail(child->channel, LAUNCH_STEP_IDENTITY, r, "the job cannot switch to its user id");
         if (message_send(child->channel, &ready, sizeof(ready), NULL, 0) < 0)
                 _exit(EXIT_FAILURE);
         if (request->launch.manager != LAUNCH_MANAGER_NONE && request->launch.scope_each > 0)

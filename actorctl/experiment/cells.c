@@ -341,7 +341,8 @@ static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cel
         if (!cell->after || cell->after->n_actors_most <= cell->n_actors_max)
                 return STATUS_OK;
         reason = g_strdup_printf(
-                        "[Arm %s] may take %u actors, this one at most %u; set Scaling.MaxActors=%u",
+                        "[Arm %s], on which this arm depends, may use %u actors, but this arm allows only "
+                        "%u; set Scaling.MaxActors=%u",
                         experiment_arm(experiment, cell->after->arm)->name, cell->after->n_actors_most,
                         cell->n_actors_max, cell->after->n_actors_most);
         return complain_set(experiment, cell, policy_set(sets), reason);

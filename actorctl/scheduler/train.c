@@ -328,9 +328,8 @@ static ExitStatus begin_with(
                 return STATUS_USAGE;
         }
         if (from->model.n_choices != settings_actors_max(inner)) {
-                complain("--from=%s: this scheduler chooses from 1 to %" PRIu32
-                         " actors, and the job has up to %" PRIu32 "; with --set Scaling.MaxActors=%" PRIu32
-                         " they fit",
+                complain("--from=%s: this scheduler was trained for up to %" PRIu32
+                         " actors, but the job allows %" PRIu32 "; use --set Scaling.MaxActors=%" PRIu32,
                                 options->from, from->model.n_choices, settings_actors_max(inner),
                                 from->model.n_choices);
                 return STATUS_USAGE;

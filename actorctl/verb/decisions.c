@@ -54,8 +54,8 @@ static ExitStatus check(Connection *connection, const char *path, const char *wo
                         printf("%" G_GUINT64_FORMAT " decisions of %s follow from their inputs\n", n, job);
                 return STATUS_OK;
         }
-        complain("%s, round %" G_GUINT64_FORMAT ": %u actors were decided, and %u follow from the inputs",
-                        job, round, recorded, computed);
+        complain("%s, round %" G_GUINT64_FORMAT ": the record says %u actors, but its inputs give %u", job,
+                        round, recorded, computed);
         return STATUS_FAILED;
 }
 

@@ -237,10 +237,10 @@ static int check_rates(const Source *source, const PriceSheet *s) {
                                 "exclude each other.");
         if (energy && !(s->kwh > 0 && s->watts_per_core > 0))
                 return refuse(source, "Energy", s->kwh > 0 ? "KWh" : "WattsPerCore",
-                                "KWh= and WattsPerCore= are needed both.");
+                                "KWh= and WattsPerCore= must be given together.");
         if (servers && !(s->learner_hour > 0 && s->actors_hour > 0))
                 return refuse(source, s->learner_hour > 0 ? "Learner" : "Actors", "PerHour",
-                                "[Learner] and [Actors] are needed both.");
+                                "Both [Learner] and [Actors] need PerHour=.");
         if (servers && !(s->learner_functions >= 1 && s->actors_functions >= 1 && s->learner_count >= 1))
                 return refuse(source, "Learner", "PerHour",
                                 "servers need [Learner] Count= and Functions= and [Actors] Functions= of "

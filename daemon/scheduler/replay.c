@@ -73,7 +73,8 @@ static int counts_check(const JobSettings *settings, const void *data, size_t n_
                 return -EINVAL;
         }
         if (n_data % sizeof(uint32_t) != 0) {
-                *ret_message = g_strdup_printf("the data of Policy=%s are not numbers of 32 bits", word);
+                *ret_message = g_strdup_printf(
+                                "the data of Policy=%s is not a list of 32-bit numbers", word);
                 return -EINVAL;
         }
         for (size_t i = 0; i < n_data / sizeof(uint32_t); i++) {

@@ -21,8 +21,9 @@
 #include "lib/settings/print.h"
 #include "lib/slot.h"
 
-/* -EBADMSG: it is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another job
- * (lib/string-tables.c says so where only the number is left). */
+/* r: -EBADMSG: the checkpoint is damaged; -EPROTONOSUPPORT: of a newer format; -EMEDIUMTYPE: of another
+ * job. The sentence goes to the journal. The daemon is told only the number, and lib/string-tables.c has a
+ * sentence for each. */
 __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *format, ...) {
         va_list values;
 
@@ -91,8 +92,8 @@ static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
                (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
 }
 
-/* ": [Learner] ReplaySize= was 1000 and is 500, …", or "" where the file gives no other value of any of
- * them. */
+/* ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …", or "" where the file gives no
+ * other value of any of them. */
 static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
         size_t at = 0;
 
@@ -106,9 +107,10 @@ static void print_differences(const Learner *l, const Safetensors *file, char *r
                 theirs = safetensors_metadata(file, key);
                 (void) setting_print(l->context.settings, shaping[k], ours);
                 if (theirs && !shapes_alike(shaping[k], theirs, ours))
-                        at += (size_t) snprintf(ret + at, n - at, "%s [%s] %s= was %.80s and is %.80s",
-                                        at > 0 ? "," : ":", row->section, row->key,
-                                        *theirs ? theirs : "unset", *ours ? ours : "unset");
+                        at += (size_t) snprintf(ret + at, n - at,
+                                        "%s the checkpoint has [%s] %s=%.80s, but the job has %.80s",
+                                        at > 0 ? ";" : ":", row->section, row->key,
+                                        *theirs ? theirs : " unset", *ours ? ours : "none");
         }
 }
 
@@ -120,7 +122,7 @@ static int refuse_shape(const Learner *l, const Safetensors *file, const char *t
         if (!*differences)
                 return refuse(-EMEDIUMTYPE, "its \"%s\" %s: network, actors or environments differ", tensor,
                                 what);
-        return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; leave that as it was", tensor, what, differences);
+        return refuse(-EMEDIUMTYPE, "its \"%s\" %s%s; set it back", tensor, what, differences);
 }
 
 /* An older program measured fewer statistics: those that its file lacks, at the end, count as not
@@ -256,7 +258,8 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         learner_hash_policy(l, sha256);
         sha256_print(sha256, text);
         if (!said || strcmp(said, text) != 0)
-                return refuse(-EBADMSG, "its policy hashes to %s, and it says %s: the file is damaged", text,
+                return refuse(-EBADMSG,
+                                "its policy's hash is %s, but the file states %s: the file is damaged", text,
                                 said ?: "nothing");
         return 0;
 }

@@ -80,8 +80,8 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
                                 "an inner job has no wall clock; Rounds= in [Environment] ends it");
         if (distribution_overlaps(distribution_of(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Distribution_Policy,
-                                "rounds of an inner job must wait for all of their actors, or there is "
-                                "nothing to decide");
+                                "an inner job cannot use Policy=async: a scheduler is trained on rounds "
+                                "that wait for all their actors");
         if (!settings_option(outer, "Target") && !isfinite(minions_target(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Job_StopReturn,
                                 "the return that the inner job must reach is not known: "

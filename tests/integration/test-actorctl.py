@@ -288,7 +288,7 @@ def goes_on():
     assert rest.cost["full"] < whole.cost["full"], (rest.cost, whole.cost)
 
     for start, sentence, more in ((checkpoint, "has taken 16384 steps, and the job ends after 256; go further with", ["Job.StopSteps=256"]),
-                                  (checkpoint, "EnvsPerActor= was 8 and is 16", ["Actor.EnvsPerActor=16"]),
+                                  (checkpoint, "EnvsPerActor=8, but the job has 16", ["Actor.EnvsPerActor=16"]),
                                   (os.path.join(EXAMPLES, "cartpole.conf"), "not a safetensors file", []),
                                   (os.path.join(STATE, "none"), "cannot be opened", [])):
         r = ctl(*words(32768, *more), f"--from={start}")
@@ -302,9 +302,9 @@ def goes_on():
         f.write(whole.read()[:5000])
     for start, example, sentence, more in (
             (checkpoint, "pendulum", f"{checkpoint}: it is of CartPole-v1, and the job is of Pendulum-v1", []),
-            (checkpoint, "cartpole", "[Scaling] MaxActors= was unset and is 3; leave that as it was", ["Scaling.Actors=3", "Scaling.MaxActors=3"]),
-            (checkpoint, "cartpole", "[Scaling] Actors= was 1 and is 2;", ["Scaling.Actors=2"]),
-            (checkpoint, "cartpole", "[Learner] HiddenLayers= was 64 64 and is 32 32;", ["Learner.HiddenLayers=32 32"]),
+            (checkpoint, "cartpole", "the checkpoint has [Scaling] MaxActors= unset, but the job has 3; set it back", ["Scaling.Actors=3", "Scaling.MaxActors=3"]),
+            (checkpoint, "cartpole", "the checkpoint has [Scaling] Actors=1, but the job has 2;", ["Scaling.Actors=2"]),
+            (checkpoint, "cartpole", "the checkpoint has [Learner] HiddenLayers=64 64, but the job has 32 32;", ["Learner.HiddenLayers=32 32"]),
             (cut, "cartpole", "cut.safetensors: it is cut short", []), ("", "cartpole", "--from= names no checkpoint", []),
             (os.path.join(STATE, "none"), "cartpole", "none cannot be opened", [])):
         r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), "--json=short", *(f"--set={s}" for s in ("Job.StopSteps=1000000", *more)), f"--from={start}")

@@ -104,7 +104,7 @@ def runtime():
             resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
             raise Skip("the next life began before the limit was set, or the time was over")
         wait_for("it is to end", lambda: bus.state(job) != "starting")
-        assert "has run for RuntimeMaxSec=" in log(bus)
+        assert "has reached RuntimeMaxSec= and is stopped" in log(bus)
         resource.prlimit(bus.daemon.pid, resource.RLIMIT_NOFILE, before)
         equal((bus.ended(job), bus.get(job, "Life")), ("runtime-exceeded", 4), "result and life")
 

@@ -210,10 +210,10 @@ static const Wrong wrongs[] = {
                         "*x.exp:6: ?Factor f? Scaling.Policy=random:@x: only replay:*" },
         { HEAD "[Arm y]\nScaling.MaxActors=3\nScaling.Policy=replay:@x\n"
                "[Arm x]\nScaling.MaxActors=4\nScaling.Policy=random\n",
-                        "*x.exp:6: ?Arm y? Scaling.Policy=replay:@x: *4 actors, this one at most 3;*" },
+                        "*x.exp:6: ?Arm y? Scaling.Policy=replay:@x: *4 actors, but * only 3;*" },
         { HEAD "[Arm x]\nScaling.Actors=2\n[Arm y]\nScaling.MaxActors=2\nScaling.Policy=permuted:@x\n"
                "[Arm z]\nScaling.MaxActors=1\nScaling.Policy=replay:@y\n",
-                        "*x.exp:11: ?Arm z? Scaling.Policy=replay:@y: *2 actors, this one at most 1;*" },
+                        "*x.exp:11: ?Arm z? Scaling.Policy=replay:@y: *2 actors, but * only 1;*" },
         { HEAD "[Arm x]\nA\033[31m=1\n", "*key name: A\\x1b?31m*" },
         { HEAD "[Arm x]\n\033[31m\n", "*\\x1b?31m*" },
         { HEAD "[Arm x]\nScaling.Policy=replay:@\033[31m\n", "*x.exp:5: *no ?Arm \\x1b?31m?*" },

@@ -536,7 +536,9 @@ static void test_bad_sheets(void) {
                 { "Date=2024-02-30\n", "7: [Sheet] Date= stands in line 3 already; remove one of the two." },
                 { "[Energy]\nKWh=1\n[Sheet]\nName=b\n",
                                 "10: [Sheet] Name= stands in line 2 already; remove one of the two." },
-                { "[Energy]\nKWh=1\n", "8: [Energy] KWh=: KWh= and WattsPerCore= are needed both." },
+                { "[Energy]\nKWh=1\n", "8: [Energy] KWh=: KWh= and WattsPerCore= must be given together." },
+                { "[Actors]\nPerHour=1\n",
+                                "8: [Actors] PerHour=: Both [Learner] and [Actors] need PerHour=." },
                 { "", "1: no price at all: give [Execution] rates, [Energy], or the servers [Learner] and "
                       "[Actors]." },
         };

@@ -144,16 +144,20 @@ static void test_other_settings(void) {
                 const char *theirs, *ours, *says;
         } cases[] = {
                 { DQN "ReplaySize=500\n", DQN "ReplaySize=1000\nLearningRate=0.5\n",
-                                ": [Learner] ReplaySize= was 500 and is 1000; leave that as it was" },
+                                ": the checkpoint has [Learner] ReplaySize=500, but the job has 1000; "
+                                "set it back" },
                 { "Algorithm=impact\n" SMALL, "Algorithm=impact\n" SMALL "BufferBatches=2\n",
-                                ": [Learner] BufferBatches= was 4 and is 2; leave that as it was" },
+                                ": the checkpoint has [Learner] BufferBatches=4, but the job has 2; "
+                                "set it back" },
                 { SMALL, SMALL "HiddenLayers=6 5\n",
-                                ": [Learner] HiddenLayers= was 6 and is 6 5; leave that" },
+                                ": the checkpoint has [Learner] HiddenLayers=6, but the job has 6 5; set" },
                 { SMALL, "[Scaling]\nActors=2\nMaxActors=3\n[Actor]\nRolloutSteps=8\n",
-                                ": [Scaling] MaxActors= was unset and is 3, [Learner] HiddenLayers= was 6 "
-                                "and is 64 64; leave that" },
+                                ": the checkpoint has [Scaling] MaxActors= unset, but the job has 3; "
+                                "the checkpoint has [Learner] HiddenLayers=6, but the job has 64 64; set" },
                 { SMALL, "Algorithm=a2c\n" SMALL, "" },
-                { SMALL, DQN, ": [Job] Algorithm= was ppo and is dqn; leave that as it was" },
+                { SMALL, DQN,
+                                ": the checkpoint has [Job] Algorithm=ppo, but the job has dqn; set it "
+                                "back" },
                 { "[Distribution]\nPolicy=fused\n" SMALL, SMALL, "" },
         };
 

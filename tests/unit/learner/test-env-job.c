@@ -230,7 +230,7 @@ static void test_text_refused(void) {
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nAlgorithm=impala\n[Inner.Scaling]\n"
                         "MaxActors=2\n"
                         "[Inner.Distribution]\nPolicy=async\n",
-                                "o.conf:12: [Distribution] Policy: rounds of an inner job must wait" },
+                                "o.conf:12: [Distribution] Policy: an inner job cannot use Policy=async" },
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nSeeed=1\n", "o.conf:8: [Job] Seeed=1" },
                 { "[Job]\nEnvironment=job:x\n[Actor]\nCarry=reset\n[Environment]\nRounds=129\n",
                                 "RolloutSteps" },
