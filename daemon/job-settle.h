@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Closes the books of a life that is over, and removes its cgroup when the job is. */
+/* Counts all that an ended life used, and removes the job's cgroup when the job has ended. */
 #pragma once
 
 #include "daemon/job.h"
 
-/* Whether the books are closed, but for a record that the ledger may not take yet; if not, job_look()
- * follows when they are. */
+/* Whether all that the life used has been counted; one record may still wait for the ledger. If not,
+ * job_look() is called when it has. */
 bool job_settle(Job *job);
-/* They are in the ledger: the next life begins from what was counted. */
+/* To be called when these records are in the ledger: the next life begins from the figures that were
+ * counted. */
 void job_settle_note(Job *job);
-/* Of a run that is left, or whose daemon was killed: nothing more is heard of the life, and its books say
- * that they do not know its end. */
+/* For a run that is left, or whose daemon was killed: no more records of the life will come, and its
+ * figures say that its end is not known. */
 void job_settle_blindly(Job *job);
-/* Whether the cgroup of a job that is over has gone; if not, job_look() follows when it has. */
+/* Whether the cgroup of an ended job has been removed; if not, job_look() is called when it has. */
 bool job_clear_away(Job *job);
 
 /* What the spawner said of the newest life, beside the job's socket: it lasts until the host restarts, as

@@ -152,8 +152,8 @@ Job *job_free(Job *job) {
         return NULL;
 }
 
-/* Twice through the records: what of them is waste is known only at the end. What a job that runs adds
- * between the two is left out. */
+/* Two passes: only after the first is it known which records are waste. Records that a running job adds in
+ * between are left out. */
 struct JobReplay {
         Job *job;
         uint64_t life;
@@ -162,7 +162,7 @@ struct JobReplay {
         bool decides;
         LedgerPosition decided; /* the scheduler knows what lies before it */
         WasteMap waste;
-        bool mapped;       /* the first time is over */
+        bool mapped;       /* the first pass is over */
         LedgerPosition at; /* of the record that was read last */
         LedgerPosition last;
         unsigned n; /* in this portion */

@@ -188,8 +188,8 @@ static void add_scope(Progress *p, const Record *record) {
                 p->scope_unknown = true;
 }
 
-/* A scheduler does not hear of it: what it decides must not depend on accidents. A budget is money, and
- * that was spent. */
+/* Adds what a killed life used. A scheduler does not see it, as its decisions must not depend on accidents.
+ * The budget does: the money was spent. */
 static void add_lost(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         Usage alone = {};

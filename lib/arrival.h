@@ -17,8 +17,8 @@ static inline bool arrival_acts(const Arrival *arrival, uint32_t actor) {
         return arrival->flights[actor].state >= FLIGHT_COLD;
 }
 
-/* Begins a round of n actors. Those of them that do not act begin with the newest version; others that
- * act go on until their rollout is taken; of those that do not act, lib/warm.h decides which stay warm. */
+/* Begins a round of n actors. Idle ones among them start with the newest version. Busy ones go on until
+ * their rollout is taken. Of the idle ones beyond n, lib/warm.h says which stay warm. */
 void arrival_begin(
                 Arrival *arrival, const JobSettings *settings, uint32_t n_actors, uint64_t policy_version);
 

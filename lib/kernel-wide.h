@@ -7,8 +7,8 @@
  * which order. Nothing is copied into another order first: one factor is read number by number, where it
  * lies, and spread over a vector, the other in rows of vectors. No include guard, on purpose. */
 
-/* Vectors side by side: of 32 registers, or 16. A row or two alone have as many as hide how long a
- * multiplication takes. */
+/* Vectors per tile, for CPUs with 32 or with 16 vector registers. Tiles of one or two rows are wider, to
+ * hide the latency of a multiplication. */
 enum {
         KERNEL(SIDE) = KERNEL_WIDTH == 16 ? 4 : 2,
         KERNEL(SIDE_OF_2) = KERNEL_WIDTH == 16 ? 8 : 4,

@@ -35,8 +35,8 @@ static char *host_title(const Graph *graph, uint32_t host) {
         return n == 1 ? g_strdup(host_to_string(host)) : g_strdup_printf("%s × %u", host_to_string(host), n);
 }
 
-/* "rewards, ends" and their channel: the names of all edges between the same two ends. NULL: an earlier
- * edge has named this one. */
+/* An edge's label, such as "rewards, ends" and the channel: the names of all edges between the same two
+ * nodes. NULL: an earlier edge's label includes this one. */
 static char *edges_label(const Graph *graph, uint32_t first) {
         const Edge *edge = &graph->edges[first];
         GString *label = g_string_new(NULL);

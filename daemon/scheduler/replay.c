@@ -39,8 +39,8 @@ static uint32_t replay_count(const SchedulerView *view, SchedulerState *state) {
 }
 
 /* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from
- * the last one down. Who stands at a place in the end is found by undoing the exchanges from the place
- * up: each j_i has a stream of its own, so nothing is stored. */
+ * the last one down. The value that ends at place i is found by undoing the exchanges from i upwards:
+ * each j_i has a stream of its own, so nothing is stored. */
 static uint64_t permuted_place(const JobSettings *settings, uint64_t n, uint64_t place) {
         for (uint64_t i = place > 0 ? place : 1; i < n; i++) {
                 ActordRandom random;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Steps per second of the whole invocation loop, without a sandbox: acting, stepping, writing the
- * segment; and what it costs to take up and to park the slots, as nanoseconds a slot and invocation.
+ * segment; and the cost of taking up and parking the slots, in nanoseconds per slot and invocation.
  *
  * invocation [MODULE-DIRECTORY]: where env-mujoco.so lies; without it physics is left out */
 #include <stdio.h>

@@ -4,10 +4,10 @@
 
 vector.py [--rounds=N] [ID...], from a virtual environment that has them. Ours: two sandboxes at a time, an environment in each; on the
 default engine, and on the release of MuJoCo that Gymnasium has, where it is built in. EnvPool: 64
-environments on two threads. Gymnasium: AsyncVectorEnv with two processes; and one environment, times two, which is what two processes would
-reach that never waited for each other. Resets of ended episodes are included, actions are drawn before. Figures are thousands of steps per two CPU
-seconds, medians of the rounds; what the clock on the wall says of others stands in brackets: on a quiet machine it differs by what they
-wait. The quotients are of the same MuJoCo where there is one. Never fails."""
+environments on two threads. Gymnasium: AsyncVectorEnv with two processes; and twice the speed of one environment:
+the bound for two processes that never wait. Resets of ended episodes are included, actions are drawn before. Figures are thousands of steps per
+two CPU seconds, medians of the rounds; in brackets: the same by wall time, for the others; on a quiet machine the two differ by the time that
+they wait. The quotients are of the same MuJoCo where there is one. Never fails."""
 import importlib.metadata, json, os, resource, statistics, subprocess, sys, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A file system that answers when it likes, as any user can have one: FUSE's protocol by hand, below an overlay, in a user namespace of its
+"""A file system that answers when it likes, which any user can mount: FUSE's protocol by hand, below an overlay, in a user namespace of its
 own. Each access through one of its descriptors is answered by the server below, through the overlay, with the
 rights of the user who mounted it.
 

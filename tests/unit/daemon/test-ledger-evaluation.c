@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds whose evaluation was over only after they had closed: their rows are completed, whenever that is
- * committed, and in their own life alone. */
+/* Evaluations that end after their round has closed: the round's row is completed at any later commit, and
+ * only in the same life. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>

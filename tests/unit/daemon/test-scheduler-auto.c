@@ -420,8 +420,8 @@ static void test_objectives(void) {
         g_assert_cmpuint(late, >=, pressed);
 }
 
-/* Sixty rounds of a second: a start of one second pays in time, one of an hour does not, and what is
- * there needs none. */
+/* In sixty rounds of one second, a start of one second pays off and one of an hour does not; actors that
+ * already run need no start. */
 static void test_cold(void) {
         JobSettings settings = settings_new(1, MOST, 1);
 

@@ -53,8 +53,8 @@ static void steps_read(const Bed *bed, GArray *slots[2 * ENVS]) {
         }
 }
 
-/* Each window that can be drawn, in order, is what the steps say: rewards across the borders of
- * invocations, up to an episode's end. */
+/* Every n-step window that can be drawn has the rewards of its steps, across invocations and up to the end
+ * of an episode. */
 static void check_windows(Bed *bed, GArray *slots[2 * ENVS], uint32_t n_steps, double gamma) {
         Replay *replay = bed->learner->runtime->replay;
         const Batch *b = replay->drawn;

@@ -57,8 +57,8 @@ static void test_chan(void) {
         "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=32\nNormalizeObservations=yes\n" \
         "NormalizeRewards=yes\nGamma=0.9\n"
 
-/* Statistics of what was seen, by the learner, against two passes over both rounds; the batch was scaled
- * with those of before. */
+/* The learner's statistics of observations equal two passes over both rounds. The batch was scaled by the
+ * statistics from before. */
 static void test_observations(void) {
         ActordEnvSpec spec = bed_spec_box(3, 2, 0);
         double sum = 0, squares = 0;

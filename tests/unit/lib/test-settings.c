@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Job files: every row of the table by itself, the sentences that refuse, and print → parse with random
+/* Job files: every row of the table by itself, error messages, and print → parse with random
  * values. */
 #include <glib.h>
 #include <math.h>
