@@ -98,7 +98,10 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
 /* The least number, but for rounding, that at least `wanted` eigenvalues are less than. */
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
         /* No row of the matrix adds up to more (Gershgorin's circles). */
-        double low = -3.0 * scale, high = 3.0 * scale, precision = 4.0 * DBL_EPSILON * scale;
+        double low = -3.0 * scale, high = 3.0 * scale;
+        /* Not 0 even for a tiny scale: numbers side by side have none between them, and low and high would
+         * never meet. */
+        double precision = fmax(4.0 * DBL_EPSILON * scale, DBL_TRUE_MIN);
 
         while (high - low > precision) {
                 double middle = 0.5 * (low + high);

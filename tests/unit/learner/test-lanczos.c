@@ -2,6 +2,7 @@
 /* Spectra that are known: how fast their ends are found, and what happens where there is nothing to be
  * found. */
 #include <errno.h>
+#include <float.h>
 #include <glib.h>
 #include <math.h>
 
@@ -85,6 +86,21 @@ static void test_zero(void) {
         g_assert_cmpfloat(max, ==, 0);
 }
 
+/* A spectrum among the smallest numbers there are: squares of lengths are 0 there, so that one step is all,
+ * and the search for its one eigenvalue comes to an end although no part of the scale is a number. */
+static void test_tiny(void) {
+        const double unit = 1e-312, mean = unit * (N + 1) / 2;
+        double min, max;
+        Diagonal d = {};
+
+        g_assert_cmpfloat(DBL_EPSILON * mean, ==, 0);
+        for (size_t i = 0; i < N; i++)
+                d.values[i] = unit * (double) (i + 1);
+        g_assert_cmpint(run(&d, 50, 1, &min, &max), ==, 1);
+        g_assert_cmpfloat_with_epsilon(min, mean, 1e-6 * mean);
+        g_assert_cmpfloat_with_epsilon(max, mean, 1e-6 * mean);
+}
+
 static void test_refused(void) {
         double min = 7, max = 8;
         Diagonal d = {};
@@ -104,6 +120,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/lanczos/exact", test_exact);
         g_test_add_func("/lanczos/breakdown", test_breakdown);
         g_test_add_func("/lanczos/zero", test_zero);
+        g_test_add_func("/lanczos/tiny", test_tiny);
         g_test_add_func("/lanczos/refused", test_refused);
         return g_test_run();
 }
