@@ -81,7 +81,9 @@ ExitStatus job_open(const Options *options, const char *word, Connection **ret, 
                                 word);
                 return STATUS_USAGE;
         }
-        if (job_path(run ? RUN_JOB : word, NULL, &path) < 0)
+        if (run)
+                path = g_strdup(BUS_PATH_JOB_PREFIX "/" RUN_JOB);
+        else if (job_path(word, NULL, &path) < 0)
                 return STATUS_USAGE;
         if (run)
                 status = open_run(options, word, ret);

@@ -12,7 +12,8 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
 void run_directory_remove(const char *path);
 /* Whether one of its jobs left a policy. */
 bool run_directory_has_checkpoint(const char *path);
-/* Whether a word names a run where another one names a job: "r7", or a directory with a ledger. */
+/* Whether a word names a run where another one names a job: "r7", or a directory with a ledger.
+ * Digits alone never do. */
 bool word_names_run(const char *word);
 /* The directory of run "7", "r7", or at a path; g_free(). It may not exist. */
 char *run_directory_of(const char *word);

@@ -243,6 +243,12 @@ def records():
         assert "StopSteps=1024" in ctl("show", word).out and "Environment=CartPole-v1" in ctl("cat", word).out, word
     equal((ledger_of(r.state_directory), sorted(os.walk(r.state_directory + "/jobs"))), before, "the run")
     equal(ctl("status", name).out.splitlines()[0].split(" - ")[0], "run " + name, "heading")
+    # Beside directories of runs, a number is that of a daemon's job nevertheless.
+    beside = os.path.join(STATE, "beside")
+    shutil.copytree(r.state_directory, os.path.join(beside, "1"))
+    equal(ctl("status", name, "--json", before=("env", "-C", beside)).json["PolicySHA256"], r.policy_sha256, "beside run 1")
+    for verb in "status", "stop", "remove":
+        assert "is a run of" not in ctl(verb, "1", "--user", before=("env", "-C", beside)).err, verb
 
     policy = os.path.join(STATE, "of-run.safetensors")
     equal(ctl("export", name, "-o", policy).status, 0, "export")
