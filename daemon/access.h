@@ -22,7 +22,7 @@ typedef struct Access {
 void access_init(Access *access, const JobContext *context, Lines *lines);
 void access_done(Access *access);
 
-/* The sender's user. */
+/* Gets the user id of the call's sender. */
 int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
 
 /* 1: allowed. 0: polkit is asked, and `handler` is called again with the same message when it has

@@ -8,7 +8,7 @@
 
 #define BACKGROUND_USEC (250u * 1000)
 
-/* Nothing goes on in one that is all zero. */
+/* One that is all zero has no work and no timer. */
 typedef struct Background {
         sd_event_source *idle, *timer;
         /* one of a few milliseconds; it may stop the work */

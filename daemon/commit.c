@@ -39,7 +39,8 @@ void commit_failed(JobContext *context, int error) {
                         context->state_directory, ledger_error_words(error), limit_advice(error));
 }
 
-/* All records that were read from the job's spool, and all that was queued for it, are durable. */
+/* To be called when all records that were read from the job's spool, and all that was queued for it, are
+ * durable. */
 static void note_durable(Job *job) {
         if (!job_active(job))
                 return;

@@ -96,7 +96,7 @@ typedef struct ConfigReader {
         const char *text, *file_name;
 } ConfigReader;
 
-/* 0: it is not there. key NULL: of the section itself. */
+/* The number of the line that has this key, or, with key NULL, this section. 0: no line has. */
 static unsigned line_of(const char *text, const char *section, const char *key) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         g_autofree char *head = g_strdup_printf("[%s]", section);

@@ -29,7 +29,7 @@
 
 #define COPY_TIMEOUT_USEC (60ull * 1000 * 1000)
 
-/* NULL: it is not copied. */
+/* The name that the copy of each file gets. NULL: the file is not copied. */
 static const char *const keys[] = {
         [COPY_ENVIRONMENT] = BUS_FILE_ENVIRONMENT,
         [COPY_CHECKPOINT] = BUS_FILE_CHECKPOINT,
@@ -85,7 +85,8 @@ bool copies_has(const Manager *manager, sd_bus_message *message) {
                line_has(manager->lines, LINE_COPIES, message);
 }
 
-/* The handler again, which takes the copy or hears what went wrong; whatever it leaves is removed. */
+/* Calls the call's handler again, which takes the copy or gets the error. A copy that it does not take is
+ * removed. */
 static void finish(Copy *copy, Outcome outcome) {
         sd_bus_message *message = copy->message;
         Manager *manager = copy->manager;
@@ -174,7 +175,7 @@ static int child_look_directory(const Copy *copy, int fd, Outcome *outcome) {
         return r;
 }
 
-/* The caller's descriptors themselves. From here on it may hang. */
+/* Checks the caller's own descriptors in the child. Each access to them may hang. */
 static Outcome child_look(const Copy *copy, int fds[]) {
         Outcome outcome = {};
         uint64_t bytes = 0;

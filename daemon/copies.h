@@ -9,7 +9,7 @@
 
 void copies_init(Manager *manager);
 
-/* Whether the handler has been here before: its call waits for its copy, or the copy is there. */
+/* Whether this call has been here before: it waits for its turn to be copied, or has its copy. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
 /* What may come with a job. */

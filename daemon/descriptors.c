@@ -43,7 +43,8 @@ void directory_forget(const Job *job) {
                 (void) sd_notifyf(false, "FDSTOREREMOVE=1\nFDNAME=" NAME_FORMAT, job->row.id);
 }
 
-/* Holds the directory alone until the daemon has closed it. */
+/* Runs in a process of its own: holds the directory until the daemon has closed it, so that the last close,
+ * which may hang, happens here. */
 _Noreturn static void drop_last(int directory_fd, int sync_fd) {
         char byte;
 

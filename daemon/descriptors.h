@@ -6,7 +6,7 @@
 
 #include "daemon/job.h"
 
-/* In the service manager's keeping, too, if there is one and it agrees. */
+/* Gives the job's directory to the service manager, too, if there is one that keeps descriptors. */
 void directory_keep(const Job *job);
 /* Closes a caller's directory; below 0: nothing. The last close of one may wait for its file system
  * (daemon/gate.h), so that a process of its own does it. */
@@ -15,8 +15,8 @@ static inline void directory_fd_dropp(const int *fd) {
         directory_fd_drop(*fd);
 }
 
-/* The job has ended. */
+/* Takes the directory back from the service manager, as the job has ended. */
 void directory_forget(const Job *job);
 
-/* At the start, when the jobs are known: gives each the directory that was kept for it. */
+/* To be called at the start, when the jobs are known: gives each job the directory that was kept for it. */
 void directories_take(JobContext *context);

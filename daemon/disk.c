@@ -20,7 +20,7 @@ void disk_count(JobContext *context, uint64_t job) {
         (void) ledger_job_disk(context->ledger, job, bytes_of(context, job));
 }
 
-/* Once: it goes on with each checkpoint. */
+/* Logs this once for each job, though each of its checkpoints causes it. */
 static void say_pruned(Job *job, uint64_t limit) {
         LogEntry entry;
 

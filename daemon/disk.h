@@ -5,7 +5,7 @@
 
 #include "daemon/job-context.h"
 
-/* Looks at a job's files, which may be gone, and has the ledger know it. */
+/* Counts the bytes of a job's files, of which there may be none, and writes them to the ledger. */
 void disk_count(JobContext *context, uint64_t job);
 
 /* After a checkpoint counts, of round job->durable_round: those that Keep= does not keep go, and all

@@ -43,7 +43,8 @@ static Job *kept(Manager *manager, uint64_t id) {
         return NULL;
 }
 
-/* Of a row that says that it has not ended there is a job already, or it is being made. */
+/* Makes the job of a row that says that it has ended. NULL for other rows: their jobs exist already, or are
+ * just being made. */
 static Job *read_row(Manager *manager, uint64_t id) {
         Job *job;
 

@@ -11,8 +11,9 @@
 /* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL:
  * there is none, or its row cannot be read any more. */
 Job *ended_find(Manager *manager, uint64_t id);
-/* Takes a job that has ended, and whose row says so. */
+/* Takes over a job that has ended and whose row says so. */
 void ended_keep(Manager *manager, Job *job);
-/* Forgets what is in memory of a job whose row changes. false: its decisions are being checked. */
+/* Frees the ended job, as its row is about to change. false: not now, since its decisions are being
+ * checked. */
 bool ended_forget(Manager *manager, uint64_t id);
 void ended_done(Manager *manager);

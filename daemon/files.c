@@ -92,7 +92,7 @@ int job_directory_commit(int jobs_fd, const char *name, uint64_t job) {
         return fsync(jobs_fd) < 0 ? -errno : 0;
 }
 
-/* What cannot be removed stays, and does no harm. */
+/* Removes the directory. Files that cannot be removed stay, and do no harm. */
 void job_directory_discard(int jobs_fd, const char *name) {
         assert(name);
 
@@ -121,7 +121,7 @@ bool job_directory_was(const char *name, uint64_t *ret_job) {
         return sscanf(name, DIRECTORY_REMOVED "%" SCNu64 "-", ret_job) == 1;
 }
 
-/* A descriptor of its own: a duplicate would share its position. */
+/* Opens the directory once more: a duplicate of the descriptor would share its position. */
 static DIR *open_listing(int jobs_fd) {
         int fd = openat(jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -299,7 +299,8 @@ static uint64_t bytes_of(const char *name, const struct stat *st) {
         return (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
 }
 
-/* fd is taken. A job may have filled its directory: only so much is looked at. */
+/* The bytes of the files in a directory. fd is closed. Only the first SEEN_MAX entries count, as a job may
+ * have filled its directory. */
 static uint64_t bytes_in(int fd) {
         _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         uint64_t bytes = 0;

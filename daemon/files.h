@@ -29,7 +29,7 @@ void job_directory_discard(int jobs_fd, const char *name);
  * *ret_name, and is to be removed. -ENOENT: there was none. */
 int job_directory_retire(int jobs_fd, uint64_t job, char **ret_name);
 
-/* Whether a directory of this name was made by it, and of which job. */
+/* Whether job_directory_retire() gave this name, and to the directory of which job. */
 bool job_directory_was(const char *name, uint64_t *ret_job);
 
 bool job_directory_exists(int jobs_fd, uint64_t job);
@@ -38,7 +38,7 @@ bool job_directory_exists(int jobs_fd, uint64_t job);
  * job_directory_retire() made. */
 GPtrArray *job_directories_sweep(int jobs_fd);
 
-/* The numbers of all jobs that have one. */
+/* The numbers of all jobs that have a directory. */
 GArray *job_directories_list(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
@@ -51,12 +51,13 @@ int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char *
 /* For a process that may hang. Whether it is a regular file of a local file system, and of how many
  * bytes. -EMEDIUMTYPE: it is neither; -EFBIG. */
 int job_file_check(int fd, uint64_t *ret_bytes);
-/* The same, and copies it into the directory. */
+/* Checks the file as job_file_check() does, and copies it into the directory. */
 int job_file_add(int directory_fd, const char *key, int fd);
 int job_file_open(int jobs_fd, uint64_t job, const char *key);
 void job_file_remove(int jobs_fd, uint64_t job, const char *key);
 
-/* The file of a checkpoint's row; what is in it is for daemon/verify.h to say. -EUCLEAN: it is no file. */
+/* Opens the file of a checkpoint's row, whose content daemon/verify.h checks. -EUCLEAN: it is not a regular
+ * file. */
 int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
 
 /* What the files of a directory of this name take, a job's number or what job_directory_new() gave it:
@@ -64,5 +65,6 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
  * whole blocks of 4 KiB. 0 also when there is none. */
 uint64_t job_files_bytes(int jobs_fd, const char *name);
 
-/* Keeps the newest `keep` checkpoints up to round `newest`. A later one is just being written. */
+/* Removes all checkpoints up to round `newest` but the newest `keep`. A later one is just being written and
+ * stays. */
 void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep);

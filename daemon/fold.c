@@ -14,7 +14,7 @@ static uint64_t now_usec(void) {
         return clock_boottime() / 1000;
 }
 
-/* "process 4711 (sqlite3)", as far as it can be known; of another user's process the name may not be. */
+/* "process 4711 (sqlite3)". The name may be missing where the process is another user's. */
 static char *describe_reader(Ledger *ledger) {
         pid_t pid = ledger_reader(ledger);
         g_autofree char *path = NULL, *name = NULL, *safe = NULL;
@@ -45,7 +45,7 @@ static void say_pinned(Manager *manager, uint64_t bytes) {
                         manager->context.state_directory, bytes >> 20, date, who);
 }
 
-/* A small file does no harm, however long a reader keeps it. */
+/* Logs that a reader keeps the write-ahead file from shrinking, unless the file is small. */
 static void note_pinned(Manager *manager, uint64_t bytes) {
         uint64_t now = now_usec();
 
@@ -65,7 +65,7 @@ static void note_folded(Manager *manager) {
         manager->pinned_usec = manager->pinned_said_usec = 0;
 }
 
-/* Whether there may be more to do later. */
+/* Copies the write-ahead file into the ledger. Returns whether to try again later. */
 static bool fold(Manager *manager) {
         bool quiet = now_usec() - manager->written_usec >= FOLD_INTERVAL_USEC;
         uint64_t bytes = ledger_wal_bytes(manager->context.ledger);

@@ -167,7 +167,8 @@ static void drop_strays(sd_bus *ask) {
                         return;
 }
 
-/* UINT32_MAX: the bus does not say; then all such share one user's limit. */
+/* The sender's user id. UINT32_MAX: the bus does not know it; all such senders share the limit of one
+ * user. */
 static uint32_t uid_of(Gate *gate, const char *sender) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint32_t uid = UINT32_MAX;
@@ -210,7 +211,8 @@ static int take_over(Gate *gate, uint8_t byte, Received *ret) {
         return r <= 0;
 }
 
-/* A keeper takes the first byte. It may do so for this user: the sender stands in what follows. 0: none. */
+/* Has a keeper of the sender's user receive the message's first byte with its descriptors. The bytes that
+ * follow name the sender. 0: there is no message. */
 static int take_descriptors(Gate *gate, Message *m) {
         Received received;
         WireFields fields = {};
@@ -269,7 +271,8 @@ static int take_rest(Gate *gate, Message *m) {
         return r < 0 ? r : 1;
 }
 
-/* The daemon hears of as many descriptors as there are tokens: a handle behind them names none there. */
+/* Writes the number of tokens into the message as its number of descriptors. For the daemon, a handle beyond
+ * them is invalid. */
 static void count_tokens(const Message *m) {
         WireFields fields = {};
 
@@ -352,7 +355,7 @@ static int patience_msec(const Gate *gate, bool pauses) {
         return keepers_count(gate->keepers) > 0 ? REST_MSEC : -1;
 }
 
-/* One message is taken, or one is passed on, or nothing came for long. */
+/* One turn of the loop: takes a message from the bus, passes one to the daemon, or times out. */
 static int work(Gate *gate) {
         bool pauses = clock_boottime() < gate->resume_nsec;
         bool takes = has_room(gate) && !pauses;
@@ -380,7 +383,8 @@ static int work(Gate *gate) {
         return 0;
 }
 
-/* Before the first message the bus answers in lines; its last word is about descriptors. */
+/* Passes on the lines with which the bus answers before the first message, up to the last one, which is
+ * about descriptors. */
 static int pass_greeting(const Gate *gate) {
         char line[GREETING_MAX];
         size_t n = 0;

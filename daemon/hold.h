@@ -39,9 +39,9 @@ typedef struct Hold {
         uint64_t until_usec; /* CLOCK_REALTIME */
 } Hold;
 
-/* Of a job that runs. */
+/* Adds a running job, with its actors and its memory. */
 void quota_add(QuotaUsage *usage, const JobSettings *settings);
-/* Whether files of so many bytes have room beside others. */
+/* Whether a user's files may take `bytes` more beside `others`. */
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
 
 /* But for money, which is not asked here: daemon/spending.h. beside: of its user's jobs that run, or are

@@ -6,7 +6,7 @@
 
 extern const sd_bus_vtable job_vtable[];
 
-/* What job_changed() noted: at once, or not more often than CHANGES_INTERVAL_USEC. */
+/* Announces the changes that job_changed() noted: at once, or at most once in CHANGES_INTERVAL_USEC. */
 void job_say_changes(Job *job);
 
 /* decisions-bus.c */

@@ -81,7 +81,8 @@ CheckpointSearch *checkpoint_search_free(CheckpointSearch *search) {
         return NULL;
 }
 
-/* r: 0, it is the one; -ENOENT: there is none; another negative errno. */
+/* Ends the search. r: 0: the newest one looked at is whole; -ENOENT: there is no whole one; or another
+ * negative errno. */
 static void conclude(Job *job, int r) {
         CheckpointSearch *search = job->search;
         CheckpointChosen chosen = search->chosen;
@@ -110,7 +111,8 @@ static void conclude(Job *job, int r) {
         chosen(job, fd, round);
 }
 
-/* Whether the search goes on behind it; else it is concluded. */
+/* Whether the search goes on with an older checkpoint, since this one is damaged. Otherwise it is
+ * concluded. */
 static bool goes_on(Job *job, int r) {
         CheckpointSearch *search = job->search;
         LedgerCheckpoint checkpoint = { .round = search->round };
@@ -134,7 +136,8 @@ static void on_verified(int result, void *userdata) {
                 look_on(job);
 }
 
-/* The next older one: 1: it is being read; else as verify_file(). *ret_found: there is one. */
+/* Verifies the next older checkpoint. 1: a process is reading it; otherwise as verify_file(). *ret_found:
+ * whether there is one. */
 static int look_at_next(Job *job, bool *ret_found) {
         CheckpointSearch *search = job->search;
         LedgerCheckpoint checkpoint = {};

@@ -21,7 +21,7 @@ static uint32_t count_cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* A word that a newer program wrote is none. */
+/* Whether a policy is chosen already. A word that only a newer program knows does not count. */
 static bool is_chosen(const Job *job) {
         return job->row.distribution && choice_distribution_from_string(job->row.distribution) >= 0;
 }

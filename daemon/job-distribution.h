@@ -4,11 +4,12 @@
 
 #include "daemon/job.h"
 
-/* Of the newest life; *ret_why: a clause to follow "since", NULL: the settings say it. */
+/* The distribution of the newest life. *ret_why: a clause to follow "since"; NULL: the settings name the
+ * distribution. */
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why);
-/* Whether the rounds that are being measured are too few to choose by. */
+/* Whether the job still measures rounds, since those so far are too few to choose by. */
 bool job_measures(const Job *job);
-/* Chooses when there are enough of them: for the ledger, and for the life that starts next. */
+/* Chooses a distribution when enough rounds are measured, and writes it to the ledger, for the next life. */
 void job_distribute(Job *job);
-/* Whether the life that runs is to end because the next one runs elsewhere. */
+/* Whether the running life must end because another distribution was chosen for the next one. */
 bool job_moves(const Job *job);

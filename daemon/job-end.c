@@ -82,7 +82,7 @@ void job_finish(Job *job, uint32_t end, const char *sentence) {
         (void) commit_now(job->context);
 }
 
-/* Not worth another try: nothing that could change has failed. */
+/* Ends the job where another try would fail the same. */
 void job_give_up(Job *job, const char *sentence) {
         g_autofree char *copy = g_strdup(sentence);
 

@@ -353,7 +353,8 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* A process may have run for a moment, and may still run: the life's books are closed as any other's. */
+/* Notes a failed launch. A process may have run for a moment, and may still run, so that the life's usage is
+ * counted as for any other life. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
@@ -431,7 +432,7 @@ static int on_delay(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* A little later each time. */
+/* Tries again to begin the life, after a pause that grows with each try. */
 static void begin_later(Job *job, const char *sentence) {
         g_autofree char *fault = g_strdup_printf("%s; this is tried again", sentence);
         uint64_t wait_usec = job_delay_usec(job->n_delays);
@@ -478,7 +479,7 @@ static int note_life(Job *job) {
         return 0;
 }
 
-/* Nothing was launched: the next try is the same life. */
+/* Takes back the number of a life that was not launched: the next try uses it again. */
 static void unnote_life(Job *job, const char *row_state, uint64_t started_usec) {
         job->row.life--;
         set_row_state(job, row_state);

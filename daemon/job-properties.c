@@ -157,7 +157,7 @@ VALUE(ScalingPolicy) {
         return scratch->text;
 }
 
-/* Of a fixed number, that is it. */
+/* With a fixed number of actors, that number. */
 VALUE(ActorsMin) {
         return job->settings.scheduler.kind == SCHEDULER_FIXED ? job->settings.n_actors
                                                                : job->settings.n_actors_min;

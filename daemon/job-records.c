@@ -114,7 +114,7 @@ static int count_checkpoint(Job *job, const Record *record) {
         return 0;
 }
 
-/* Into the ledger's hands. Negative: it is blocked, and the record is offered again later. */
+/* Gives the record to the ledger. Negative: the ledger is blocked, and the record is offered again later. */
 static int hand_over(Job *job, const Record *record) {
         int r;
 

@@ -4,8 +4,9 @@
 
 #include "daemon/job.h"
 
-/* 0, also when the ledger is blocked; negative: the spool is nonsense. */
+/* Reads the records that are in the spool. 0, also when the ledger is blocked; negative: the spool is
+ * invalid. */
 int job_read(Job *job);
-/* Offers the ledger again what it would not take. Negative: it is still blocked. */
+/* Offers the ledger the record again that it refused. Negative: the ledger is still blocked. */
 int job_offer_held(Job *job);
 void job_send_plan(Job *job);

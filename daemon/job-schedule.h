@@ -7,7 +7,7 @@
 /* closed: the record of the newest closed round; NULL: there is none yet. Decides for the round after it,
  * unless that is done. */
 void job_decide(Job *job, const Record *closed);
-/* The first round's decision. */
+/* Starts the scheduler anew and decides for the first round. */
 void job_schedule_anew(Job *job);
 /* The scheduler's state as of the newest checkpoint, or anew; *ret: the records after it are still to be
  * decided on. */
@@ -15,5 +15,5 @@ void job_schedule_restore(Job *job, LedgerPosition *ret);
 /* Gives the decision to the ledger: no round may start under one that the ledger lacks. Negative: it is
  * blocked. */
 int job_decision_save(Job *job);
-/* Decisions after a round, from the ledger; also those that no commit had yet. */
+/* The decisions after a round, from the ledger, uncommitted ones included. */
 int job_decisions(Job *job, uint64_t after, unsigned most, LedgerDecision **ret, size_t *ret_n);

@@ -81,7 +81,7 @@ static bool has_last_record(const Job *job) {
         return job->progress.life == job->row.life && (job->progress.ended || job->progress.lost);
 }
 
-/* It is offered to the ledger as any record that was read. */
+/* Makes the record of the lost usage, which is offered to the ledger like a record from the spool. */
 static void hold_lost(Job *job) {
         bool known = job->progress.life == job->row.life;
         LifeBooks books = {
@@ -99,7 +99,8 @@ static void hold_lost(Job *job) {
         job->has_held = true;
 }
 
-/* A launch that failed before there was a cgroup, or before anything ran in it, has nothing to be billed. */
+/* Whether there is nothing to bill: the launch failed before the cgroup existed, or before anything ran in
+ * it. */
 static bool was_none(const Job *job) {
         return job->launch_failed &&
                (job->books.error == -ENOENT ||
@@ -140,7 +141,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Whether it is tried no more. */
+/* Notes that a question to the spawner failed. Returns whether it is given up; otherwise it is asked again
+ * later. */
 static bool failed(Job *job, int error, const char *sentence) {
         if (error != -ENOENT && job->books.n_tries++ < TRIES_MAX &&
                         timer_start(job->context->event, &job->books.retry, "settle-retry",
@@ -170,7 +172,8 @@ static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) 
         job_look(job);
 }
 
-/* Whether the answer is there; else job_look() is called when it is. */
+/* Asks the spawner to read or to remove the life's cgroup. Returns whether the answer is known; if not,
+ * job_look() is called when it is. */
 static bool ask(Job *job, uint32_t purpose) {
         JobContext *context = job->context;
         LaunchRequest request = {};
@@ -202,7 +205,8 @@ static bool has_cgroup(const Job *job) {
         return job->answer.abi == LAUNCH_ABI && job->answer.metering != INVOKER_CGROUP_NONE;
 }
 
-/* A daemon before us has closed the books of this life, and noted what the next one begins from. */
+/* Whether an earlier daemon has counted this life already and noted the figures from which the next one
+ * begins. */
 static bool is_noted(const Job *job) {
         return has_cgroup(job) && job->answer.life == job->row.life + 1 &&
                job->answer.cpu_nsec != UINT64_MAX;

@@ -82,7 +82,7 @@ static void remove_files(Job *job) {
         remove_runtime_files(job);
 }
 
-/* The ledger has it, so it may be said. */
+/* Announces the end of the job, which the ledger has by now. */
 static void announce(Job *job) {
         JobContext *context = job->context;
 
@@ -138,7 +138,8 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_arm_runtime(job);
 }
 
-/* A job that has closed a round has something to lose. What its life lacked may be there later. */
+/* Whether the life failed for lack of something on the host that may be there later. Only for a job that has
+ * closed a round, and so has something to lose. */
 static bool lacked(const Job *job) {
         return (job->life_lacks && job->progress.closed_life > 0) ||
                (job->progress.life == job->row.life && progress_lacked(&job->progress));
@@ -171,7 +172,8 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
-/* The life has written its last record, perhaps before the daemon was restarted. */
+/* Decides what follows on a life that has written its last record, perhaps before the daemon was
+ * restarted. */
 static void ended(Job *job) {
         const Progress *p = &job->progress;
         char sentence[320];
@@ -228,7 +230,7 @@ static void life_check(Job *job) {
                                                  : "its invoker ended without reporting an end");
 }
 
-/* Records that the invoker wrote before it fell silent count. */
+/* Ends a life whose invoker does not answer. The records that it has written are read first. */
 static void leave_silent(Job *job) {
         (void) job_read(job);
         if (job->life_error || job->link_over)

@@ -66,7 +66,7 @@ void job_requeue(Job *job) {
         jobs_schedule(&job->context->jobs);
 }
 
-/* Its invoker would try for ever. */
+/* Ends a life whose last checkpoint cannot be written: its invoker would try for ever. */
 static void leave_checkpoint(Job *job) {
         (void) job_read(job);
         if (job->waits_checkpoint == 0 || job->life_error)

@@ -4,14 +4,14 @@
 
 #include "daemon/job.h"
 
-/* The job leaves the queue, or a daemon that was restarted finds it running. */
+/* To be called when the job leaves the queue, or when a restarted daemon finds it running. */
 void job_turn_begin(Job *job);
-/* The job goes back to the queue after the round in flight. reason: a sentence that lasts. */
+/* Sends the job back to the queue after the round in flight. reason: a constant string. */
 void job_go_back(Job *job, const char *reason);
-/* Its life has ended for that: it waits for its next turn. */
+/* To be called when the life has ended for that reason: the job waits for its next turn. */
 void job_requeue(Job *job);
 /* The end of RuntimeMaxSec=: counted from the job's first start, so that lives and restarts do not prolong
  * it, without the time that the job was back in the queue. Also between two lives. */
 void job_arm_runtime(Job *job);
-/* 0; -ESRCH: it has ended. */
+/* Asks the job to end. 0; -ESRCH: it has ended already. */
 int job_stop(Job *job, uint32_t end, const char *reason);

@@ -91,7 +91,8 @@ void job_watch_heard(Job *job) {
         job->watch_asked_usec = 0;
 }
 
-/* A spool that is full of what the ledger does not take stops the invoker. */
+/* Whether the invoker may be silent because of us: it waits until the ledger takes its records, or until its
+ * last checkpoint can be written. */
 static bool is_kept_waiting(const Job *job) {
         bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
         bool waits_for_us = job->has_held || job_has_unread(job) ||

@@ -6,9 +6,9 @@
 
 #define EXIT_TIMEOUT_USEC (10ull * 1000 * 1000)
 
-/* The invoker has started, or was found again. */
+/* To be called when the invoker has started, or was found again. */
 void job_watch_start(Job *job);
-/* The invoker has said something. */
+/* To be called when the invoker has sent anything. */
 void job_watch_heard(Job *job);
-/* After so long the invoker is killed. what: a sentence that lasts, or NULL. */
+/* Has the invoker killed after usec. what: a constant string that names the reason, or NULL. */
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);

@@ -150,16 +150,16 @@ char **job_limits_missing(const Job *job); /* words; g_strfreev() */
 int job_new(JobContext *context, LedgerJob *row, Job **ret);
 /* The job of a row of the ledger. -ENOENT: there is none; -EINVAL: no job can be made of it any more. */
 int job_of_row(JobContext *context, uint64_t id, Job **ret);
-/* A row that no job can be made of: it has failed, and is not tried again. */
+/* Ends a row of which no job can be made, as failed. */
 void job_row_end(JobContext *context, LedgerJob *row);
-/* Nothing of its life is left. */
+/* Releases all that the job holds for its life. */
 void job_life_clear(Job *job);
 Job *job_free(Job *job);
 
 /* Reads the job's records from the ledger into its progress: once, or, asked to do it anew (when a life
  * ended, its tail became waste), again. */
 int job_load_progress(Job *job, bool anew);
-/* The same in portions of at most so many records. 1: there are more. */
+/* The same in portions of at most `most` records. job_replay_some() returns 1 if there are more. */
 JobReplay *job_replay_new(Job *job);
 JobReplay *job_replay_free(JobReplay *replay);
 int job_replay_some(JobReplay *replay, unsigned most);
@@ -168,5 +168,5 @@ JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *user
 /* The properties and the bill of an ended job, out of its row if it can be: a long job has a million
  * records. */
 int job_load_summary(Job *job);
-/* Also what is in records alone: what had accrued at each round, estimates, faults. */
+/* Loads from the records also what no row has: what had accrued at each round, estimates, faults. */
 int job_load_records(Job *job);

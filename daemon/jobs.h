@@ -36,14 +36,14 @@ typedef enum JobNews {
 Job *jobs_find(const Jobs *jobs, uint64_t id);
 void jobs_add(Jobs *jobs, Job *job);
 
-/* A job has left the queue or come to its end: the queue is looked at soon. */
+/* To be called when a job has left the queue or has ended: the next one is picked soon. */
 void jobs_schedule(Jobs *jobs);
 /* The next job with news, taken from the list; NULL: there is none. */
 Job *jobs_next_work(Jobs *jobs);
 
-/* Properties of the job have changed. */
+/* Notes that properties of the job have changed, for the bus. */
 void job_changed(Job *job, unsigned changes);
-/* job_step() follows soon. */
+/* Notes news for job_step(), which is called soon. */
 void job_news(Job *job, unsigned news);
 static inline void job_look(Job *job) {
         job_news(job, JOB_NEWS_LIFE);

@@ -106,7 +106,8 @@ static void add(Descriptors *descriptors, int fd) {
         descriptors->fds[descriptors->n++] = fd;
 }
 
-/* What has no room in our table is gone: it gets no token. */
+/* Receives the first byte and its descriptors. Those that have no room in our table of descriptors are lost
+ * and get no token. */
 static int receive_byte(int fd, uint8_t *ret, Descriptors *received) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MOST * sizeof(int))];
         struct iovec iov = { ret, 1 };
@@ -149,7 +150,8 @@ static void make_tokens(const Descriptors *received, Message *m) {
         m->answer.n_foreign = (uint32_t) m->foreign.n;
 }
 
-/* Until the daemon, and each process that it let have a copy, has closed all tokens. */
+/* Keeps the descriptors until all tokens are closed, by the daemon and by each process to which it gave a
+ * copy. */
 static void serve(const Descriptors *ends, const Descriptors *foreign) {
         struct pollfd p[MESSAGE_FDS_MOST];
         size_t n = ends->n, n_open = n;
@@ -289,7 +291,7 @@ static int start(Keepers *keepers, int orders_fd, bool attic, const FirstOrder *
         return 0;
 }
 
-/* How many can take an order: an order to leave takes one of them, it does not matter which. */
+/* How many keepers can take an order. An order to leave ends any one of them. */
 static unsigned count_ready(const Keepers *keepers) {
         uint64_t now = clock_boottime();
         unsigned n = 0;
@@ -343,7 +345,7 @@ static int attic_start(Keepers *keepers, const FirstOrder *first) {
         return 0;
 }
 
-/* Another one, if the one there was holds enough and is not one of too many that hang. */
+/* Starts another attic if the present one holds ATTIC_FDS_MAX descriptors. */
 static int attic_open(Keepers *keepers) {
         int r;
 

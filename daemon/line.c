@@ -86,7 +86,7 @@ ssize_t line_pick(const LineEntry *entries, size_t n, unsigned n_max, unsigned n
         return best;
 }
 
-/* What the method was called on may be gone by now. */
+/* Finds the object on which the method was called; NULL if it no longer exists. */
 static void *object_of(Manager *manager, sd_bus_message *message) {
         const char *path = sd_bus_message_get_path(message);
         uint64_t id;
@@ -362,7 +362,8 @@ static bool is_of(sd_bus_message *message, const char *sender) {
                g_strcmp0(sd_bus_message_get_sender(message), sender) == 0;
 }
 
-/* Only a caller that wanted an answer is missed: others send a call and leave. */
+/* Drops the waiting calls of a sender that has left the bus, if they asked for an answer: others may send a
+ * call and leave. */
 static void forget_sender(Lines *lines, const char *sender) {
         g_autoptr(GPtrArray) messages = g_ptr_array_new();
 
@@ -385,7 +386,8 @@ static int on_gone(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* From the first call that waits on: a bus says a lot of connections that are closed. */
+/* Subscribes to the names that leave the bus. This is done when the first call waits, since a bus closes
+ * many connections. */
 static void watch_callers(Lines *lines) {
         Manager *manager = lines->manager;
 

@@ -67,9 +67,9 @@ unsigned lines_waiting(const Lines *lines);
 int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t uid,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 bool line_has(const Lines *lines, LineName name, sd_bus_message *message);
-/* Its turn is over; a call that is not in the line is none. */
+/* Ends the call's turn. A call that is not in the line is ignored. */
 void line_leave(Lines *lines, LineName name, sd_bus_message *message);
-/* Calls whose turn it is again: what one of them waited for is there. */
+/* Lets waiting calls try again, as what one of them waited for has happened. */
 void line_again(Lines *lines, LineName name);
 
 /* Runs the handler of a call that was kept, and answers the caller if it fails. */

@@ -14,7 +14,7 @@
 #define PAGE_MOST 1000u /* rows of a reply */
 #define SCAN_MOST 2000u /* rows that a call looks at, whether or not they are wanted */
 
-/* What the row of a job that has not ended does not know yet. Strings stay the job's. */
+/* Adds the figures that the row of a job that has not ended lacks. Strings stay the job's. */
 static void fill_in(const Job *job, LedgerListed *row) {
         const Progress *progress = &job->progress;
         Bill bill;
@@ -55,7 +55,7 @@ typedef struct Remembered {
         guint n_live, n_ended;
 } Remembered;
 
-/* All that have not ended, and the newest KeepJobs= ended ones. */
+/* Remembers a row if its job has not ended, or is one of the newest KeepJobs= ended ones. */
 static int remember(const LedgerListed *listed, void *userdata) {
         Remembered *all = userdata;
         const Job *job = jobs_find(&all->manager->context.jobs, listed->id);
@@ -230,7 +230,8 @@ static int append_row(sd_bus_message *reply, const LedgerListed *row) {
                         row->n_env_steps, row->return_mean, row->cost_full, row->currency ?: "", path);
 }
 
-/* 1: the page is full, or enough was looked at for one call. */
+/* Adds a row to the page if the filter takes it. 1: the page is full, or this call has looked at enough
+ * rows. */
 static int add_to_page(const LedgerListed *listed, void *userdata) {
         Page *page = userdata;
         const Job *job;

@@ -24,17 +24,17 @@ typedef struct PlanLinkOps {
 /* Connects to the socket `name` in a directory. -ECONNREFUSED, -ENOENT: no invoker listens. */
 int plan_connect(int directory_fd, const char *name);
 
-/* Takes the descriptor when it succeeds. */
+/* Makes a link over the descriptor, which it closes in the end if this succeeds. */
 int plan_link_new(sd_event *event, int fd, const PlanLinkOps *ops, void *userdata, PlanLink **ret);
 PlanLink *plan_link_free(PlanLink *link);
 
-/* What is sent replaces what could not be sent yet. */
+/* Sends the plan; one that could not be sent yet is replaced. */
 int plan_link_send(PlanLink *link, const Plan *plan);
 
-/* Reading goes on after this record. */
+/* Continues reading after this record. */
 void plan_link_seek(PlanLink *link, uint64_t seq);
 uint64_t plan_link_position(const PlanLink *link);
-/* Records that lie in the spool and were not read yet. */
+/* The number of records in the spool that were not read yet. */
 uint64_t plan_link_unread(const PlanLink *link);
 
 /* 1 and the next record; 0: there is none yet; -EBADMSG: what stands there is no such record; -EOVERFLOW:

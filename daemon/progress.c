@@ -169,7 +169,7 @@ static void add_evaluation(Progress *p, const Record *record) {
         p->evaluation_squares += (x - before) * (x - p->evaluation_mean);
 }
 
-/* Of a round that had closed before: what its record lacked. */
+/* Adds an evaluation that ended after its round had closed. */
 static void add_evaluated(Progress *p, const Record *record) {
         if (record->wasted)
                 return;
@@ -328,7 +328,8 @@ double progress_evaluation_deviation(const Progress *progress) {
         return sqrt(progress->evaluation_squares / (double) (progress->n_evaluations - 1));
 }
 
-/* The learner has no environment: where no actor is named, a fault of one is of whichever was asked. */
+/* Whether a fault is of an environment, and so of an actor, also where none is named: the learner has no
+ * environment. */
 static bool is_actors_fault(uint32_t fault) {
         return fault == FAULT_LOAD || fault == FAULT_SPEC || fault == FAULT_ENVIRONMENT ||
                fault == FAULT_OBSERVATION || fault == FAULT_ACTION || fault == FAULT_REWARD ||

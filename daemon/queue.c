@@ -128,7 +128,7 @@ static bool is_younger(const QueueEntry *a, const QueueEntry *b) {
         return a->id > b->id;
 }
 
-/* Of its user's that may leave: it has been given least. */
+/* Whether no younger job of its user may leave its place. */
 static bool is_youngest(const QueueEntry *entries, size_t n, const QueueEntry *e) {
         for (size_t i = 0; i < n; i++)
                 if (entries[i].uid == e->uid && may_leave(&entries[i]) && is_younger(&entries[i], e))

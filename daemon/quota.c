@@ -36,7 +36,8 @@ static char *size_words(uint64_t bytes) {
         return g_strdup_printf("%.1f MiB", (double) bytes / (1 << 20));
 }
 
-/* Who is here has asked before, and it was known: only a table that overflowed forgot it. */
+/* Refuses a call whose user's quota is not known any more: it was when the call came, but the table of users
+ * has overflowed since. */
 static int unknown(sd_bus_error *error, uint32_t uid) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy),
                         "The quota of user %" PRIu32 " is not known yet: try again in a moment.", uid);
@@ -150,7 +151,7 @@ static int money_row(const char *currency, uint64_t nano, void *userdata) {
                                : 0;
 }
 
-/* One at least: that of the quota, and each that was spent in today. */
+/* Adds a row for the quota's currency, and for each other one in which the user has spent money today. */
 static int money_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus_message *reply) {
         MoneyRows rows = { .reply = reply, .quota = &quota->money };
         int r;

@@ -5,13 +5,14 @@
 
 #include "daemon/manager.h"
 
-/* Whether the files of a job that ended then are to be removed. keep_usec 0: they are kept for ever. */
+/* Whether the files of a job that ended at ended_usec are to be removed. keep_usec 0: files are kept for
+ * ever. */
 bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec);
 
 /* From now on they cannot be found; they are removed in portions. 0 also when there are none. The job must
  * have ended. */
 int files_remove(Manager *manager, uint64_t job, const char *reason);
 
-/* Takes up what an earlier daemon was at, and looks for files that are old enough, now and ever after. */
+/* Continues removals that an earlier daemon began, and looks from now on for files that are old enough. */
 void removals_start(Manager *manager);
 void removals_done(Manager *manager);

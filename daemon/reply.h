@@ -13,10 +13,10 @@ int reply_table(sd_bus_message *m, const char *(*name)(size_t column), size_t n_
 /* Closes the list that a reply ends with, and sends the reply. 1, or negative. */
 int reply_send(sd_bus_message *reply);
 
-/* What sheets_read() of this name returned, as an error for the bus. Negative. */
+/* Makes an error for the bus of r, which sheets_read() of this name returned. Negative. */
 int reply_no_sheet(sd_bus_error *error, const char *name, int r);
-/* The same of sheets_list(). */
+/* The same for sheets_list(). */
 int reply_no_sheets(sd_bus_error *error, int r);
 
-/* A call that asks for a job's records is refused in words once they are removed. 0: they are there. */
+/* Refuses a call that asks for records which were removed. 0: they exist. */
 int reply_trimmed(const LedgerJob *row, sd_bus_error *error);

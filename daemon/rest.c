@@ -150,7 +150,7 @@ static int collect(const LedgerJob *row, void *userdata) {
         return 0;
 }
 
-/* Its daemon was killed: what the ledger has is all that there is. */
+/* Ends a job whose daemon was killed: no more records will come than the ledger has. */
 static int end_job(JobContext *context, uint64_t id) {
         Job *job;
         int r;

@@ -41,7 +41,7 @@ Senders *senders_free(Senders *senders) {
         return NULL;
 }
 
-/* For one more of this user. */
+/* Removes a sender, if need be, so that this user may have one more. */
 static void make_room(Senders *senders, uint32_t uid) {
         GList *oldest_of_all = senders->all.head, *oldest = NULL;
         unsigned n = 0;

@@ -14,6 +14,6 @@ typedef struct Senders Senders;
 
 Senders *senders_new(void);
 Senders *senders_free(Senders *senders);
-/* A name that is there already stays as it is. */
+/* Adds a name. If the table has it already, nothing changes. */
 void senders_add(Senders *senders, const char *name, uint32_t uid);
 bool senders_find(const Senders *senders, const char *name, uint32_t *ret_uid);

@@ -17,14 +17,14 @@
 /* Before a commit: what jobs have come to goes into the same transaction as their records. After it
  * *ret_users are the users of those jobs; NULL: there are none. */
 void spending_note(JobContext *context, GHashTable **ret_users);
-/* After it. A user who has reached the limit by now has running jobs that are to go back. */
+/* To be called after the commit: running jobs of users who have reached their limit go back to the queue. */
 void spending_look(JobContext *context, GHashTable *users);
 
-/* What holds all of a user's jobs: the limit is reached, or HOLD_NOTHING. */
+/* The reason that holds all of a user's jobs if the limit is reached; otherwise HOLD_NOTHING. */
 Hold spending_hold(JobContext *context, uint32_t uid, const Quota *quota);
-/* Whether no round may begin before it is known what the last one cost. */
+/* Whether no round may begin before the cost of the last one is known. */
 bool spending_is_limited(JobContext *context, uint32_t uid);
 
-/* Today's, of each currency. Each returns 0 to go on. */
+/* Calls each() with the money spent today in each currency; each() returns 0 to go on. */
 int spending_today(JobContext *context, uint32_t uid,
                 int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata);

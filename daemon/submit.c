@@ -218,7 +218,7 @@ static int make_directory(Manager *manager, char **ret_name, sd_bus_error *error
         return 1;
 }
 
-/* 1: all that came with the job is in its directory, *ret_name. */
+/* Copies the files that came with the job. 1: all are in its directory, *ret_name. */
 static int fetch(Manager *manager, sd_bus_message *message, const Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, char **ret_name, int *ret_directory_fd,
                 sd_bus_error *error) {

@@ -102,7 +102,7 @@ static Fields *fields_of(Progress *progress) {
         return fields;
 }
 
-/* Zero, and what was not measured, need no line. */
+/* Writes the line of a field. Fields that are 0 or were not measured get none. */
 static void append(GString *text, const Field *field) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -160,7 +160,8 @@ static int set(const Field *field, const char *value) {
         return 0;
 }
 
-/* A name that this program does not know is of a newer one, or of a quantity that was given up. */
+/* Reads a line. Unknown names are ignored: they are of a newer program, or of a quantity that was given
+ * up. */
 static int read_line(const Fields *fields, char *line) {
         char *value = strchr(line, '=');
 

@@ -26,7 +26,7 @@ static bool is_over_size(Manager *manager) {
                used > manager->context.config.ledger_max_bytes;
 }
 
-/* Jobs that ended before it. */
+/* The time before which a job must have ended for its records to be removed. */
 static uint64_t limit_usec(Manager *manager, uint64_t now_usec) {
         uint64_t keep_usec = manager->context.config.keep_records_usec;
 
@@ -57,7 +57,7 @@ static void say_removed(uint64_t job) {
                         job);
 }
 
-/* 1: its records may go. 0: they stay. */
+/* Prepares the removal of a job's records. 1: they may be removed. 0: they are kept. */
 static int begin(Manager *manager, uint64_t id) {
         __attribute__((cleanup(ledger_job_done))) LedgerJob row = {};
         int r;
@@ -77,7 +77,7 @@ static int begin(Manager *manager, uint64_t id) {
         return ledger_trim_never(manager->context.ledger, id);
 }
 
-/* 1: there may be more to do. */
+/* Removes a portion of records. 1: there may be more to do. */
 static int step(Manager *manager) {
         uint64_t now_usec = (uint64_t) g_get_real_time(), id;
         bool done;

@@ -91,7 +91,7 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* The newest item of the longest row of all, if it is longer than one; NULL: none is. */
+/* Takes out the newest item of the longest row of all, if that has more than `one`; otherwise NULL. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;
@@ -125,7 +125,8 @@ static void *give_way(TurnQueue *queue, unsigned one) {
         return item;
 }
 
-/* For one more of a user, or of a stranger, who has n already. What is returned has no place. */
+/* Makes room for one more item of a user or a stranger who has n already. Returns the item that gets no
+ * place. */
 static void *make_room(TurnQueue *queue, unsigned n, void *item, unsigned n_max) {
         void *gone;
 

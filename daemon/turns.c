@@ -69,7 +69,7 @@ static unsigned room(const Turns *turns) {
         return MAX(most > waiting ? most - waiting : 0, CALLS_LEAST);
 }
 
-/* Each call that is taken off the bus gets an answer, and here is the last place for one. */
+/* Answers a call that cannot be kept: each call that was taken off the bus must get an answer. */
 static void refuse(sd_bus_message *message, int error) {
         (void) sd_bus_reply_method_errnof(message, error,
                         "actord could not take up this call: %s. Try again in a moment.",

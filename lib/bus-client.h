@@ -9,7 +9,7 @@
 #include "lib/bus-address.h"
 #include "lib/cleanup.h"
 
-/* Of a connection that has its address or its socket. */
+/* Starts a connection that has its address or its socket. */
 static inline int bus_client_start(sd_bus *bus) {
         int r;
 

@@ -30,7 +30,8 @@ static bool is_one_of(const struct stat *st, const char *const paths[], size_t n
         return false;
 }
 
-/* File systems whose files the kernel makes up; their content depends on the process that reads them. */
+/* Whether the kernel makes up the files of this file system: their content depends on the process that reads
+ * them. */
 static bool is_kernels(int fd) {
         static const unsigned long magics[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
                 CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -66,7 +67,7 @@ static bool lies_in_the_systems(int fd) {
         return false;
 }
 
-/* Directories that hold other people's or unrelated files. */
+/* Whether a directory holds other people's or unrelated files. */
 static bool is_the_systems(const struct stat *st) {
         static const char *const places[] = { "/", "/bin", "/lib", "/lib64", "/media", "/mnt", "/opt",
                 "/run", "/sbin", "/srv", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share",

@@ -115,7 +115,8 @@ double double_tanh(double x) {
         return copysign(isinf(y) ? 1.0 : y / (y + 2.0), x);
 }
 
-/* The nearest quarter of a turn is taken off, which is exact: sine or cosine of at most an eighth. */
+/* Takes off the nearest quarter of a turn, which is exact, and computes the sine or cosine of the rest, at
+ * most an eighth. */
 double double_cos_turn(double turn) {
         double quarter, y, y2, y4, sine, sine3, sine7, sine11, cosine, cosine4, cosine8, cosine12;
 

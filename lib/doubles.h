@@ -17,11 +17,12 @@
 #define DOUBLE_TANH_ULP  5.0
 #define DOUBLE_COS_ULP   2.0
 
-/* Beyond the greatest number infinity, and 0 beyond the least; a NaN stays one, in all of them. */
+/* exp(x): infinity beyond the greatest number, 0 below the least. In all these functions a NaN stays a
+ * NaN. */
 double double_exp(double x);
 /* exp(x) - 1 */
 double double_expm1(double x);
-/* Of 0, minus infinity; of what is less, a NaN. */
+/* log(x): minus infinity for 0, a NaN for negative numbers. */
 double double_log(double x);
 double double_tanh(double x);
 /* The cosine of a part of a whole turn, which is between 0 and 1: cos(2 pi turn). */

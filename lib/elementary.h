@@ -83,7 +83,7 @@ ELEMENTARY float elementary_exp(float x) {
         return p * float_of_bits((bits_of_float(t) - 0x4B400000u + 127u) << 23);
 }
 
-/* Of a normal positive number. */
+/* log(x), for a normal positive number. */
 ELEMENTARY float elementary_log(float x) {
         uint32_t bits = bits_of_float(x);
         /* x = 2^e * m with m in [sqrt(1/2), sqrt(2)) */
@@ -115,7 +115,7 @@ ELEMENTARY Quad quad_fused(Quad a, Quad b, Quad c) {
                 fused(a[3], b[3], c[3]) };
 }
 
-/* Within [-bound, bound]; a NaN stays one. */
+/* Clamps x to [-bound, bound]; a NaN stays a NaN. */
 ELEMENTARY Quad quad_hold(Quad x, Quad bound) {
         for (unsigned i = 0; i < 4; i++) {
                 x[i] = x[i] > bound[i] ? bound[i] : x[i];

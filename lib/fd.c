@@ -130,7 +130,7 @@ void fd_unmap(void *map, uint64_t bytes) {
                 (void) munmap(map, bytes);
 }
 
-/* at < 0: from the descriptor's position. */
+/* Reads n bytes from `at` on; at < 0: from the descriptor's position on. */
 static int read_from(int fd, void *ret, size_t n, off_t at) {
         uint8_t *p = ret;
 

@@ -107,7 +107,8 @@ static bool network_possible(const Network *network) {
         return network->act != ACT_GAUSSIAN || (log_std && log_std->n_out == network->n_action);
 }
 
-/* Backwards from the action: inputs come before the layers that read them. */
+/* The layers on which the action depends. Goes backwards from the action, as inputs come before the layers
+ * that read them. */
 static uint64_t layers_that_act(const Network *network) {
         uint64_t acts = 0;
 
@@ -124,7 +125,7 @@ static uint64_t layers_that_act(const Network *network) {
 
 static_assert(LAYERS_MAX <= 64, "one bit a layer");
 
-/* What a layer's panels take. */
+/* The number of floats of a layer's panels. */
 static size_t layer_numbers(const Layer *layer) {
         return padded(layer->n_reads) * padded(layer->n_units);
 }
@@ -279,7 +280,7 @@ static inline __attribute__((always_inline)) void square_copy(
                                         kernel * sizeof(float));
 }
 
-/* Any square, channel by channel and row by row, zeros where it lies outside of the image. */
+/* Reads any square, channel by channel and row by row, with zeros where it lies outside of the image. */
 static void square_read_any(const Convolution *c, const float *x, int64_t top, int64_t left, float *ret) {
         uint32_t first = left < 0 ? (uint32_t) -left : 0;
         uint32_t end = left + c->kernel > c->width ? (uint32_t) (c->width - left) : c->kernel;

@@ -286,7 +286,7 @@ uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings)
         return n_act > n_learn ? n_act : n_learn;
 }
 
-/* The learner is one of the learners, and does its share of their work. */
+/* Whether a host does the work of this side: the learner is also one of the learners, and does its share. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }

@@ -52,7 +52,8 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(con
                         *(KERNEL(Loose) *) (c + i * c_m + v * KERNEL_WIDTH) = sums[i][v];
 }
 
-/* The columns that fill no vector. What b has beyond them is read, and dropped. */
+/* Computes the last columns, which do not fill a vector. The numbers of b beyond them are read and
+ * ignored. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile_rest)(const Product *p,
                 uint32_t m, uint32_t n_rest, const float *a, const float *b, uint32_t n_k, const float *bias,
                 bool goes_on, float *c) {
@@ -86,7 +87,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(strip)(
                 KERNEL(tile_rest)(p, m, p->n - j, a, b + j, n_k, bias, goes_on, c + j);
 }
 
-/* Some numbers of k at a time, so that the rows of b that go with them stay near. */
+/* Computes the product in slices of k, so that the rows of b of a slice stay in the cache. */
 KERNEL_TARGET static void KERNEL(product)(const Product *p) {
         for (uint32_t k = 0, n_k; k < p->k; k += n_k) {
                 uint32_t i = 0;

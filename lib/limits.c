@@ -45,7 +45,7 @@ bool limit_of_memory_is_set(void) {
 #define OR_OF_THE_JOB ", or MemoryMax= of the job"
 #define OR_PROCESSES  ", or of processes: RLIMIT_NPROC (ulimit -u) or pids.max (TasksMax= of the unit)"
 
-/* A limit that is set is named, rather than all that there are. */
+/* Advice that names the limit of memory that is set, or, if none is, all that there are. */
 static const char *memory_advice(void) {
         bool data = is_limited(RLIMIT_DATA), addresses = is_limited(RLIMIT_AS);
 
@@ -60,7 +60,8 @@ static const char *memory_advice(void) {
                "(ulimit -v, -d), or the cgroup's memory.max";
 }
 
-/* A thread's stack is memory, too. */
+/* Advice for a failed start of a process or thread: it names limits of memory, too, as a thread needs a
+ * stack. */
 static const char *process_advice(void) {
         if (is_limited(RLIMIT_AS))
                 return "; raise the limit of addresses: RLIMIT_AS (ulimit -v)" OR_PROCESSES;

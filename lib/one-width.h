@@ -2,7 +2,7 @@
 /* A part of lib/each-width.h: vectors of one width, and the template. No include guard, on purpose. */
 
 typedef float KERNEL(Vector) __attribute__((vector_size(4 * KERNEL_WIDTH)));
-/* Where it may lie anywhere. */
+/* A vector at any address. */
 typedef float KERNEL(Loose) __attribute__((vector_size(4 * KERNEL_WIDTH), aligned(4), may_alias));
 typedef int32_t KERNEL(Mask) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 

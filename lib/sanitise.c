@@ -67,7 +67,8 @@ static void append_escape(GString *to, gunichar character) {
                                 0xdc00 + ((character - 0x10000) & 0x3ff));
 }
 
-/* Outside of strings JSON is ASCII. A generator has escaped all control characters but DEL. */
+/* Sanitises JSON, which is ASCII outside of strings. The generator has escaped all control characters but
+ * DEL. */
 char *sanitise_json(char *text) {
         g_autofree char *valid = g_utf8_make_valid(text, -1);
         bool utf8 = sanitise_locale_is_utf8();

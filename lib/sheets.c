@@ -29,7 +29,7 @@ static int file_error(const GError *error) {
         return -EIO;
 }
 
-/* A missing directory holds no sheets. */
+/* Adds the names of the sheets of a directory. A missing directory has none. */
 static int list_into(GPtrArray *names, const char *directory) {
         g_autoptr(GError) error = NULL;
         g_autoptr(GDir) dir = g_dir_open(directory, 0, &error);

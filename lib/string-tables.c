@@ -143,7 +143,7 @@ const char *invoker_step_sentence(uint32_t step) {
         return LOOKUP(invoker_steps, step);
 }
 
-/* Errors of loading; the message before has the details. */
+/* Describes an error of loading; the message before it has the details. */
 static const char *load_word(int error) {
         switch (error) {
         case EINVAL: return "it cannot be made as the job file says";

@@ -15,7 +15,7 @@ typedef struct WarmRest {
         uint64_t keep_nsec;     /* on the emulated clock; UINT64_MAX: for ever */
 } WarmRest;
 
-/* Of one round. */
+/* How many containers one round keeps warm, and for how long. */
 WarmRest warm_rest(const JobSettings *settings);
 
 /* Whether an idle container is kept; to be asked once for each, from the lowest up. idle_nsec: since when

@@ -15,7 +15,7 @@ typedef enum Width {
         _WIDTH_MAX,
 } Width;
 
-/* Whether this CPU has it. */
+/* Whether this CPU has vectors of this width. */
 bool width_present(Width width);
 /* The words of KernelClass=, of those that are present, with spaces: "scalar avx2". */
 const char *width_words_present(void);

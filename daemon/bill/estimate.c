@@ -73,7 +73,7 @@ static const Record *slowest(const Estimates *e) {
         return record;
 }
 
-/* What one of n learners would have taken for what took one of j so long. */
+/* The time that one of n learners would have taken for work that took one of j learners nsec. */
 static uint64_t elsewhere_nsec(
                 const JobSettings *settings, uint64_t nsec, uint32_t j, uint32_t n, uint64_t n_rows) {
         double one = distribution_alone_nsec(settings, (double) nsec, j, (double) n_rows);
@@ -81,7 +81,7 @@ static uint64_t elsewhere_nsec(
         return saturate_double(distribution_learner_nsec(settings, one, n, (double) n_rows));
 }
 
-/* One of n learners' update. n_rows: of the round. */
+/* The record of one learner's update if there were n learners. n_rows: of the round. */
 static Record update_of(const Estimates *e, const JobSettings *settings, uint32_t n, uint64_t n_rows) {
         Record record = *slowest(e);
         uint64_t cpu_nsec = 0;

@@ -20,7 +20,7 @@ static void bill_by(const Usage *usage, const PriceSheet *sheet, const JobSettin
         bill_make(usage, sheet, &copy, ret);
 }
 
-/* Of a fleet that exists for as long. */
+/* The bill of a fleet that exists for nsec. */
 static void fleet_bill(uint64_t nsec, const PriceSheet *fleet, const JobSettings *settings, Bill *ret) {
         bill_by(&(Usage){ .emulated_nsec = nsec }, fleet, settings, CONVENTION_SERVER, ret);
 }
@@ -36,7 +36,8 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
         return bill.training;
 }
 
-/* The paper total is without start-up, which a fleet that stays has once. */
+/* The utilisation from which functions are dearer than the fleet. It uses the paper total, which has no
+ * start-up: a fleet that stays starts once. */
 static double even_at(const Bill *bill, double serverless) {
         return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;
 }

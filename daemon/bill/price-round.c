@@ -78,7 +78,7 @@ static void add_round(Usage *usage, const PriceSheet *sheet, const JobSettings *
         usage_add(usage, sheet, settings, &closed);
 }
 
-/* By charge, since lines come and go with what there is of them. */
+/* Adds by charge and not by line: a bill has no line for a quantity of 0. */
 static void charges_add(const Bill *bill, double sign, RoundPrice *price) {
         for (size_t i = 0; i < bill->n_lines; i++)
                 price->charges[bill->lines[i].charge] += sign * bill->lines[i].amount;

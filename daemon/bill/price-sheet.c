@@ -369,7 +369,7 @@ uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *se
         return (uint32_t) fmin(UINT32_MAX, sheet->learner_count * sheet->learner_functions);
 }
 
-/* Learners of a server convention that no server would be paid for. */
+/* Refuses more learners than the servers of the sheet have places for. */
 static int check_learners(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         uint32_t n_learners = distribution_learners(distribution_of(settings), settings);
         uint32_t n_places = price_sheet_learners_max(sheet, settings);

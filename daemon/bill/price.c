@@ -83,7 +83,8 @@ static uint64_t reserved_bytes(const JobSettings *settings, const Record *record
         return learner ? settings->learner_memory_max_bytes : settings->memory_max_bytes;
 }
 
-/* Of a job that trains: its container, if not its episode, is numbered beyond the actors. */
+/* Whether the record is of a container for evaluations: in a job that trains, these are numbered beyond the
+ * actors. */
 static bool is_evaluator(const JobSettings *settings, const Record *record) {
         return record->actor != UINT32_MAX && record->actor >= settings_actors_max(settings);
 }
@@ -176,14 +177,15 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* What the life before spent on a round that it did not close is gone all the same. */
+/* The bill of a round starts here. What an earlier life spent on a round that it did not close is not part
+ * of this round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* Whose work it was is not known; it costs what an actor's wasted work does. */
+/* Adds usage of an unknown process of the life, at the price of an actor's wasted work. */
 static void lost_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         stretch_add(usage, CHARGE_LOST, SHARE_ACTOR,

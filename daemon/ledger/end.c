@@ -21,7 +21,7 @@ static void end_done(LedgerEnd *end) {
         *end = (LedgerEnd){};
 }
 
-/* Of the row only what an end changes. */
+/* Copies an end with those members of its row that an end changes. */
 static int end_copy(const LedgerEnd *from, LedgerEnd *ret) {
         LedgerEnd end = *from;
 
@@ -121,7 +121,8 @@ static int checkpoint_insert(Ledger *ledger, const LedgerCheckpoint *checkpoint)
         return ledger_step_done(ledger, statement);
 }
 
-/* A job counts once, however often its end is written: who has a summary was counted with it. */
+/* Whether the totals have the job already, as its end may be written more than once: then its row has a
+ * summary. */
 static int is_counted(Ledger *ledger, uint64_t job, bool *ret) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;

@@ -322,7 +322,7 @@ int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *
         return r < 0 ? r : ledger_each(ledger, statement, job_tell, &reader);
 }
 
-/* Behind every record that there can be. */
+/* A position behind every possible record. */
 static const LedgerPosition position_end = { INT64_MAX, INT64_MAX };
 
 int ledger_checkpoint_newest(Ledger *ledger, uint64_t job, LedgerCheckpoint *ret) {

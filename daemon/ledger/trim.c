@@ -48,7 +48,7 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
         return sqlite3_column_int(statement, 1) ? 0 : -ENOENT;
 }
 
-/* *left: how many rows may still go in this step. */
+/* Deletes at most *left rows, which is how many may still be deleted in this step. */
 static int delete_some(Ledger *ledger, const char *sql, uint64_t job, unsigned *left) {
         int r;
 
@@ -59,7 +59,7 @@ static int delete_some(Ledger *ledger, const char *sql, uint64_t job, unsigned *
         return 0;
 }
 
-/* All are removed, or they stay. */
+/* Notes that the job's records need no further look: all are removed, or all are kept. */
 static int never_again(Ledger *ledger, uint64_t job) {
         return ledger_exec_job(ledger, "UPDATE jobs SET trimmable = 0 WHERE id = ?1", job, 0);
 }

@@ -123,7 +123,7 @@ static void newest_add(Newest *newest, double value) {
         newest->n++;
 }
 
-/* The upper one of two. */
+/* The median; the upper one of two in the middle. */
 static double newest_median(const Newest *newest) {
         uint64_t n = newest->n < NEWEST ? newest->n : NEWEST;
         double sorted[NEWEST];
@@ -147,12 +147,12 @@ static double newest_least(const Newest *newest) {
         return least;
 }
 
-/* Where more rows are more gradient steps as well. */
+/* Whether more rows also mean more gradient steps. */
 static bool law_is_sharp(const JobSettings *s) {
         return s->algorithm == ALGORITHM_PPO && s->updates == UPDATES_PER_DATA;
 }
 
-/* The law before more actors were tried. */
+/* The law to begin with, before other numbers of actors were tried. */
 static Law auto_theory(const Auto *a, const JobSettings *s) {
         double noise = newest_median(&a->noise), rows = (double) s->envs_per_actor * s->rollout_steps, usual;
 
@@ -215,7 +215,7 @@ static void auto_look(Auto *a, const SchedulerView *view) {
         }
 }
 
-/* What is decided by, in one round. */
+/* The inputs of one decision. */
 typedef struct Trade {
         const SchedulerView *view;
         const Auto *a;
@@ -238,7 +238,7 @@ static uint32_t parked(const Trade *t, double n) {
         return kept > n ? (uint32_t) (kept - n) : 0;
 }
 
-/* n_cold: of n, those that start for this round. */
+/* The price of a round of n actors. n_cold: those of them that start for it. */
 static RoundPrice trade_price(const Trade *t, double n, double n_cold) {
         RoundShape shape = {
                 .n_actors = (uint32_t) n,
@@ -315,7 +315,7 @@ static double rounds_left(const Trade *t) {
         return n > 0 ? fmax(fmin(sum / n / rows, rounds_to_target(t)), 1) : 1;
 }
 
-/* What all that is left is worth, `left` rounds of `now` actors, if n do it instead. */
+/* The cost of the rest of training, which is `left` rounds of `now` actors, if n actors do it. */
 static double trade_cost(const Trade *t, double n, bool starts) {
         double rounds = t->left * response_of(t->now, t->law) / response_of(n, t->law);
         double cost = rounds * trade_worth(t, n, 0), n_cold = n - t->a->n_warm;

@@ -91,7 +91,8 @@ static int counts_check(const JobSettings *settings, const void *data, size_t n_
         return 0;
 }
 
-/* Who acts in a round follows from the counts and from who was taken before. */
+/* Checks which actor each round took: the actors of a round follow from the counts and from the actors that
+ * were taken before. */
 static int taken_check(const JobSettings *settings, const void *data, size_t n_data, char **ret_message) {
         bool acts[ACTORS_MAX] = {}, known = true;
 

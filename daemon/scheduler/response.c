@@ -40,7 +40,8 @@ static const Stay *stay_at(const Response *response, uint64_t back) {
         return &response->stays[(response->n_stays - 1 - back) % STAYS];
 }
 
-/* What lies further from a change tells more of training than of the change. */
+/* How many rounds of a stay are compared: rounds further from the change say more about training than about
+ * the change. */
 static uint32_t local(const Stay *stay) {
         return stay->n_rounds < LOCAL ? stay->n_rounds : LOCAL;
 }
@@ -75,7 +76,7 @@ static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }
 
-/* Of one candidate against two stays. */
+/* How badly one candidate law fits the change between two stays. */
 static double misfit(const Stay *before, const Stay *after, Law law) {
         double ratio = change_between(before, after) * measured(before->n_actors, law) /
                        measured(after->n_actors, law);

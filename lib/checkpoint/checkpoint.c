@@ -34,7 +34,7 @@ static bool parse_format(const char *text, const char *kind, unsigned *ret) {
         return strncmp(text, kind, strlen(kind)) == 0 && parse_version(text + strlen(kind), ret);
 }
 
-/* Of a file whose digest, if it has one, is right. */
+/* Reads the format of a file whose digest, if it has one, is right. */
 static int read_format(Checkpoint *c, char *ret_reason) {
         const char *text = safetensors_metadata(c->file, METADATA_FORMAT);
         unsigned newest;

@@ -347,7 +347,8 @@ static int by_text(const void *a, const void *b) {
         return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* Sorted, so that a made-up header of thousands of names costs no more than a real one. */
+/* Whether no text is there twice. They are sorted for it, so that a made-up header of thousands of names
+ * costs no more than a real one. */
 static bool texts_differ(const char **texts, size_t n) {
         qsort(texts, n, sizeof(*texts), by_text);
         for (size_t i = 1; i < n; i++)
@@ -372,7 +373,7 @@ static bool names_differ(const Safetensors *file, char *reason) {
                refuse(reason, "a key of its metadata is there twice");
 }
 
-/* The tensors must lie side by side from the header to the end of the file. */
+/* Whether the tensors lie side by side from the header to the end of the file. */
 static bool entries_fit(Safetensors *file, char *reason) {
         uint64_t at = 0;
 

@@ -48,7 +48,8 @@ static void check_options(SettingsReader *reader, const JobSettings *settings, c
         }
 }
 
-/* Only Gymnasium knows the keys of its environments; the bridge reports wrong ones. */
+/* Checks a job of Gymnasium. Only Gymnasium knows the keys of its environments; the bridge reports wrong
+ * ones. */
 static void check_gym(SettingsReader *reader, const JobSettings *settings) {
         const char *id = settings->environment + strlen(ENVIRONMENT_GYM_PREFIX);
 
@@ -390,7 +391,7 @@ static void check_learner(SettingsReader *reader, const JobSettings *settings) {
                                 "KLWeight= adapts to it, so it must be above 0");
 }
 
-/* Layers may be valid one by one but not together. */
+/* Checks the layers together, as they may be valid one by one only. */
 static void check_network(SettingsReader *reader, const JobSettings *settings) {
         bool convolutions = settings->convolutions.n > 0;
 

@@ -19,7 +19,7 @@ typedef struct Search {
         GPtrArray *found;
 } Search;
 
-/* key NULL: the section's header. */
+/* Notes a key, or that it is repeated; key NULL: the section's header. */
 static void look_up(Search *search, const char *section, const char *key, const char *value, unsigned line) {
         g_autofree char *name = g_strconcat(section, "\n", key, NULL);
         unsigned first = GPOINTER_TO_UINT(g_hash_table_lookup(search->seen, name));

@@ -39,7 +39,7 @@ static void problem_add(SettingsReader *reader, unsigned line, char *sentence) {
         g_ptr_array_add(reader->problems, problem);
 }
 
-/* Problems of the file's syntax have no key. */
+/* Complains of the file's syntax on a line, where there is no key to name. */
 static void complain_line(SettingsReader *reader, unsigned line, const char *reason) {
         problem_add(reader, line, g_strdup_printf("%s:%u: %s", reader->file_name, line, reason));
 }
@@ -106,7 +106,7 @@ static const SettingOverride *find_override(
         return NULL;
 }
 
-/* Values are printed on a terminal: cut short, and sanitised. */
+/* A value as messages show it: cut short and sanitised, as they go to a terminal. */
 static char *shown(const char *value) {
         g_autofree char *valid = g_utf8_make_valid(value, -1);
         g_autofree char *head = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), SHOWN_MAX));
@@ -211,7 +211,7 @@ static bool section_known(const char *section) {
         return g_strv_contains((const char *const *) names->pdata, section);
 }
 
-/* Does nothing when the key is known. */
+/* Complains of an unknown key. */
 static void check_key(SettingsReader *reader, const char *section, const char *key, const char *value) {
         g_autoptr(GPtrArray) keys = NULL;
         g_autofree char *hint = NULL, *elsewhere = NULL;

@@ -39,7 +39,7 @@ char *settings_print_inner(const JobSettings *settings);
  * values that are found wrong later. */
 unsigned settings_locate(const char *text, const char *section, const char *key);
 
-/* A key that stands a second time in its section; key and value NULL: a header that does. */
+/* A key that occurs a second time in its section; key and value NULL: a header that occurs a second time. */
 typedef struct RepeatedKey {
         char *section, *key, *value;
         unsigned line, first; /* first: where the key stood before */
