@@ -202,7 +202,7 @@ static void test_does_not_load(void) {
         job_done_shared(&job);
 }
 
-/* A probe comes before there is a page. */
+/* A probe works before the page of layouts exists. */
 static void test_probe_without_page(void) {
         Answer answer;
         Job job;

@@ -18,7 +18,8 @@ static Env *task_new(const char *name) {
         return env_new(name);
 }
 
-/* 10 m/s² over a fiftieth of a second, as the observation scales it, once the legs have swung out. */
+/* The lander falls by 10 m/s² over a fiftieth of a second, as the observation scales it, once the legs have
+ * swung out. */
 static void test_lander_falls(void) {
         g_autoptr(Env) env = task_new("LunarLander-v3");
 
@@ -185,7 +186,7 @@ static void test_hardcore_sees(void) {
         }
 }
 
-/* Every episode has obstacles, each behind grass, and they are never all alike. */
+/* Every episode has obstacles of more than one kind, each behind grass. */
 static void test_hardcore_draws(void) {
         enum { N_GROUND = 200, OBSTACLE = N_GROUND + 1, N_STATE = 2 * N_GROUND + 1 };
         g_autoptr(Env) env = task_new("BipedalWalkerHardcore-v3");

@@ -282,7 +282,7 @@ static void test_options(void) {
         g_assert_cmpuint(car->step.terminated, ==, 0);
 }
 
-/* wrap() would never end on such an angle. */
+/* Acrobot refuses angles on which wrap() would never end. */
 static void test_acrobot_refuses_impossible_states(void) {
         g_autoptr(Env) env = env_new("Acrobot-v1");
 

@@ -233,7 +233,8 @@ static void test_ponds_conserve(void) {
         g_assert_cmpfloat(state[DISCHARGE], >, 10000);
 }
 
-/* What a pond at 1 m loses in 30 s through a wide open orifice, and through one a tenth open. */
+/* A pond at 1 m loses in 30 s the water that flows through a wide open orifice, and through one a tenth
+ * open. */
 static void test_ponds_orifice(void) {
         static const double openings[] = { 1, 0.1 };
 
@@ -313,7 +314,7 @@ static double storms_return(bool ruled) {
         return sum / 20;
 }
 
-/* The two baselines: all open, and a rule that holds the threshold while there is room. */
+/* The baselines are two: all open, and a rule that holds the threshold while there is room. */
 static void test_ponds_baselines(void) {
         double passive = storms_return(false), ruled = storms_return(true);
 

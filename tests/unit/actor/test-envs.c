@@ -112,7 +112,7 @@ static ActordOption other_value(const ActordEnv *abi, const ActordOption *option
         g_error("%s", option->key);
 }
 
-/* Defaults are those of the environment, and so not those of the line above. */
+/* The catalogue's defaults are the environment's own, and other values are not. */
 static void test_defaults(gconstpointer data) {
         const EnvironmentRow *row = data;
         const ActordEnv *abi = env_of(row);

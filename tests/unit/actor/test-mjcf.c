@@ -147,7 +147,7 @@ static void test_snapshot(void) {
         "<geom size='0.1'/></body></body></worldbody>" rest "</mujoco>"
 #define MOTOR(joint, range) "<motor joint='" joint "' ctrllimited='true' ctrlrange='" range "'/>"
 
-/* Motors of different ranges share one space. */
+/* Motors of different ranges are scaled to one space. */
 static void test_scaled(void) {
         const ActordEnv *abi = model_write(
                         MODEL("<actuator>" MOTOR("h", "-1 3") MOTOR("g", "0 0.5") "</actuator>"));
@@ -167,7 +167,7 @@ static void test_scaled(void) {
         g_assert_cmpfloat(env->step.reward, ==, 1 + 0.0625);
 }
 
-/* A file that changed is another environment. */
+/* A model file that changed gives another digest. */
 static void test_digest(void) {
         const ActordOption reward = env_option("Reward", "alive 1");
         ActordEnvSpec specs[3] = {};

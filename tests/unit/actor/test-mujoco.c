@@ -274,7 +274,7 @@ static void test_engine(void) {
         g_assert_cmpint(abi->spec(&engine, 1, &spec), ==, -EINVAL);
 }
 
-/* One model for all instances: it is what the invoker loads once, before it forks. */
+/* All instances share one model, which the invoker loads once, before it forks. */
 static void test_model_is_shared(void) {
         g_autoptr(Env) a = NULL, b = NULL;
 
@@ -287,7 +287,7 @@ static void test_model_is_shared(void) {
         g_assert_true(instance_of(a)->data != instance_of(b)->data);
 }
 
-/* MuJoCo would put the robot back to its initial state and carry on. */
+/* Divergence is an error. By itself MuJoCo would put the robot back to its initial state and carry on. */
 static void test_divergence(void) {
         static const double qpos[6] = { 0, 1.25 }, qvel[6] = { 0, 1e12 };
         const float action[3] = {};
@@ -310,7 +310,7 @@ static void control_that_fails(const mjModel *m, mjData *d) {
         raise_error("deliberately, by a test");
 }
 
-/* MuJoCo would print and exit. */
+/* An error inside MuJoCo fails the step. By itself MuJoCo would print it and exit. */
 static void test_error(void) {
         const float action[3] = {};
         mjfGeneric *control;

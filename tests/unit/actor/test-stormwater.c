@@ -221,7 +221,7 @@ static double play(Env *env) {
         return sum;
 }
 
-/* 1630.34 is what pystorms 1.0.0 adds up with both orifices open. */
+/* With both orifices open the rewards add up to 1630.34, as in pystorms 1.0.0. */
 static void test_published(void) {
         ActordOption options[] = { env_option("Storms", "published"), env_option("Controller", "passive") };
         g_autoptr(Env) env = NULL;

@@ -123,7 +123,8 @@ static void test_parsed(void) {
                 check_parsed(wrong[i], false);
 }
 
-/* Nor behind a text that only the parser, or only the counting, takes for the inside of a string. */
+/* Too deep JSON is refused also behind text that only the parser, or only the counter of depth, takes for a
+ * string. */
 static void test_deep(void) {
         static const char *const before[] = { "", "{\"a\":", "[\"]]]]\",", "[\"\\\"\",", "/* \" */",
                 "// \"\n", "# \"\n", "['\"',", "[\"\\u\" , \",", "[\"\\ud800\" , \",",

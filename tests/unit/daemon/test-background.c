@@ -63,7 +63,7 @@ static void test_idle(void) {
         close_fixture(&f);
 }
 
-/* A flood: there is a call in each turn of the loop. */
+/* Work goes on during a flood, with a call in each turn of the loop. */
 static void test_busy(void) {
         Fixture f;
 
@@ -76,7 +76,7 @@ static void test_busy(void) {
         close_fixture(&f);
 }
 
-/* To start it twice changes nothing, and what is stopped makes no step and can be started again. */
+/* Starting it twice changes nothing. Stopped work makes no step and can be started again. */
 static void test_stopped(void) {
         Fixture f;
 

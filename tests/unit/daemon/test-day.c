@@ -52,7 +52,7 @@ static void test_plain(void) {
         assert_day(noon, "2026-07-01");
 }
 
-/* As in Berlin: days of 23 and of 25 hours. */
+/* Days of 23 and of 25 hours, as in Berlin, end at the next date. */
 static void test_summer_time(void) {
         static const char zone[] = "CET-1CEST,M3.5.0,M10.5.0/3";
 

@@ -264,7 +264,7 @@ static void test_meter(void) {
         g_assert_cmpuint(meter.facts.waiting_nsec, ==, 0);
 }
 
-/* As long as a replay store fills, its learner seems to have nothing to do. */
+/* Rounds in which a replay store only fills are not measured, as the learner seems to have nothing to do. */
 static void test_replay(void) {
         JobSettings s = settings_of(
                         "[Job]\nEnvironment=CartPole-v1\nAlgorithm=dqn\n[Distribution]\nPolicy=auto\n"

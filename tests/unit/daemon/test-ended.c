@@ -78,7 +78,7 @@ static void test_bounded(void) {
         manager_unfixture(manager);
 }
 
-/* One property after another: the row is read once. */
+/* A row is read once for all properties of its job. */
 static void test_kept(void) {
         Manager *manager = manager_fixture();
         uint64_t id = add_row(manager, "ended", true);
@@ -129,7 +129,7 @@ static void test_order(void) {
         manager_unfixture(manager);
 }
 
-/* What an older actord wrote is completed when the daemon starts. */
+/* Rows that an older actord wrote are completed when the daemon starts. */
 static void test_older(void) {
         Manager *manager = manager_fixture();
         g_autoptr(GString) rows = g_string_new(NULL);

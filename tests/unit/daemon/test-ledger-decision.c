@@ -53,7 +53,8 @@ static void append_round(Ledger *ledger, uint64_t job, uint64_t life, uint64_t s
         append_taken(ledger, job, life, seq, round, UINT32_MAX);
 }
 
-/* A decision is there with the round that ran under it, and the newest life's counts. */
+/* A decision can be read once the round under it has closed. Where lives repeat a round, the newest life's
+ * counts. */
 static void test_decisions(void) {
         _cleanup_free_ LedgerDecision *decisions = NULL;
         Ledger *ledger = NULL;

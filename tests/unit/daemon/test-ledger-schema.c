@@ -110,7 +110,7 @@ static void test_older_file(void) {
         remove_ledger(path, directory);
 }
 
-/* Schema 3: what is in it stays, and nothing of it is summed or trimmed yet. */
+/* A ledger of schema 3 keeps its content; its jobs are not summed or trimmed yet. */
 static void test_schema_3(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-3.sql");

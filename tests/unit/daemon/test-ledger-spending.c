@@ -109,7 +109,7 @@ static void test_ended(void) {
         ledger_close(ledger);
 }
 
-/* The newest 400 stay, and the day of a clock that was set back by years. */
+/* The newest 400 days are kept, and the day of a clock that was set back by years. */
 static void test_days_kept(void) {
         Ledger *ledger;
         uint64_t job;

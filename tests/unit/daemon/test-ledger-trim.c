@@ -195,7 +195,7 @@ static void test_steps(void) {
         directory_remove(directory);
 }
 
-/* Without a summary its records are the only account of it. */
+/* A job without a summary keeps its records: they are the only account of it. */
 static void test_no_summary(void) {
         uint64_t job, next = 0;
         Ledger *ledger = NULL;

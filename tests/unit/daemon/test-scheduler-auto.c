@@ -300,7 +300,8 @@ static void assert_sharp(uint32_t n, double b, double c0, double c1, double marg
         g_assert_cmpfloat(hypot(1, b / n) * (c0 + c1 * n), <=, margin * best);
 }
 
-/* Where more rows are more steps, a number is found in one move, from what is usual. */
+/* Where more rows mean more gradient steps, auto finds its number in one move, from the usual number of
+ * rows. */
 static void test_usual(void) {
         JobSettings settings = settings_new(1, MOST, 1), other;
         double usual = 5632.0 / ROWS;
@@ -343,7 +344,7 @@ static double loss(uint32_t n, double b) {
         return (1 + b / n) * (1 + 1.5 * n) / best;
 }
 
-/* Measurements count beside theory. */
+/* Measurements correct the theory. */
 static void test_measured(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n, by_theory;

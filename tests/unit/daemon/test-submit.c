@@ -320,7 +320,8 @@ static void test_names(Fixture *f, const void *userdata) {
         expect(submit_named(f, "\033[2Ja.conf"), SD_BUS_ERROR_INVALID_ARGS);
 }
 
-/* A ledger that was moved away leaves directories with numbers that come again. */
+/* Jobs are accepted also after the ledger was moved away, when numbers come again whose directories
+ * exist. */
 static void test_numbers_again(Fixture *f, const void *userdata) {
         if (!ready(f))
                 return;

@@ -43,7 +43,7 @@ static void test_users(void) {
         turn_queue_free(queue, none);
 }
 
-/* Who asks again gets the next turn after those who wait. */
+/* A user who calls again gets the next turn after those who wait. */
 static void test_again(void) {
         TurnQueue *queue = turn_queue_new();
         g_autofree char *found = NULL;

@@ -153,7 +153,7 @@ static void test_killed(void) {
                 g_assert_cmpint(r, ==, -EAGAIN);
 }
 
-/* Without a descriptor there is no process. */
+/* Verification of a large file fails without a descriptor for its process. */
 static void test_no_descriptor(void) {
         _cleanup_close_ int large = file_of("weights", LARGE), small = file_of("weights", 7);
         struct rlimit before, none = {};

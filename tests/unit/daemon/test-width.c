@@ -45,7 +45,7 @@ static void test_present(void) {
         }
 }
 
-/* The file, the line, the width that is missing, and those that are there. */
+/* The refusal names the file, the line, the missing width and the present ones. */
 static void test_refused(void) {
         static const char *const words[] = { "scalar", "avx2", "avx512" };
 

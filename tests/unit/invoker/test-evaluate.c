@@ -343,7 +343,8 @@ static bool leaf_is_frozen(const Job *job) {
         return false;
 }
 
-/* Between two evaluations it is frozen in a leaf of its own, and that provision is on the bill. */
+/* Between two evaluations their container is frozen in a leaf of its own, and that provision is on the
+ * bill. */
 static void test_leaf(void) {
         g_autofree char *text = g_strconcat(CARTPOLE, "[Evaluation]\nEpisodes=2\n", NULL);
         const Record *ended;

@@ -9,7 +9,7 @@
         "EnvsPerActor=2\n"                                                                       \
         "RolloutSteps=32\nMemoryMax=512M\n[Learner]\nMinibatchSize=64\nEpochs=2\n"
 
-/* 10 rounds of 256 steps. */
+/* The job has trained for 10 rounds of 256 steps. */
 static void check_training(const Job *job, const Record *ended) {
         uint64_t cpu = 0;
 
@@ -127,7 +127,7 @@ static void test_killed(gconstpointer data) {
         job_done(&job);
 }
 
-/* A checkpoint in the middle, another life from there, the same policy. */
+/* A life that begins at a checkpoint in the middle comes to the same policy. */
 static void test_next_life(void) {
         g_autofree char *path = NULL;
         const Record *ended;

@@ -62,7 +62,7 @@ static void stop(Job *job) {
         "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=slow\n[Actor]\nRolloutSteps=16\n[Learner]\n" \
         "MinibatchSize=16\nEpochs=1\n"
 
-/* It sleeps for 1.2 s in its 20th step. */
+/* An environment sleeps for 1.2 s in its 20th step: that counts under Clock=metered alone. */
 static void test_sleeper(gconstpointer data) {
         static const char *const clocks[] = { "[Billing]\nClock=metered\n", "[Billing]\nClock=model\n" };
         uint32_t level = GPOINTER_TO_UINT(data);

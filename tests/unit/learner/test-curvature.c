@@ -65,7 +65,7 @@ static void test_threads(void) {
         }
 }
 
-/* The other statistics and the policy are those of a job that does not measure. */
+/* Measuring changes neither the policy nor the other statistics. */
 static void test_traceless(void) {
         Answer plain = learned_with("", 3), measured = learned_with(EVERYTHING, 3);
 
@@ -107,7 +107,8 @@ static void test_products(void) {
                         7 * ACTORS * 4 * 50);
 }
 
-/* Other rows of the round, other numbers; but rows of the round, so near the numbers of all. */
+/* CurvatureRows= below the round's rows takes some of them: the numbers differ from those of all rows, but
+ * are near them. */
 static void test_rows(void) {
         double all = learned_with("Curvature=objective\nCurvatureRows=600", 3).statistics.curvature_max;
         double more = learned_with("Curvature=objective\nCurvatureRows=5000", 3).statistics.curvature_max;
@@ -281,7 +282,7 @@ static void test_alone(void) {
         bed_close(&bed);
 }
 
-/* Actors that bring the same have no noise. */
+/* Actors with the same rollout have no noise. */
 static void test_equal(void) {
         Bed bed = {};
         Answer learned;

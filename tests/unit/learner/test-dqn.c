@@ -114,7 +114,7 @@ static void test_replay(void) {
         }
 }
 
-/* Episodes that end with their invocation go on in thought, and no window crosses the border. */
+/* With Carry=reset, episodes count as going on after their invocation, and no window crosses the border. */
 static void test_reset(void) {
         Replay *replay;
         Bed bed = {};

@@ -133,7 +133,7 @@ static void test_rounds(void) {
         play_close(&p);
 }
 
-/* 128 steps in a round of four actors: four of them are all that StopSteps= allows. */
+/* A round of four actors has 128 steps; StopSteps= ends the inner job after four rounds. */
 static void test_steps(void) {
         static const ActordOption options[] = { { "Episodes", "0" } };
         ActordStep step;
@@ -151,7 +151,7 @@ static void test_steps(void) {
         play_close(&p);
 }
 
-/* Reached: the run ends at once, and nothing but its time is paid for. */
+/* A run that reaches its target ends at once, and pays only for its time. */
 static void test_target(void) {
         static const ActordOption options[] = { { "Target", "1" }, { "Episodes", "1" } };
         int32_t choice = 1;

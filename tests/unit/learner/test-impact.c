@@ -110,7 +110,7 @@ static void test_target(void) {
         bed_close(&bed);
 }
 
-/* The newest two of three rounds, as they were learned from. */
+/* The buffer has the newest two of three rounds, as they were learned from. */
 static void test_buffer(void) {
         static const Case c = { "", "BufferBatches=2", 3 };
         float *rounds[3];

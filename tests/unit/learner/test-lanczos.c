@@ -64,7 +64,7 @@ static void test_exact(void) {
         g_assert_cmpfloat_with_epsilon(max, N - 101, 1e-8);
 }
 
-/* As many steps as there are different numbers. */
+/* The iteration ends after as many steps as there are different eigenvalues. */
 static void test_breakdown(void) {
         static const double values[] = { 1e-3, -2e-3, 5e-4, 5e-4, 5e-4 };
         double min, max;

@@ -159,7 +159,7 @@ static void test_episode_statistics(gconstpointer reset) {
         bed_close(&bed);
 }
 
-/* The mean is over the newest hundred, and there is none before. */
+/* The mean return is over the newest hundred episodes; with fewer there is none. */
 static void test_return_mean(void) {
         ActordEnvSpec spec = bed_spec_box(1, 1, 2);
         Bed bed = {};

@@ -131,7 +131,7 @@ static void test_on_policy(void) {
         }
 }
 
-/* Probabilities come from actors: they are finite, and nothing else is known of them. */
+/* Any finite probabilities give finite results, as they come from actors. */
 static void test_hostile(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(7);
         float advantage[ROWS], target[ROWS];

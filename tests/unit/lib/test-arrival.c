@@ -134,7 +134,8 @@ static void test_warm(void) {
         g_assert_cmpuint(arrival.flights[2].state, ==, FLIGHT_COLD);
 }
 
-/* Against a list of events: any counts, every actor's version readable for as long as it acts. */
+/* The simulation equals a list of events for any counts, and every actor's version stays readable while it
+ * acts. */
 static void test_model(void) {
         enum { MOST = 7, BANKS = MOST + 2 };
 

@@ -416,7 +416,7 @@ static void test_epsilon_greedy(void) {
         g_assert_true(isinf(action_log_probability(&network, values, &choice)));
 }
 
-/* The chance stands in the policy's head. */
+/* The probability of a random action is read from the policy's head. */
 static void test_forward_values(void) {
         ActordEnvSpec spec = { .observation = { .kind = ACTORD_BOX, .n_dims = 1, .shape = { 3 } },
                 .action = { .kind = ACTORD_DISCRETE, .n_choices = 2 } };

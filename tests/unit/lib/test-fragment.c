@@ -45,7 +45,8 @@ static void set(JobSettings *s, Setting i) {
         s->present[i / 64] |= 1ull << (i % 64);
 }
 
-/* The larger of what acts and what learns, or both where they overlap. */
+/* The CPUs of a job are those of its actors or of its learners, whichever are more, or both where they
+ * overlap. */
 static void test_cpus(void) {
         JobSettings s = settings;
 

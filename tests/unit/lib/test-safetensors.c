@@ -99,7 +99,7 @@ static void test_round_trip(void) {
         g_assert_nonnull(strstr(reason, "does not hold \"v\""));
 }
 
-/* Each bit of the file, wherever it lies: length, header, metadata, tensors, digest. */
+/* Any flipped bit of the file is noticed: of length, header, metadata, tensors or digest. */
 static void test_bits(void) {
         size_t n;
         g_autofree char *content = whole_file(&n);
@@ -199,7 +199,7 @@ static void test_headers(void) {
         }
 }
 
-/* What a header may cost: its length, its names, its depth. */
+/* A header is limited in its length, its names and its depth. */
 static void test_limits(void) {
         static const uint64_t lengths[] = { 0, 1, SAFETENSORS_HEADER_MAX + 1, UINT64_MAX - 7, UINT64_MAX };
         g_autofree char *brackets = g_strnfill(1000000, '['), *deep = g_strconcat("{\"w\":", brackets, NULL);

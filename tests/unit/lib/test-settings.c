@@ -551,7 +551,7 @@ static void test_noise(void) {
         }
 }
 
-/* A name that says an option, once or twice. */
+/* An environment's name may contain an option. [Environment] may repeat it, but not change its value. */
 static void test_named_option(void) {
         JobSettings settings;
 

@@ -201,7 +201,7 @@ static void test_bell_only_for_sleepers(void) {
         pair_done(&pair);
 }
 
-/* A worker dies with an order in hand; the next one gets none until one is given. */
+/* After a worker has died with an order, the next worker waits for an order of its own. */
 static void test_reset(void) {
         Order order = order_of(5), got;
         Answer answer = {};

@@ -67,7 +67,7 @@ static const struct {
         { "move-onto-words", act_move_onto_words },
 };
 
-/* Builtin, plugin, interpreter: the last hears of it, the others end. */
+/* A forbidden call ends a built-in environment or a plugin; an interpreter gets an errno. */
 static void test_words(gconstpointer data) {
         Case c = { .level = GPOINTER_TO_UINT(data), .keep_fd = -1, .cgroup_fd = -1 };
 

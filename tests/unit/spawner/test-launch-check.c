@@ -141,7 +141,7 @@ static void test_places(void) {
         g_assert_cmpint(check(&launch, 0), ==, -EBADMSG);
 }
 
-/* No record extends what the unit allows. */
+/* No launch record extends the unit's permissions. */
 static void test_terms(void) {
         static const Terms system = { .system = true, .least_sandbox = SANDBOX_LEVEL_USERNS }, own = {};
         static const struct {
