@@ -107,24 +107,6 @@ static bool network_possible(const Network *network) {
         return network->act != ACT_GAUSSIAN || (log_std && log_std->n_out == network->n_action);
 }
 
-/* The layers on which the action depends. Goes backwards from the action, as inputs come before the layers
- * that read them. */
-static uint64_t layers_that_act(const Network *network) {
-        uint64_t acts = 0;
-
-        for (uint32_t i = network->n_layers; i-- > 0;) {
-                const Layer *layer = &network->layers[i];
-
-                if (layer->output == OUTPUT_ACTION)
-                        acts |= UINT64_C(1) << i;
-                if (acts >> i & 1)
-                        acts |= UINT64_C(1) << layer->input;
-        }
-        return acts;
-}
-
-static_assert(LAYERS_MAX <= 64, "one bit a layer");
-
 /* The number of floats of a layer's panels. */
 static size_t layer_numbers(const Layer *layer) {
         return padded(layer->n_reads) * padded(layer->n_units);
@@ -186,7 +168,7 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
                 return -E2BIG;
         n *= FORWARD_ROWS_MAX;
 
-        acts = layers_that_act(network);
+        acts = network_acting_layers(network);
         kept = layers_that_are_kept(network, acts, &n_kept, &n_panel);
         n += n_kept + n_panel;
 

@@ -316,3 +316,22 @@ const Layer *network_output(const Network *network, LayerOutput output) {
                         return &network->layers[i];
         return NULL;
 }
+
+/* Goes backwards from the action, as inputs come before the layers that read them. */
+uint64_t network_acting_layers(const Network *network) {
+        uint64_t acts = 0;
+
+        assert(network);
+        assert(network->n_layers <= LAYERS_MAX);
+        static_assert(LAYERS_MAX <= 64, "a bit for each layer");
+
+        for (uint32_t i = network->n_layers; i-- > 0;) {
+                const Layer *layer = &network->layers[i];
+
+                if (layer->output == OUTPUT_ACTION)
+                        acts |= UINT64_C(1) << i;
+                if (acts >> i & 1)
+                        acts |= UINT64_C(1) << layer->input;
+        }
+        return acts;
+}

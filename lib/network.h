@@ -23,3 +23,6 @@ static inline uint64_t network_observation_bytes(const Network *network) {
 
 /* The layer with this output (the first), or NULL. */
 const Layer *network_output(const Network *network, LayerOutput output);
+
+/* The layers that an action needs, which leaves out those for the value alone: bit i is layer i. */
+uint64_t network_acting_layers(const Network *network);

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "lib/network.h"
+
 void spent_add(Spent *sum, const Spent *spent) {
         assert(sum);
         assert(spent);
@@ -29,19 +31,14 @@ static uint64_t layer_operations(const Layer *l) {
 }
 
 uint64_t network_acting_operations(const Network *network) {
-        uint64_t sum = 0, needed = 0; /* bit i: layer i */
+        uint64_t sum = 0, acts;
 
         assert(network);
-        static_assert(LAYERS_MAX <= 64, "a bit for each layer");
 
-        for (uint32_t i = network->n_layers; i-- > 0;) {
-                const Layer *l = &network->layers[i];
-
-                if (l->output != OUTPUT_ACTION && !(needed >> i & 1))
-                        continue;
-                needed |= UINT64_C(1) << l->input;
-                sum += layer_operations(l);
-        }
+        acts = network_acting_layers(network);
+        for (uint32_t i = 0; i < network->n_layers; i++)
+                if (acts >> i & 1)
+                        sum += layer_operations(&network->layers[i]);
         return sum;
 }
 

@@ -97,6 +97,27 @@ static void test_gains_and_outputs(void) {
         g_assert_null(network_output(&network, OUTPUT_LOG_STD));
 }
 
+/* Those of test_shapes() that lead to an action: two hidden layers and the action's own. */
+static void test_acting_layers(void) {
+        JobSettings settings = settings_make();
+        Network network;
+        Layer action;
+
+        for (unsigned kind = 0; kind < 4; kind++) {
+                ActordEnvSpec spec = spec_make(kind & 1);
+
+                settings.shared_network = kind & 2;
+                g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
+                g_assert_cmphex(network_acting_layers(&network), ==, 0x7);
+        }
+
+        /* The value's layer is before the action's. */
+        action = network.layers[2];
+        network.layers[2] = network.layers[4];
+        network.layers[4] = action;
+        g_assert_cmphex(network_acting_layers(&network), ==, 0x13);
+}
+
 static void test_observations(void) {
         ActordEnvSpec spec = spec_make(false);
         JobSettings settings = settings_make();
@@ -243,6 +264,7 @@ int main(int argc, char *argv[]) {
 
         g_test_add_func("/network/shapes", test_shapes);
         g_test_add_func("/network/outputs", test_gains_and_outputs);
+        g_test_add_func("/network/acting-layers", test_acting_layers);
         g_test_add_func("/network/observations", test_observations);
         g_test_add_func("/network/convolutions", test_convolutions);
         g_test_add_func("/network/impossible-convolutions", test_impossible_convolutions);
