@@ -108,7 +108,8 @@ static inline int file_of(const char *content, gsize n) {
         return fd;
 }
 
-/* All are tried on one learner, since opening one takes most of the time. */
+/* Whether the learner accepts the file. All files are tried on one learner, since opening one takes most of
+ * the time. */
 static inline unsigned count_accepted(Bed *bed, char *content, gsize n) {
         int fd = file_of(content, n);
         unsigned accepted;

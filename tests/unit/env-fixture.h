@@ -44,7 +44,7 @@ static inline char *build_path(const char *file) {
         return g_build_filename(folder, file, NULL);
 }
 
-/* NULL: the module is not built here. Each is opened once, and stays. */
+/* Opens a module, once. NULL: it is not built here. */
 static inline void *env_module(const char *name) {
         static GHashTable *modules;
         g_autofree char *file = g_strdup_printf("env-%s.so", name), *path = build_path(file);
@@ -62,7 +62,7 @@ static inline void *env_module(const char *name) {
         return module;
 }
 
-/* NULL: the module is not built here, or has no such environment. */
+/* An environment of a module. NULL: the module is not built here, or has no such environment. */
 static inline const ActordEnv *env_find_in(const char *module, const char *name) {
         const ActordEnv *(*find)(const char *name);
 
@@ -84,7 +84,7 @@ static inline int packages_open(void) {
         return fd;
 }
 
-/* What brings its engine out of a package plays only where that is. NULL: yes, else why not. */
+/* Why an environment cannot play here: its engine is in a package that is missing. NULL: it can. */
 static inline const char *env_refuses(const char *name) {
         const EnvironmentRow *row = environment_find(name);
         void (*packages)(int fd);

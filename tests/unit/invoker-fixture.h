@@ -174,7 +174,7 @@ static G_GNUC_UNUSED void write_map(pid_t pid, const char *name, const char *tex
         close(fd);
 }
 
-/* Root's, before it has other ids: the tree may lie in a home that is closed to these. */
+/* Opens the plugin while still root: the tree may lie in a home that the ids of the test cannot read. */
 static G_GNUC_UNUSED int open_plugin(const Job *job, bool namespaces) {
         if (!job->plugin)
                 return -EBADF;
@@ -507,7 +507,7 @@ static G_GNUC_UNUSED gpointer level_process(void) {
         return GUINT_TO_POINTER(SANDBOX_LEVEL_PROCESS);
 }
 
-/* The strongest that this user may have. */
+/* The strongest level of sandbox that this user may have. */
 static G_GNUC_UNUSED gpointer level_full(void) {
         return GUINT_TO_POINTER(getuid() == 0 ? SANDBOX_LEVEL_FULL : SANDBOX_LEVEL_USERNS);
 }

@@ -34,7 +34,7 @@ Answer bed_restore(Bed *bed);
 void bed_take(Bed *bed, uint32_t actor, uint32_t bank);
 Answer bed_learn(Bed *bed, uint64_t update, uint32_t n_actors);
 
-/* stderr is full of a learner's refusals otherwise. */
+/* Sends stderr to /dev/null, as a learner's refusals would fill it. Returns the descriptor to restore. */
 int silence(void);
 void unsilence(int kept);
 

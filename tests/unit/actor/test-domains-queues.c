@@ -292,7 +292,7 @@ static void rule(const Env *env, float ret[2]) {
         }
 }
 
-/* On the storms that examples/two-ponds.conf is evaluated on. */
+/* The mean return on the storms with which examples/two-ponds.conf evaluates. */
 static double storms_return(bool ruled) {
         g_autoptr(Env) env = env_new("two-ponds");
         double sum = 0;

@@ -14,7 +14,7 @@ typedef struct PhyCase {
         double speed, omega, reward;
 } PhyCase;
 
-/* From phy_start, computed in Python; x and theta do not depend on the force. */
+/* A step from phy_start, computed in Python; x and theta do not depend on the force. */
 static const PhyCase phy_cases[] = {
         { "ModelGain", "1.2", 0.4f, 0.1930652106012551, -0.4968386997634156, 0.0799224713895208 },
         { "LyapunovReward", "yes", 0.4f, 0.1930652106012551, -0.4968386997634156, 0.13735346487272032 },
@@ -225,7 +225,8 @@ static void test_iot_bounds(void) {
         g_assert_cmpfloat(farthest, ==, 200);
 }
 
-/* Against random moves: power by the shortfall of the closed form, in dB, and a third of the bandwidth. */
+/* The return of random moves, or of a rule: power by the shortfall of the closed form, in dB, and a third of
+ * the bandwidth. */
 static double iot_return(bool ruled) {
         g_autoptr(Env) env = env_new("iot5g-continuous");
         const float *o = env_observation(env);

@@ -254,7 +254,7 @@ static void test_hangs_at_start(void) {
         close_fixture(&f);
 }
 
-/* Where no process can be had nothing is received, and later it is. */
+/* A message is received only when a process for it can be had. */
 static int without_processes(void) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         struct rlimit processes;

@@ -27,7 +27,7 @@ static uint64_t job_of_life(Ledger *ledger, uint64_t life) {
         return job.id;
 }
 
-/* Four rounds of this life, with a checkpoint after the second and the fourth. */
+/* Adds four rounds of this life, with a checkpoint after the second and the fourth. */
 static void add_life(Ledger *ledger, uint64_t job, uint64_t life, uint64_t first) {
         for (uint64_t i = 1; i <= 4; i++) {
                 LedgerCheckpoint checkpoint = { .job = job, .life = life, .seq = i, .round = first + i - 1 };
@@ -45,7 +45,7 @@ static void add_life(Ledger *ledger, uint64_t job, uint64_t life, uint64_t first
         }
 }
 
-/* The names of all that count, the newest first. */
+/* The names of all checkpoints that count, the newest first. */
 static char *names_of(Ledger *ledger, uint64_t job) {
         LedgerPosition at = { INT64_MAX, INT64_MAX };
         GString *names = g_string_new(NULL);

@@ -100,7 +100,7 @@ static int64_t rows_of(Ledger *ledger, uint64_t job) {
         return ask(ledger, sql);
 }
 
-/* All steps, with a second ledger each time, as after a kill. */
+/* Trims in steps, with the ledger opened anew for each, as after a kill. */
 static unsigned trim_all(Ledger **ledger, const char *path, uint64_t job, unsigned most) {
         int64_t before = rows_of(*ledger, job);
         unsigned n = 0;

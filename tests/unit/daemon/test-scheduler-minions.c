@@ -42,7 +42,7 @@ static void settings_of(const char *rest, JobSettings *ret) {
                 g_error("%s", message);
 }
 
-/* A round that might have been. */
+/* Draws the figures of a possible round. */
 static void round_make(GRand *rand, uint64_t k, Statistics *s, RoundFacts *f) {
         *s = (Statistics){
                 .evaluation_mean = NAN,

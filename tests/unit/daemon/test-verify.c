@@ -60,7 +60,8 @@ static void on_done(int result, void *userdata) {
 
 #define CHILDREN_MAX 8u
 
-/* How many there are, and which; the test is skipped where a kernel does not list them. */
+/* The number of our child processes, and their ids. The test is skipped where a kernel does not list
+ * them. */
 static unsigned children(pid_t ret[CHILDREN_MAX]) {
         g_autofree char *path = g_strdup_printf("/proc/self/task/%d/children", (int) getpid()), *text = NULL;
         g_auto(GStrv) words = NULL;

@@ -82,7 +82,8 @@ static void test_summary(void) {
         g_assert_true(isnan(mean) && isnan(sd));
 }
 
-/* An episode that counts: of the round, by an actor of a number of its own. Its return. */
+/* Checks an episode of the round, by an actor numbered beyond those that train. Returns the episode's
+ * return. */
 static double check_episode(const Record *r, uint64_t round, unsigned n_episodes, uint32_t n_evaluators) {
         g_assert_cmpuint(r->round, ==, round);
         g_assert_cmpuint(r->actor, >=, 4);
@@ -228,7 +229,7 @@ static bool hostile_init(Job *job, const char *how, bool beside) {
         return true;
 }
 
-/* These count as rounds, too: that of the evaluation, and the one beside it if that came to an end. */
+/* Checks the rounds that closed: the one of the evaluation, and the one beside it if that came to an end. */
 static void check_closed(const Job *job, uint64_t n_least, uint64_t n_most) {
         uint64_t n = count(job, RECORD_ROUND, false);
 

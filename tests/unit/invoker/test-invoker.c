@@ -208,7 +208,7 @@ static void test_verify(void) {
         job_done(&job);
 }
 
-/* A round's record is its last, and the one that it is counted by. */
+/* Waits until n rounds have their record, which is the last one of a round. */
 static void wait_for_rounds(Job *job, uint64_t n) {
         for (unsigned i = 0; i < WAIT_MSEC && (job_read(job), count(job, RECORD_ROUND, false) < n); i++)
                 g_usleep(1000);

@@ -9,7 +9,7 @@
 #include "invoker/link.h"
 #include "lib/cleanup.h"
 
-/* Of no name that others could know: the kernel chooses it. */
+/* Listens at a name that the kernel chooses, so that no other test knows it. */
 static int listen_somewhere(struct sockaddr_un *ret, socklen_t *ret_n) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         sa_family_t family = AF_UNIX;

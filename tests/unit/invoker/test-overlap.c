@@ -119,7 +119,7 @@ static Answer async_play(Async *async, uint64_t first, uint64_t end, unsigned *r
         return answer;
 }
 
-/* The file, which has no name any more. */
+/* Writes a checkpoint, removes its name and returns its descriptor. */
 static int async_checkpoint(Async *async, uint64_t round) {
         g_autofree char *name = g_strdup_printf("checkpoint-%" PRIu64 ".safetensors", round),
                         *directory = g_dir_make_tmp("overlap-XXXXXX", NULL);

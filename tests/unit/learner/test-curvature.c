@@ -21,7 +21,7 @@ static void bed_start(Bed *bed, const char *learner, uint32_t n_choices) {
         bed_restore(bed);
 }
 
-/* The last of some rounds. */
+/* Learns from ROUNDS rounds. Returns the answer of the last one. */
 static Answer learn(Bed *bed, const char *learner, uint32_t n_choices) {
         Answer learned = {};
 

@@ -11,7 +11,7 @@ enum { PARAMETERS_MAX = 16384 };
 
 static const JobSettings settings = { .seed = 5, .orthogonal_init = 1 };
 
-/* Row by row, all rows before it are taken out of it, twice. */
+/* The plain reference: from each row the parts along all earlier rows are subtracted, twice. */
 static void plain(double *x, size_t rows, size_t n) {
         for (size_t i = 0; i < rows; i++) {
                 double *a = x + i * n, sum = 0.0;

@@ -46,7 +46,7 @@ static int listen_at(const char *path) {
         return fd;
 }
 
-/* Whether what a client says first asks the bus for descriptors: it comes in one piece. */
+/* Whether a client's first bytes, which come in one piece, ask the bus for descriptors. */
 static bool takes_descriptors(int listener) {
         _cleanup_close_ int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -9,7 +9,7 @@
 
 enum { DRAWS = 200000 };
 
-/* In units of the last place of the exact number. */
+/* The error in units of the last place of the exact number. */
 static double error_of(double got, long double exact) {
         double nearest = (double) exact, unit;
 

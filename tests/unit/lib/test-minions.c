@@ -36,7 +36,7 @@ static void test_features(void) {
         g_assert_cmpfloat(x[MINIONS_BUDGET], ==, 0.25f);
 }
 
-/* Whatever a job does, the network sees numbers of its own scale. */
+/* Any figures of a job, also infinite ones, become bounded features for the network. */
 static void test_features_bounded(void) {
         static const double strange[] = { 0, -0.0, 1, -1, 1e-300, 1e300, -1e300, INFINITY, -INFINITY, NAN };
         static const uint64_t times[] = { 0, 1, UINT64_MAX };

@@ -18,7 +18,7 @@ static int file_of(const void *content, size_t n) {
         return fd;
 }
 
-/* NULL: it was accepted; else the sentence, g_free(). */
+/* The sentence with which the content is refused, g_free(); NULL: it is accepted. */
 static char *reason_of(const void *content, size_t n) {
         _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
         _cleanup_close_ int fd = file_of(content, n);

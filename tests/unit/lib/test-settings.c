@@ -30,7 +30,7 @@ static void accept(const char *text, const char *set, JobSettings *ret) {
                 g_error("%s", message);
 }
 
-/* Every word must stand in the sentences. */
+/* Expects that the text is refused, with sentences that have each of these words. */
 static void refuse(const char *text, const char *set, ...) {
         g_autofree char *message = NULL;
         JobSettings settings;

@@ -66,7 +66,7 @@ static int errno_of_open(const char *path, int flags) {
         return fd < 0 ? errno : 0;
 }
 
-/* 0, or the number of the first of these that is not as it should be. */
+/* Tries what Landlock forbids and allows. 0, or the number of the first attempt with another outcome. */
 static int look_around(bool libraries) {
         char *none[] = { NULL };
 

@@ -320,7 +320,7 @@ static void test_library_forbidden(gconstpointer data) {
         }
 }
 
-/* 0; -1: this machine gives no user namespaces here. */
+/* Expects that the act is refused. 0; -1: this machine gives no user namespaces here. */
 static int expect_refused(Case *c, int (*act)(void), const char *name) {
         int status;
 
@@ -331,7 +331,8 @@ static int expect_refused(Case *c, int (*act)(void), const char *name) {
         return status == -1 ? -1 : 0;
 }
 
-/* Files, where an interpreter's filter must let them be opened and nothing but Landlock could close them. */
+/* Whether the act opens a file that stays open to an interpreter: its filter must allow the call, and
+ * Landlock is missing. */
 static bool is_left_open(const Case *c, const char *name) {
         static const char *const files[] = { "open", "create", "proc", NULL };
 
