@@ -17,6 +17,8 @@ typedef struct Unit {
 } Unit;
 
 static const Unit units_count[] = { { "", 1 }, { NULL } };
+/* How people say step counts; a file holds the number. */
+static const Unit units_thousands[] = { { "k", 1000 }, { "K", 1000 }, { "M", 1000000 }, { NULL } };
 static const Unit units_percent[] = { { "%", 10 }, { NULL } };
 static const Unit units_money[] = { { "", 1000000000 }, { NULL } };
 static const Unit units_bytes[] = {
@@ -118,6 +120,21 @@ static int scale_round(unsigned __int128 mantissa, int exponent, uint64_t *ret) 
         return 0;
 }
 
+/* Whether mantissa * 10^exponent has no fraction. */
+static bool is_whole(unsigned __int128 mantissa, int exponent) {
+        for (; exponent < 0 && mantissa > 0; exponent++) {
+                if (mantissa % 10 != 0)
+                        return false;
+                mantissa /= 10;
+        }
+        return true;
+}
+
+/* Half a step or half an actor does not exist, while half a byte or half a microsecond may be rounded. */
+static bool units_are_whole(const Unit *units) {
+        return units == units_count || units == units_thousands;
+}
+
 static const Unit *unit_find(const Unit *units, const char *name, size_t length) {
         for (; units->name; units++)
                 if (strlen(units->name) == length && strncmp(units->name, name, length) == 0)
@@ -150,6 +167,8 @@ static int quantity_parse(const char *text, const Unit *units, uint64_t *ret) {
                 if (!unit)
                         return -EINVAL;
                 p += n + strspn(p + n, " \t");
+                if (units_are_whole(units) && !is_whole(mantissa * unit->scale, exponent))
+                        return -EINVAL;
                 r = scale_round(mantissa * unit->scale, exponent, &term);
                 if (r < 0 || __builtin_add_overflow(sum, term, &sum))
                         return -ERANGE;
@@ -193,12 +212,11 @@ static int refuse_range(char **ret_reason, const Unit *units, double lowest, dou
         return refuse(ret_reason, "out of range: it must be from %s to %s", low, high);
 }
 
-/* "20k" and "1.5M" are how people say step counts; a file holds the number. */
+/* "20k" and "1.5M" are answered with the number to write. */
 static int refuse_number(const char *text, const char *what, char **ret_reason) {
-        static const Unit thousands[] = { { "k", 1000 }, { "K", 1000 }, { "M", 1000000 }, { NULL } };
         uint64_t n;
 
-        if (strcmp(what, WHOLE_NUMBER) == 0 && quantity_parse(text, thousands, &n) >= 0)
+        if (strcmp(what, WHOLE_NUMBER) == 0 && quantity_parse(text, units_thousands, &n) >= 0)
                 return refuse(ret_reason, "not %s: write %" G_GUINT64_FORMAT, what, n);
         return refuse(ret_reason, "not %s", what);
 }

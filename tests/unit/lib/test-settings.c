@@ -182,6 +182,12 @@ static void test_units(void) {
         g_assert_cmpuint(s.normalize_observations, ==, 1);
         accept(CARTPOLE, "Job.StopSteps=1e6", &s);
         g_assert_cmpuint(s.stop_steps, ==, 1000000);
+        accept(CARTPOLE, "Job.StopSteps=2.5e3", &s);
+        g_assert_cmpuint(s.stop_steps, ==, 2500);
+        accept(CARTPOLE, "Job.Seed=50e-1", &s);
+        g_assert_cmpuint(s.seed, ==, 5);
+        accept(CARTPOLE, "Actor.MemoryMax=1.5G", &s);
+        g_assert_cmpuint(s.memory_max_bytes, ==, 3ull << 29);
         accept(CARTPOLE, "Job.Seed=9007199254740993", &s);
         g_assert_cmpuint(s.seed, ==, 9007199254740993);
 }
@@ -198,6 +204,18 @@ static void test_units_refused(void) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
                 refuse(CARTPOLE, wrong[i], "--set ", wrong[i], NULL);
+}
+
+/* A fraction of a count is refused, never rounded. */
+static void test_fractions(void) {
+        static const char *const wrong[] = { "Job.Seed=1.5", "Job.Seed=2.5", "Job.Seed=0.5", "Job.Seed=1e-3",
+                "Job.Seed=15e-1", "Job.Seed=9007199254740992.5", "Job.Seed=-0.5", "Scaling.Actors=2.7",
+                "Job.StopSteps=1000.5", "Job.StopSteps=1.0005k", "Learner.Epochs=4.5",
+                "Scaling.MinActors=0.6", "Learner.HiddenLayers=64 32.5" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+                refuse(CARTPOLE, wrong[i], wrong[i], ": not a whole number", NULL);
+        refuse(CARTPOLE "Seed=1.5\n", NULL, "x.conf:3: [Job] Seed=1.5: not a whole number", NULL);
 }
 
 static void test_merging(void) {
@@ -584,6 +602,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/bounds", test_bounds);
         g_test_add_func("/settings/units", test_units);
         g_test_add_func("/settings/units-refused", test_units_refused);
+        g_test_add_func("/settings/fractions", test_fractions);
         g_test_add_func("/settings/merging", test_merging);
         g_test_add_func("/settings/repeated", test_repeated);
         g_test_add_func("/settings/sentences", test_sentences);
