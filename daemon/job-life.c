@@ -280,7 +280,7 @@ static int on_failed(const Failed *failed, const struct ucred *peer, void *userd
         g_free(job->life_error);
         job->life_error = failed_words(failed);
         job->life_hopeless = limit_is_lasting(failed->error);
-        job->life_lacks = limit_may_pass(failed->error);
+        job->life_error_number = abs(failed->error);
         return 0;
 }
 

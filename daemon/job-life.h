@@ -5,7 +5,7 @@
 #include "daemon/job.h"
 
 /* How long the n-th try, from 0 on, of something that the host lacks waits: 51 s at most. */
-static inline uint64_t job_delay_usec(unsigned n) {
+static inline uint64_t job_delay_usec(uint64_t n) {
         return 100ull * 1000 << (n < 9 ? n : 9);
 }
 

@@ -75,7 +75,7 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
                 say_wait(ret, "its last checkpoint waits", job->waits_checkpoint, where);
                 return ret;
         }
-        if (job->backoff && !job->search && job->row.fault && job->n_delays + job->n_lacking > 0) {
+        if (job->backoff && !job->search && job->row.fault && job->n_delays + job->progress.n_lacking > 0) {
                 (void) snprintf(ret, WAITING_MAX, "its next life waits: %s", job->row.fault);
                 return ret;
         }

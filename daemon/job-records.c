@@ -172,7 +172,6 @@ static void take(Job *job, const Record *record) {
                 break;
         case RECORD_CHECKPOINT:
                 job->waits_checkpoint = 0;
-                job->n_lacking = 0;
                 say_checkpoint(job, record);
                 /* Only now that its cost is known, too; said, and tried again, if it cannot be. */
                 (void) commit_now(job->context);

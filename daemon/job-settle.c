@@ -92,6 +92,7 @@ static void hold_lost(Job *job) {
                 .began_nsec = job->answer.cpu_nsec,
                 .over_nsec = job->books.nsec,
                 .claimed_nsec = known ? job->progress.life_cpu_nsec : 0,
+                .error = job->life_error_number,
         };
 
         assert(!job->has_held);

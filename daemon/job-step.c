@@ -141,8 +141,7 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
 /* Whether the life failed for lack of something on the host that may be there later. Only for a job that has
  * closed a round, and so has something to lose. */
 static bool lacked(const Job *job) {
-        return (job->life_lacks && job->progress.closed_life > 0) ||
-               (job->progress.life == job->row.life && progress_lacked(&job->progress));
+        return job->progress.life == job->row.life && progress_lacked(&job->progress);
 }
 
 /* The checkpoint of a life is progress; lives without one are counted, and wait a little longer each. A
@@ -150,7 +149,7 @@ static bool lacked(const Job *job) {
 static void life_failed(Job *job, const char *sentence) {
         bool lacks = lacked(job);
         g_autofree char *copy = g_strdup_printf("%s%s", sentence, lacks ? "; this is tried again" : "");
-        uint64_t n_barren = job->row.life - job->progress.checkpoint_life - job->n_lacking;
+        uint64_t n_barren = job->row.life - job->progress.checkpoint_life - job->progress.n_lacking;
         uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
 
         if (job->end_wanted != PLAN_END_NOT) {
@@ -162,7 +161,7 @@ static void life_failed(Job *job, const char *sentence) {
                 return;
         }
         if (lacks)
-                wait = job_delay_usec(job->n_lacking++);
+                wait = job_delay_usec(job->progress.n_lacking);
 
         say_resumed(job, copy);
         job_set_fault(job, copy);

@@ -123,9 +123,10 @@ void job_life_clear(Job *job) {
         job->backoff = sd_event_source_disable_unref(job->backoff);
         job->pid_fd = close_fd(job->pid_fd);
         g_clear_pointer(&job->life_error, g_free);
+        job->life_error_number = 0;
         job->waits_checkpoint = 0;
         job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
-        job->life_hopeless = job->life_lacks = job->disbelieved = false;
+        job->life_hopeless = job->disbelieved = false;
         job->books = (struct JobBooks){ .retry = sd_event_source_disable_unref(job->books.retry) };
         job->clearing = job->launch_failed = job->files_counted = false;
         job->plan = (Plan){};

@@ -68,16 +68,15 @@ struct Job {
                 uint64_t nsec;
                 sd_event_source *retry;
         } books;
-        bool clearing;      /* the job is over: its cgroup is being removed */
-        bool launch_failed; /* the life's */
-        bool life_hopeless; /* another life would fail the same */
-        bool disbelieved;   /* its invoker said what cannot be: no more of its records is read */
-        char *life_error;   /* why the daemon gave this life up; NULL: it did not */
+        bool clearing;         /* the job is over: its cgroup is being removed */
+        bool launch_failed;    /* the life's */
+        bool life_hopeless;    /* another life would fail the same */
+        bool disbelieved;      /* its invoker said what cannot be: no more of its records is read */
+        char *life_error;      /* why the daemon gave this life up; NULL: it did not */
+        int life_error_number; /* that kept its invoker from beginning, positive; 0: it began */
         /* what the life is given up for when the deadline passes; NULL: something else says why */
         const char *deadline_what;
-        unsigned n_delays;  /* how often the next life could not begin for lack of something */
-        bool life_lacks;    /* the life's invoker could not begin for lack of something that may pass */
-        unsigned n_lacking; /* lives without a checkpoint that the host's lacks have ended */
+        unsigned n_delays; /* how often the next life could not begin for lack of something */
         uint64_t resume_round;
         Record held; /* read from the spool, not yet in the ledger's hands */
         bool has_held;

@@ -188,6 +188,29 @@ static void add_scope(Progress *p, const Record *record) {
                 p->scope_unknown = true;
 }
 
+bool progress_lacked(const Progress *p) {
+        int error = 0;
+
+        assert(p);
+
+        if (p->closed_life == 0 || p->closed_life == p->life)
+                return false;
+        if (p->lost)
+                return limit_is_of_host(p->lost_error);
+        if (!p->ended || p->end != PLAN_END_FAILED || p->end_actor != UINT32_MAX)
+                return false;
+        if (p->end_fault == FAULT_INTERNAL || p->end_fault == FAULT_CHECKPOINT)
+                error = p->end_detail;
+        else if (p->end_fault == FAULT_EXITED)
+                error = limit_exit_error(p->end_detail);
+        return limit_is_of_host(error);
+}
+
+static void count_lack(Progress *p) {
+        if (p->life > p->checkpoint_life && progress_lacked(p))
+                p->n_lacking++;
+}
+
 /* Adds what a killed life used. A scheduler does not see it, as its decisions must not depend on accidents.
  * The budget does: the money was spent. */
 static void add_lost(
@@ -196,6 +219,8 @@ static void add_lost(
         Bill bill;
 
         p->lost = true;
+        p->lost_error = record->fault == FAULT_INTERNAL ? record->detail : 0;
+        count_lack(p);
         add_scope(p, record);
         if (record->scope_cpu_nsec == 0)
                 p->n_lives_unmetered++;
@@ -210,6 +235,7 @@ static void add_ended(Progress *p, const Record *record) {
         p->end_fault = record->fault;
         p->end_detail = record->detail;
         p->end_actor = record->actor;
+        count_lack(p);
         add_scope(p, record);
         for (size_t i = 0; i < sizeof(record->sha256); i++)
                 if (record->sha256[i] != 0)
@@ -269,25 +295,12 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
                 /* One that was found damaged is waste: lives that leave nothing else come to an end. */
-                if (record->fault == FAULT_NONE && !record->wasted)
+                if (record->fault == FAULT_NONE && !record->wasted) {
                         p->checkpoint_life = record->life;
+                        p->n_lacking = 0;
+                }
                 break;
         }
-}
-
-bool progress_lacked(const Progress *p) {
-        int error = 0;
-
-        assert(p);
-
-        if (!p->ended || p->end != PLAN_END_FAILED || p->end_actor != UINT32_MAX || p->closed_life == 0 ||
-                        p->closed_life == p->life)
-                return false;
-        if (p->end_fault == FAULT_INTERNAL || p->end_fault == FAULT_CHECKPOINT)
-                error = p->end_detail;
-        else if (p->end_fault == FAULT_EXITED)
-                error = limit_exit_error(p->end_detail);
-        return limit_may_pass(error) && !limit_is_lasting(error);
 }
 
 Accrual progress_at(const Progress *progress, uint64_t round) {

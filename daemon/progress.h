@@ -59,6 +59,7 @@ typedef struct Progress {
         uint32_t level, limits_missing;
         uint64_t checkpoint_life; /* that wrote the newest checkpoint; 0: none did */
         uint64_t closed_life;     /* the newest that closed a round; 0: none did */
+        uint64_t n_lacking;       /* lives since the newest checkpoint that the host's lacks have ended */
 
         bool target_reached;
         uint64_t target_steps, target_wall_nsec;
@@ -70,6 +71,7 @@ typedef struct Progress {
 
         uint64_t life_cpu_nsec;     /* that records of this life claim */
         bool lost;                  /* this life, whose invoker died without a last record */
+        int32_t lost_error;         /* what kept its invoker from beginning, an errno; 0: it is not known */
         uint32_t n_lives_unmetered; /* those that used something which no counter says */
         bool ended;                 /* this life */
         uint32_t end, end_fault, end_actor;
@@ -96,7 +98,7 @@ void progress_add(Progress *progress, const PriceSheet *sheet, const JobSettings
                 const Record *record);
 
 /* Of a job that has closed a round: whether its newest life has ended before its first one, since its
- * learner lacked something of the host's that may be there later. */
+ * learner or its invoker lacked something of the host's that may be there later. */
 bool progress_lacked(const Progress *progress);
 
 /* What had accrued at the end of a round; between two points of the curve it is interpolated. */

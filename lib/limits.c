@@ -92,21 +92,27 @@ bool limit_is_lasting(int error) {
         return abs(error) == EMFILE || abs(error) == EFBIG;
 }
 
-bool limit_may_pass(int error) {
+bool limit_is_of_host(int error) {
         switch (abs(error)) {
-        case ETIMEDOUT:
         case EAGAIN:
-        case EBUSY:
-        case EMFILE:
         case ENFILE:
         case ENOMEM:
         case ENOBUFS:
         case ENOSPC:
         case EDQUOT:
         case EROFS:
-        case EIO:
-        case ESTALE: return true;
+        case EIO: return true;
         default: return false; /* not an enum of ours */
+        }
+}
+
+bool limit_may_pass(int error) {
+        switch (abs(error)) {
+        case ETIMEDOUT:
+        case EBUSY:
+        case EMFILE:
+        case ESTALE: return true;
+        default: return limit_is_of_host(error); /* not an enum of ours */
         }
 }
 

@@ -23,8 +23,12 @@ bool limit_of_memory_is_set(void);
 /* Whether another try under the same limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
-/* Of a negative errno that says nothing of what was asked for: something of the host's or this program's has
- * run out for now, or a disk cannot be used. */
+/* Of an errno: memory, processes or space of the host's has run out for now, or a disk cannot be used. The
+ * program that met it is not at fault; one that hung (ETIMEDOUT) may be. */
+bool limit_is_of_host(int error);
+
+/* Of an errno that says nothing of what was asked for: something of the host's or this program's has run out
+ * for now, a disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 
 /* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP

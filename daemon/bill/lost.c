@@ -27,6 +27,8 @@ void lost_make(const LifeBooks *books, const JobSettings *settings, Record *ret)
                 .seq = books->seq + 1,
                 .round = books->round,
                 .actor = UINT32_MAX,
+                .fault = books->error != 0 ? FAULT_INTERNAL : FAULT_NONE,
+                .detail = books->error,
                 .scope_cpu_nsec = used,
                 .metered = {
                         .cpu_nsec = lost,

@@ -11,6 +11,7 @@ typedef struct LifeBooks {
         uint64_t life, seq, round; /* seq: of its newest record; round: the newest closed one */
         bool metered;              /* both readings are there */
         uint64_t began_nsec, over_nsec, claimed_nsec;
+        int error; /* that kept its invoker from beginning, positive; 0: it is not known */
 } LifeBooks;
 
 /* The life's last record. Of one that could not be metered it says so: scope_cpu_nsec is 0, and so is

@@ -381,12 +381,15 @@ def without_learner(b):
     return job
 
 
-@story("a learner that is lost before its last checkpoint, and cannot have memory again: it is tried until it can, to the same policy")
+@story("a learner that is lost before its last checkpoint, and cannot have memory again: it is tried until it can, also if a life then fails otherwise, to the same policy")
 def no_learner():
     with Bus() as b:
         job = without_learner(b)
         b.stop(signal.SIGKILL)
         b.start() # under the limits of old
+        wait_for("the next life", lambda: b.processes("actord-invoker") or b.state(job) == "ended")
+        for pid in b.processes("actord-invoker"):
+            os.kill(pid, signal.SIGKILL)
         equal((b.ended(job), b.get(job, "PolicySHA256")), ("finished", reference().policy_sha256), "result and policy")
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The usage that a killed life did not record: the difference of two readings of its counter, less the
  * claims of its records; and its cost. */
+#include <errno.h>
 #include <glib.h>
 #include <string.h>
 
@@ -69,7 +70,18 @@ static void test_difference(void) {
                 g_assert_cmpuint(record.round, ==, 7);
                 g_assert_cmpuint(record.metered.cpu_nsec, ==, rows[i].lost);
                 g_assert_cmpuint(record.scope_cpu_nsec, ==, rows[i].scope);
+                g_assert_cmpuint(record.fault, ==, FAULT_NONE);
         }
+}
+
+static void test_error(void) {
+        LifeBooks books = { .life = 3, .error = ENOMEM };
+        JobSettings settings = settings_new("metered");
+        Record record;
+
+        lost_make(&books, &settings, &record);
+        g_assert_cmpuint(record.fault, ==, FAULT_INTERNAL);
+        g_assert_cmpint(record.detail, ==, ENOMEM);
 }
 
 /* Three CPU seconds on half a CPU are six seconds of a fleet, under either clock, since no steps were
@@ -146,6 +158,7 @@ static void test_lives(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/lost/difference", test_difference);
+        g_test_add_func("/lost/error", test_error);
         g_test_add_func("/lost/price", test_price);
         g_test_add_func("/lost/decisions", test_decisions);
         g_test_add_func("/lost/lives", test_lives);

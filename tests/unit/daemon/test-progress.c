@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
+#include <signal.h>
 
 #include "daemon/progress.h"
 #include "include/plan.h"
+#include "lib/limits.h"
 #include "lib/settings/settings.h"
 
 typedef struct Fixture {
@@ -231,6 +233,59 @@ static void test_ends(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->progress.life, ==, 2);
 }
 
+static void end_life(Fixture *f, uint64_t life, uint32_t fault, int32_t detail) {
+        add(f, (Record){
+                               .life = life,
+                               .kind = RECORD_ENDED,
+                               .end = PLAN_END_FAILED,
+                               .fault = fault,
+                               .detail = detail,
+                               .actor = UINT32_MAX,
+               });
+}
+
+/* Lives that the host's lacks have ended are known from records alone, as after a restart of the daemon. A
+ * learner that hangs is no lack of the host's. */
+static void test_lacks(Fixture *f, const void *userdata) {
+        end_life(f, 1, FAULT_INTERNAL, ENOMEM); /* nothing to lose yet */
+        g_assert_cmpuint(f->progress.n_lacking, ==, 0);
+
+        add(f, (Record){ .life = 2, .round = 1, .kind = RECORD_ROUND });
+        add(f, (Record){ .life = 2, .round = 1, .kind = RECORD_CHECKPOINT });
+        for (uint64_t life = 3; life < 13; life++) {
+                end_life(f, life, FAULT_INTERNAL, ENOMEM);
+                g_assert_true(progress_lacked(&f->progress));
+        }
+        end_life(f, 13, FAULT_EXITED, limit_exit_status(-EAGAIN));
+        g_assert_cmpuint(f->progress.n_lacking, ==, 11);
+
+        end_life(f, 14, FAULT_INTERNAL, ETIMEDOUT);
+        g_assert_false(progress_lacked(&f->progress));
+        end_life(f, 15, FAULT_EXITED, limit_exit_status(-EMFILE));
+        g_assert_false(progress_lacked(&f->progress));
+        end_life(f, 16, FAULT_KILLED, SIGKILL);
+        g_assert_false(progress_lacked(&f->progress));
+
+        /* An invoker that could not begin. */
+        add(f, (Record){ .life = 17,
+                               .kind = RECORD_LOST,
+                               .actor = UINT32_MAX,
+                               .fault = FAULT_INTERNAL,
+                               .detail = ENOMEM });
+        g_assert_true(progress_lacked(&f->progress));
+        add(f, (Record){ .life = 18, .kind = RECORD_LOST, .actor = UINT32_MAX });
+        g_assert_false(progress_lacked(&f->progress));
+        g_assert_cmpuint(f->progress.n_lacking, ==, 12);
+
+        /* A checkpoint that was found damaged is none. */
+        add(f, (Record){ .life = 19, .round = 2, .kind = RECORD_CHECKPOINT, .wasted = 1 });
+        g_assert_cmpuint(f->progress.n_lacking, ==, 12);
+        add(f, (Record){ .life = 19, .round = 2, .kind = RECORD_CHECKPOINT });
+        g_assert_cmpuint(f->progress.n_lacking, ==, 0);
+        end_life(f, 19, FAULT_INTERNAL, ENOMEM); /* its checkpoint counts */
+        g_assert_cmpuint(f->progress.n_lacking, ==, 0);
+}
+
 static void test_waste(void) {
         const Record records[] = {
                 { .life = 1, .round = 5, .kind = RECORD_CHECKPOINT },
@@ -265,6 +320,7 @@ int main(int argc, char **argv) {
         g_test_add("/progress/evaluation", Fixture, NULL, set_up, test_evaluation, tear_down);
         g_test_add("/progress/evaluated", Fixture, NULL, set_up, test_evaluated, tear_down);
         g_test_add("/progress/ends", Fixture, NULL, set_up, test_ends, tear_down);
+        g_test_add("/progress/lacks", Fixture, NULL, set_up, test_lacks, tear_down);
         g_test_add_func("/progress/waste", test_waste);
         return g_test_run();
 }
