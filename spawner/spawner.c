@@ -291,11 +291,12 @@ static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
         (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) launch->job, safe);
 }
 
-/* Checks a request and carries it out. */
+/* Checks a request and carries it out. ret_settles: it has passed the checks, and asks to settle. */
 static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, Child *child, Cgroup *cgroup,
-                LaunchAnswer *answer) {
+                bool *ret_settles, LaunchAnswer *answer) {
         int r;
 
+        *ret_settles = false;
         r = check_peer(fd, terms, &request->peer, answer);
         if (r < 0)
                 return r;
@@ -308,7 +309,8 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
         r = take_seat(&request->launch, terms, answer);
         if (r < 0)
                 return r;
-        if (request->launch.purpose >= LAUNCH_SETTLE)
+        *ret_settles = request->launch.purpose >= LAUNCH_SETTLE;
+        if (*ret_settles)
                 return settle(&request->launch, answer);
 
         /* Root of a container without the reserved range is not root of the host: like any user it has only
@@ -325,6 +327,7 @@ int spawner_serve(int fd, const Terms *terms) {
         LaunchAnswer answer = { .abi = LAUNCH_ABI };
         Cgroup cgroup = CGROUP_NONE;
         Child child = CHILD_NONE;
+        bool settles = false;
         size_t n_bytes;
         int r, sent;
 
@@ -337,7 +340,7 @@ int spawner_serve(int fd, const Terms *terms) {
                 (void) answer_fail(&answer, LAUNCH_STEP_MESSAGE, r,
                                 "the daemon's launch record cannot be read: %s", strerror(-r));
         else
-                r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &answer);
+                r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &settles, &answer);
 
         sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, child.pid_fd >= 0);
         /* The daemon is gone and does not learn of the job: it would run unseen. */
@@ -354,8 +357,9 @@ int spawner_serve(int fd, const Terms *terms) {
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
-        /* The caller reports the error; we do so only where our stderr is the journal. */
-        if (answer.error < 0 && request.launch.purpose < LAUNCH_SETTLE && getenv("JOURNAL_STREAM"))
+        /* The caller reports the error; we do so only where our stderr is the journal. A caller that settles
+         * tries again, and says so once. */
+        if (answer.error < 0 && !settles && getenv("JOURNAL_STREAM"))
                 say_failed(&request.launch, &answer);
         return r;
 }
