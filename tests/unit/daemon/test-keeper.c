@@ -241,7 +241,8 @@ static void test_hangs_at_start(void) {
         next_hangs = true;
         received = one(&f, 1000);
         g_assert_cmpuint(received.n_tokens, ==, 1);
-        g_assert_cmpuint(keepers_count(f.keepers), ==, 2);
+        /* More where one that does not hang is slow to come up. */
+        g_assert_cmpuint(keepers_count(f.keepers), >=, 2);
         keeper = only_child();
         close_tokens(&received);
         received = one(&f, 1001);
