@@ -83,13 +83,14 @@ int commit_now(JobContext *context) {
 }
 
 void commit_soon(JobContext *context) {
-        uint64_t usec = context->ledger_blocked ? COMMIT_RETRY_USEC : COMMIT_INTERVAL_USEC;
+        uint64_t usec;
 
         assert(context);
 
         /* actorctl recover completes a ledger without a daemon, and commits at once. */
         if (!context->commit_timer || sd_event_source_get_enabled(context->commit_timer, NULL) > 0)
                 return;
+        usec = context->ledger_blocked ? COMMIT_RETRY_USEC : COMMIT_INTERVAL_USEC;
         (void) sd_event_source_set_time_relative(context->commit_timer, usec);
         (void) sd_event_source_set_enabled(context->commit_timer, SD_EVENT_ONESHOT);
 }

@@ -32,11 +32,12 @@ static bool would_measure(const Job *job, const char **ret_why) {
 }
 
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why) {
-        uint32_t choice, n_learners = job->settings.n_learners;
         const char *why, *unmeasured;
+        uint32_t choice, n_learners;
 
         assert(job);
 
+        n_learners = job->settings.n_learners;
         if (is_chosen(job) && job->row.life >= job->row.distribution_life) {
                 choice = (uint32_t) choice_distribution_from_string(job->row.distribution);
                 n_learners = (uint32_t) job->row.n_learners;

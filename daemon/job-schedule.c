@@ -50,15 +50,16 @@ static void say_decision(const Job *job) {
 
 void job_decide(Job *job, const Record *closed) {
         const Progress *p = &job->progress;
-        SchedulerView view = {
+        SchedulerView view;
+
+        assert(job);
+
+        view = (SchedulerView){
                 .settings = &job->settings,
                 .data = job->row.scheduler_data,
                 .n_data = job->row.n_scheduler_data,
                 .sheet = job->sheet,
         };
-
-        assert(job);
-
         if (closed) {
                 view.round = p->round;
                 view.statistics = &p->statistics;

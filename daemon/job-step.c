@@ -265,10 +265,11 @@ static void committed(Job *job) {
 }
 
 void job_step(Job *job) {
-        unsigned news = job->news;
+        unsigned news;
 
         assert(job);
 
+        news = job->news;
         job->news = 0;
         if (news & JOB_NEWS_COMMIT)
                 committed(job);

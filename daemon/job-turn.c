@@ -45,11 +45,12 @@ void job_go_back(Job *job, const char *reason) {
 
 void job_requeue(Job *job) {
         /* A daemon that was restarted in between does not know it any more. */
-        const char *reason = job->back_reason ?: "its place was needed";
+        const char *reason;
         LogEntry entry;
 
         assert(job);
 
+        reason = job->back_reason ?: "its place was needed";
         (void) commit_now(job->context);
         job->row.n_preempted++;
         job->row.back_usec = real_usec();
@@ -123,14 +124,15 @@ static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 void job_arm_runtime(Job *job) {
-        uint64_t gone = real_usec() - job->row.started_usec - job->row.paused_usec;
-        uint64_t most = job->settings.runtime_max_usec;
+        uint64_t gone, most;
 
         assert(job);
 
         if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer ||
                         job->row.started_usec == 0)
                 return;
+        gone = real_usec() - job->row.started_usec - job->row.paused_usec;
+        most = job->settings.runtime_max_usec;
         (void) timer_start(job->context->event, &job->runtime_timer, "runtime-max",
                         gone < most ? most - gone : 0, on_runtime, job);
 }

@@ -157,13 +157,14 @@ void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *name, void *it
 }
 
 void *turn_queue_push_stranger(TurnQueue *queue, const char *name, void *item, unsigned n_max) {
-        const Connection *known = g_hash_table_lookup(queue->strangers, name);
+        const Connection *known;
         void *gone;
 
         assert(queue);
         assert(name);
         assert(item);
 
+        known = g_hash_table_lookup(queue->strangers, name);
         gone = make_room(queue, known ? known->items.length : 0, item, n_max);
         if (gone == item)
                 return item;

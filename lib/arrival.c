@@ -78,10 +78,11 @@ static bool bank_is_used(const Arrival *arrival, uint32_t n_actors, uint64_t ban
 }
 
 uint32_t arrival_bank(const Arrival *arrival, uint32_t n_actors, uint32_t n_banks) {
-        uint64_t bank = arrival->policy_bank;
+        uint64_t bank;
 
         assert(arrival);
 
+        bank = arrival->policy_bank;
         for (uint32_t i = 0; i < n_banks && bank_is_used(arrival, n_actors, bank); i++)
                 bank = (bank + 1) % n_banks;
         assert(!bank_is_used(arrival, n_actors, bank));

@@ -88,14 +88,15 @@ static double misfit(const Stay *before, const Stay *after, Law law) {
 }
 
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful) {
-        uint64_t known = response->n_stays < STAYS ? response->n_stays : STAYS;
         const struct Errors *errors = errors_of(theory);
         double misfits[CANDIDATES], candidates[CANDIDATES], least = INFINITY;
+        uint64_t known;
 
         assert(response);
         assert(ret_best);
         assert(ret_hopeful);
 
+        known = response->n_stays < STAYS ? response->n_stays : STAYS;
         for (int i = 0; i < CANDIDATES; i++) {
                 double off = (i - MIDDLE) / errors->theory;
 
