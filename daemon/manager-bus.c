@@ -58,15 +58,23 @@ static void emit_job_new(Manager *manager, const Job *job) {
                         job->row.id, job->path);
 }
 
+/* Of each verb that changes something. */
+static int refuse_inspecting(const Manager *manager, sd_bus_error *error) {
+        if (!manager->inspects)
+                return 0;
+        return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
+                        "This daemon shows the records of a run: it takes no job, and changes none.");
+}
+
 /* 1: it has been answered; 0: it goes on later. */
 static int submit_in_turn(sd_bus_message *m, Manager *manager, bool from_fd, uint32_t uid,
                 sd_bus_message_handler_t again, sd_bus_error *error) {
         Job *job;
         int r;
 
-        if (manager->inspects)
-                return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
-                                "This daemon shows the records of a run and takes no job.");
+        r = refuse_inspecting(manager, error);
+        if (r < 0)
+                return r;
         if (manager->stopping)
                 return sd_bus_error_set(error, SD_BUS_ERROR_FAILED,
                                 "actord is ending; submit the job again when it is back.");
@@ -136,6 +144,9 @@ static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *erro
         Job *job;
         int r;
 
+        r = refuse_inspecting(manager, error);
+        if (r < 0)
+                return r;
         r = find_job(m, manager, &job, error);
         if (r < 0)
                 return r;
@@ -156,6 +167,9 @@ static int method_remove_job_files(sd_bus_message *m, void *userdata, sd_bus_err
         uint32_t owner;
         int r;
 
+        r = refuse_inspecting(manager, error);
+        if (r < 0)
+                return r;
         r = sd_bus_message_read(m, "t", &id);
         if (r < 0)
                 return r;
@@ -187,6 +201,9 @@ static int method_keep_rest(sd_bus_message *m, void *userdata, sd_bus_error *err
                 return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
                                 "Only a run's daemon leaves; this one keeps what waits until it can be "
                                 "written.");
+        r = refuse_inspecting(manager, error);
+        if (r < 0)
+                return r;
         r = rest_keep(manager, &path);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r,

@@ -43,7 +43,7 @@ static void set_up(Fixture *f, const void *userdata) {
                 return;
         f->state = g_dir_make_tmp("actord-test-XXXXXX", NULL);
         state = g_strconcat("--state=", f->state, NULL);
-        char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, NULL };
+        char *argv[] = { (char *) "actord", (char *) "--run-fd=3", state, (char *) userdata, NULL };
 
         g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), ==, 0);
         (void) posix_spawn_file_actions_init(&actions);
@@ -113,6 +113,27 @@ static char *submit_text(Fixture *f, const char *text) {
 
         g_assert_cmpint(sd_bus_message_append(m, "ssa(ss)a{sh}a{sv}", text, "a.conf", 0, 0, 0), >=, 0);
         return send_off(f, m, NULL);
+}
+
+/* A daemon that shows records refuses each verb that changes something, whether or not it has the job. */
+static void test_inspecting(Fixture *f, const void *userdata) {
+        static const char *const of_jobs[] = { "StopJob", "RemoveJobFiles" };
+        g_autofree char *submitted = NULL, *kept = NULL;
+
+        if (!ready(f))
+                return;
+        for (size_t i = 0; i < G_N_ELEMENTS(of_jobs); i++) {
+                sd_bus_message *m = call_of(f, of_jobs[i]);
+                g_autofree char *name = NULL;
+
+                g_assert_cmpint(sd_bus_message_append(m, "t", (uint64_t) 1), >=, 0);
+                name = send_off(f, m, NULL);
+                g_assert_cmpstr(name, ==, SD_BUS_ERROR_NOT_SUPPORTED);
+        }
+        submitted = submit_text(f, TEXT);
+        g_assert_cmpstr(submitted, ==, SD_BUS_ERROR_NOT_SUPPORTED);
+        kept = send_off(f, call_of(f, "KeepRest"), NULL);
+        g_assert_cmpstr(kept, ==, SD_BUS_ERROR_NOT_SUPPORTED);
 }
 
 static char *submit_fd(Fixture *f, int fd) {
@@ -469,6 +490,7 @@ static void test_options(Fixture *f, const void *userdata) {
 
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
+        g_test_add("/submit/inspecting", Fixture, "--inspect", set_up, test_inspecting, tear_down);
         g_test_add("/submit/texts", Fixture, NULL, set_up, test_texts, tear_down);
         g_test_add("/submit/memfds", Fixture, NULL, set_up, test_memfds, tear_down);
         g_test_add("/submit/overrides", Fixture, NULL, set_up, test_overrides, tear_down);
