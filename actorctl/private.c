@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "actorctl/actorctl.h"
+#include "include/launch.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 #include "lib/sibling.h"
@@ -69,24 +70,45 @@ int run_directory_lock(const char *path) {
         return TAKE_FD(fd);
 }
 
-bool run_directory_has_checkpoint(const char *path) {
+/* Whether a job's directory of state has the checkpoint of a round from `first` on. */
+static bool state_has_checkpoint(const char *state, uint64_t first) {
+        g_autoptr(GDir) files = g_dir_open(state, 0, NULL);
+        const char *file;
+
+        while (files && (file = g_dir_read_name(files))) {
+                uint64_t round;
+
+                if (g_str_has_suffix(file, CHECKPOINT_SUFFIX) &&
+                                sscanf(file, CHECKPOINT_NAME, &round) == 1 && round >= first)
+                        return true;
+        }
+        return false;
+}
+
+static bool has_checkpoint(const char *path, uint64_t first) {
         g_autofree char *jobs = g_build_filename(path, "jobs", NULL);
         g_autoptr(GDir) directory = g_dir_open(jobs, 0, NULL);
         const char *job;
 
         while (directory && (job = g_dir_read_name(directory))) {
                 g_autofree char *state = g_build_filename(jobs, job, "state", NULL);
-                g_autoptr(GDir) files = g_dir_open(state, 0, NULL);
-                const char *file;
 
-                while (files && (file = g_dir_read_name(files)))
-                        if (g_str_has_suffix(file, CHECKPOINT_SUFFIX))
-                                return true;
+                if (state_has_checkpoint(state, first))
+                        return true;
         }
         return false;
 }
 
-/* Keeps the newest runs that have a checkpoint, and as many others: those never push out a policy. A run
+bool run_directory_has_checkpoint(const char *path) {
+        return has_checkpoint(path, 0);
+}
+
+/* A job that fails at once leaves the checkpoint of round 0, before any training. */
+static bool has_policy(const char *path) {
+        return has_checkpoint(path, 1);
+}
+
+/* Keeps the newest runs that have a policy, and as many others: those never push out a policy. A run
  * that is still going on holds a lock on its directory. */
 static void remove_old_runs(const char *runs, const GArray *numbers) {
         unsigned kept[2] = {};
@@ -96,7 +118,7 @@ static void remove_old_runs(const char *runs, const GArray *numbers) {
                                 "%s/%" G_GUINT64_FORMAT, runs, g_array_index(numbers, uint64_t, i - 1));
                 _cleanup_close_ int lock = -EBADF;
 
-                if (++kept[run_directory_has_checkpoint(path)] <= RUNS_KEPT)
+                if (++kept[has_policy(path)] <= RUNS_KEPT)
                         continue;
                 lock = run_directory_lock(path);
                 if (lock >= 0)
@@ -171,16 +193,28 @@ char *run_directory_of(const char *word) {
         return g_build_filename(g_get_user_state_dir(), "actord", "runs", number, NULL);
 }
 
+/* Numbers ascend, so a run below the newest one was there. */
+static bool was_removed(const char *runs, const char *directory, uint64_t number) {
+        g_autoptr(GArray) numbers = run_numbers(runs);
+
+        return !g_file_test(directory, G_FILE_TEST_EXISTS) && numbers->len > 0 &&
+               number < g_array_index(numbers, uint64_t, numbers->len - 1);
+}
+
 bool run_directory_check(const char *directory, const char *word) {
         g_autofree char *ledger = g_build_filename(directory, "ledger.sqlite", NULL),
                         *runs = g_path_get_dirname(directory), *called = run_directory_word(directory);
+        uint64_t number = run_number(word + (word[0] == 'r'));
 
         if (access(ledger, F_OK) == 0)
                 return true;
-        if (run_number(word + (word[0] == 'r')) > 0)
-                complain("There is no run %s in %s.", called, runs);
-        else
+        if (number == 0)
                 complain("There is no run in %s: it has no ledger.sqlite.", directory);
+        else if (was_removed(runs, directory, number))
+                complain("There is no run %s in %s: it was removed; the newest %u are kept.", called, runs,
+                                RUNS_KEPT);
+        else
+                complain("There is no run %s in %s.", called, runs);
         return false;
 }
 

@@ -10,7 +10,7 @@
  * it lies under /tmp, and *ret_temporary is true. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
-/* Whether one of its jobs left a policy. */
+/* Whether one of its jobs left a checkpoint, be it of round 0. */
 bool run_directory_has_checkpoint(const char *path);
 /* Whether a word names a run where another one names a job: "r7", or a directory with a ledger.
  * Digits alone never do. */

@@ -165,7 +165,7 @@ def runs_kept():
         os.makedirs(os.path.join(runs, str(n)), exist_ok=True)
     r = run("cartpole", "Job.StopSteps=512", "Job.StopReturn=")
     equal(os.path.basename(r.state_directory), "1030", "the next number")
-    equal(sum(1000 <= int(n) < 1030 for n in os.listdir(runs)), 20, "runs without a checkpoint that are kept")
+    equal(sum(1000 <= int(n) < 1030 for n in os.listdir(runs)), 20, "runs without a policy that are kept")
 
 
 class Terminal:

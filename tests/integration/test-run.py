@@ -179,16 +179,26 @@ def refused():
         r = ctl(*words, "--set", wrong, "--json")
         equal((r.status, r.state, r.result, runs()), (2, "refused", "refused", before), r.err)
         assert said in r.fault and r.fault in r.err, (r.fault, r.err)
-    for n in range(25):
-        os.mkdir(os.path.join(STATE, "actord", "runs", str(int(before[-1]) + 1 + n)))
+    # every second one failed before its first round, which leaves a checkpoint of nothing learnt
+    untrained = "jobs/1/state/checkpoint-0.safetensors"
+    for n in range(50):
+        directory = os.path.join(STATE, "actord", "runs", str(int(before[-1]) + 1 + n))
+        os.makedirs(os.path.join(directory, os.path.dirname(untrained)) if n % 2 else directory)
+        if n % 2:
+            open(os.path.join(directory, untrained), "w").close()
     equal(ctl(*words).status, 0, "a run after many without a policy")
-    equal(len([n for n in runs() if not os.path.isdir(os.path.join(STATE, "actord", "runs", n, "jobs"))]), 20, "others that are kept")
+    others = [os.path.join(STATE, "actord", "runs", n) for n in runs()]
+    others = [d for d in others if not os.path.isdir(os.path.join(d, "jobs")) or os.path.exists(os.path.join(d, untrained))]
+    equal(len(others), 20, "others that are kept")
     assert os.path.isdir(policy), "a policy was pushed out"
     for n in range(int(runs()[-1]) + 1, int(runs()[-1]) + 31):
         os.makedirs(os.path.join(STATE, "actord", "runs", str(n), "jobs/1/state"))
         open(os.path.join(STATE, "actord", "runs", str(n), "jobs/1/state/checkpoint-1.safetensors"), "w").close()
     equal(ctl(*words).status, 0, "a run after many")
     equal(len(runs()), 41, "20 with a policy, 20 others and the newest")
+    directory = os.path.dirname(policy)
+    r = ctl("bill", "r" + before[-1])
+    equal((r.status, r.err), (1, f"actorctl: There is no run {before[-1]} in {directory}: it was removed; the newest 20 are kept.\n"), "a run of before")
 
 
 @story("recover names a run that does not exist, and says of a complete one that it lacks nothing")
