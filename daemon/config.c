@@ -231,18 +231,6 @@ void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, si
                 }
 }
 
-static int refuse_repeated(const char *text, const char *file_name, char **ret_message) {
-        g_autoptr(GPtrArray) all = settings_repeated(text, false);
-        const RepeatedKey *repeated;
-
-        if (all->len == 0)
-                return 0;
-        repeated = all->pdata[0];
-        *ret_message = g_strdup_printf("%s:%u: [%s] %s= stands in line %u already; remove one of the two.",
-                        file_name, repeated->line, repeated->section, repeated->key, repeated->first);
-        return -EINVAL;
-}
-
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autoptr(GError) error = NULL;
@@ -265,7 +253,7 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
                 return -EINVAL;
         }
 
-        r = refuse_repeated(text, file_name, ret_message);
+        r = settings_refuse_repeated(text, file_name, ret_message);
         if (r < 0)
                 return r;
         groups = g_key_file_get_groups(file, NULL);

@@ -29,11 +29,12 @@ static int parse_texts(const LedgerJob *row, JobSettings *ret_settings, PriceShe
         int r;
 
         overrides_parse(lines, overrides);
-        r = settings_parse(row->text, row->file_name, (const SettingOverride *) (void *) overrides->data,
-                        overrides->len, NULL, ret_settings, ret_message);
+        r = settings_parse_stored(row->text, row->file_name,
+                        (const SettingOverride *) (void *) overrides->data, overrides->len, ret_settings,
+                        ret_message);
         if (r < 0)
                 return r;
-        r = price_sheet_parse(row->sheet, ret_settings->price_sheet, ret_sheet, ret_message);
+        r = price_sheet_parse_stored(row->sheet, ret_settings->price_sheet, ret_sheet, ret_message);
         if (r < 0 || row->purpose != LAUNCH_TRAIN)
                 return r;
         return scheduler_check(ret_settings, row->scheduler_data, row->n_scheduler_data, ret_message);

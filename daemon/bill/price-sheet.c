@@ -37,6 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PriceSheet, price_sheet_free)
 
 typedef struct Source {
         const char *text, *file_name;
+        bool stored; /* price_sheet_parse_stored() */
         char **ret_message;
 } Source;
 
@@ -252,20 +253,6 @@ static int check_rates(const Source *source, const PriceSheet *s) {
         return 0;
 }
 
-static int check_repeated(const Source *source) {
-        g_autoptr(GPtrArray) all = settings_repeated(source->text, false);
-        const RepeatedKey *repeated;
-
-        if (all->len == 0)
-                return 0;
-        repeated = all->pdata[0];
-        *source->ret_message =
-                        g_strdup_printf("%s:%u: [%s] %s= stands in line %u already; remove one of the two.",
-                                        source->file_name, repeated->line, repeated->section, repeated->key,
-                                        repeated->first);
-        return -EINVAL;
-}
-
 static int sheet_load(const Source *source, PriceSheet *sheet) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autoptr(GError) error = NULL;
@@ -281,7 +268,8 @@ static int sheet_load(const Source *source, PriceSheet *sheet) {
                 return r;
         if (!g_key_file_load_from_data(file, source->text, strlen(source->text), G_KEY_FILE_NONE, &error))
                 return refuse(source, NULL, NULL, "%s.", error->message);
-        r = check_repeated(source);
+        r = source->stored ? 0
+                           : settings_refuse_repeated(source->text, source->file_name, source->ret_message);
         if (r < 0)
                 return r;
 
@@ -297,7 +285,8 @@ static int sheet_load(const Source *source, PriceSheet *sheet) {
         return check_rates(source, sheet);
 }
 
-int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message) {
+static int parse(
+                const char *text, const char *file_name, bool stored, PriceSheet **ret, char **ret_message) {
         g_autoptr(PriceSheet) sheet = g_new0(PriceSheet, 1);
         g_autofree char *message = NULL;
         int r;
@@ -307,7 +296,7 @@ int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret,
         assert(ret);
         assert(ret_message);
 
-        r = sheet_load(&(Source){ text, file_name, &message }, sheet);
+        r = sheet_load(&(Source){ text, file_name, stored, &message }, sheet);
         if (r < 0) {
                 *ret_message = g_steal_pointer(&message);
                 return r;
@@ -315,6 +304,14 @@ int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret,
 
         *ret = g_steal_pointer(&sheet);
         return 0;
+}
+
+int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message) {
+        return parse(text, file_name, false, ret, ret_message);
+}
+
+int price_sheet_parse_stored(const char *text, const char *file_name, PriceSheet **ret, char **ret_message) {
+        return parse(text, file_name, true, ret, ret_message);
 }
 
 PriceSheet *price_sheet_free(PriceSheet *sheet) {

@@ -19,6 +19,9 @@ typedef struct PriceSheet PriceSheet;
 
 /* 0; -EINVAL with *ret_message ("FILE:LINE: …", g_free()). */
 int price_sheet_parse(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
+/* The same for a job's own copy, which was accepted before, perhaps by an earlier actord: a key may stand
+ * twice, and its last value counts. */
+int price_sheet_parse_stored(const char *text, const char *file_name, PriceSheet **ret, char **ret_message);
 PriceSheet *price_sheet_free(PriceSheet *sheet);
 const char *price_sheet_name(const PriceSheet *sheet);
 const char *price_sheet_date(const PriceSheet *sheet);

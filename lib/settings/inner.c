@@ -105,7 +105,7 @@ int settings_parse_inner(const char *text, const char *file_name, const JobSetti
                                 file_name, outer->environment);
                 return -ENOENT;
         }
-        r = settings_parse(own, file_name, NULL, 0, NULL, inner, ret_message);
+        r = settings_parse_stored(own, file_name, NULL, 0, inner, ret_message);
         if (r < 0)
                 return r;
         r = settings_check_inner(outer, inner, own, file_name, ret_message);

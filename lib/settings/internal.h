@@ -7,12 +7,13 @@
 
 #include "lib/settings/settings.h"
 
-/* One call of settings_parse(). */
+/* One call of settings_parse() or settings_parse_stored(). */
 typedef struct SettingsReader {
         const char *text, *file_name;
         GKeyFile *file;
         const SettingOverride *overrides;
         size_t n_overrides;
+        bool stored;         /* settings_parse_stored() */
         GPtrArray *problems; /* of Problem */
 } SettingsReader;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds keys that stand twice in a section. GLib takes the last of equal keys and says nothing, so that a
  * line of a long file would have no effect without a word. */
+#include <errno.h>
 #include <string.h>
 
 #include "lib/settings/settings.h"
@@ -56,4 +57,16 @@ GPtrArray *settings_repeated(const char *text, bool headers) {
                         look_up(&search, section, NULL, NULL, i + 1);
         }
         return search.found;
+}
+
+int settings_refuse_repeated(const char *text, const char *file_name, char **ret_message) {
+        g_autoptr(GPtrArray) all = settings_repeated(text, false);
+        const RepeatedKey *repeated;
+
+        if (all->len == 0)
+                return 0;
+        repeated = all->pdata[0];
+        *ret_message = g_strdup_printf("%s:%u: [%s] %s= stands in line %u already; remove one of the two.",
+                        file_name, repeated->line, repeated->section, repeated->key, repeated->first);
+        return -EINVAL;
 }

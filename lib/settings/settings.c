@@ -437,7 +437,8 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
 
         for (char **section = sections; *section; section++)
                 check_section(reader, *section);
-        complain_repeated(reader);
+        if (!reader->stored)
+                complain_repeated(reader);
         for (size_t i = 0; i < reader->n_overrides; i++)
                 check_override(reader, &reader->overrides[i]);
         for (int i = 0; i < _SETTING_MAX; i++)
@@ -463,27 +464,50 @@ static char *problems_to_text(GPtrArray *problems) {
         return g_string_free(text, FALSE);
 }
 
-int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
-                size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message) {
+static int parse(SettingsReader *reader, const char *const *price_sheets, JobSettings *ret,
+                char **ret_message) {
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autoptr(GPtrArray) problems = g_ptr_array_new_with_free_func(problem_free);
         g_autofree JobSettings *settings = g_new0(JobSettings, 1);
-        SettingsReader reader = { text, file_name, file, overrides, n_overrides, problems };
 
-        g_assert(text);
-        g_assert(file_name);
-        g_assert(overrides || n_overrides == 0);
+        g_assert(reader->text);
+        g_assert(reader->file_name);
+        g_assert(reader->overrides || reader->n_overrides == 0);
         g_assert(ret);
         g_assert(ret_message);
 
+        reader->file = file;
+        reader->problems = problems;
         settings->abi = SETTINGS_ABI;
         settings->struct_bytes = sizeof(*settings);
-        if (read_file(&reader))
-                read_all(&reader, price_sheets, settings);
+        if (read_file(reader))
+                read_all(reader, price_sheets, settings);
         if (problems->len > 0) {
                 *ret_message = problems_to_text(problems);
                 return -EINVAL;
         }
         *ret = *settings;
         return 0;
+}
+
+int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
+                size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message) {
+        SettingsReader reader = {
+                .text = text, .file_name = file_name, .overrides = overrides, .n_overrides = n_overrides
+        };
+
+        return parse(&reader, price_sheets, ret, ret_message);
+}
+
+int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
+                size_t n_overrides, JobSettings *ret, char **ret_message) {
+        SettingsReader reader = {
+                .text = text,
+                .file_name = file_name,
+                .overrides = overrides,
+                .n_overrides = n_overrides,
+                .stored = true,
+        };
+
+        return parse(&reader, NULL, ret, ret_message);
 }

@@ -19,13 +19,17 @@ typedef struct SettingOverride {
  * unchecked). */
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
+/* The same for a text that was accepted before, perhaps by an earlier program: a key may stand twice, and
+ * its last value counts. */
+int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
+                size_t n_overrides, JobSettings *ret, char **ret_message);
 
 /* The inner job of Environment=job:FILE stands in the outer one's text, in sections with this before
  * their names (lib/settings/inner.c). */
 #define SETTINGS_INNER_PREFIX "Inner."
 
-/* Parses the inner job of a text whose own settings are `outer`. 0; -ENOENT: the text has none; -EINVAL.
- * Both with *ret_message, as above. */
+/* Parses the inner job of a text that was parsed already, whose own settings are `outer`. 0; -ENOENT: the
+ * text has none; -EINVAL. Both with *ret_message, as above. */
 int settings_parse_inner(const char *text, const char *file_name, const JobSettings *outer, JobSettings *ret,
                 char **ret_message);
 /* Whether a job can be trained inside another. 0; -EINVAL with *ret_message. text: the inner job's, where
@@ -48,6 +52,8 @@ typedef struct RepeatedKey {
 /* All of them, in the order of their lines, and with `headers` the repeated headers as well;
  * g_ptr_array_unref(). */
 GPtrArray *settings_repeated(const char *text, bool headers);
+/* 0; -EINVAL with *ret_message, a sentence about the first of them. */
+int settings_refuse_repeated(const char *text, const char *file_name, char **ret_message);
 
 /* "90", "5min", "2h 30min". -EINVAL: no time; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/bill/price.h"
 #include "daemon/config.h"
 #include "daemon/files.h"
 #include "daemon/hold.h"
@@ -379,6 +380,21 @@ static void test_config_repeated(void) {
         g_assert_cmpint(parse(&config, "[User 7]\nMaxJobsPerUser=1\n[User 8]\nMaxJobsPerUser=1\n"), ==, 0);
 }
 
+/* A sheet may not repeat a key either, except in a job's copy, which an earlier actord may have taken. */
+static void test_sheet_repeated(void) {
+        static const char text[] = "[Sheet]\nName=a\nDate=2024-01-31\nSource=b\nCurrency=USD\n"
+                                   "Description=c\nCurrency=EUR\n[Execution]\nGBSecond=1\n";
+        PriceSheet *sheet = NULL;
+        g_autofree char *message = NULL;
+
+        g_assert_cmpint(price_sheet_parse(text, "s.sheet", &sheet, &message), ==, -EINVAL);
+        g_assert_cmpstr(message, ==,
+                        "s.sheet:7: [Sheet] Currency= stands in line 5 already; remove one of the two.");
+        g_assert_cmpint(price_sheet_parse_stored(text, "s.sheet", &sheet, &message), ==, 0);
+        g_assert_cmpstr(price_sheet_currency(sheet), ==, "EUR");
+        (void) price_sheet_free(sheet);
+}
+
 /* A user's own section before a group's, whatever their order; names of this host, or numbers. */
 static void test_config_of_users(void) {
         const gid_t groups[] = { 7, 9 };
@@ -483,6 +499,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/files/over", test_over);
         g_test_add_func("/files/config", test_config);
         g_test_add_func("/files/config-repeated", test_config_repeated);
+        g_test_add_func("/files/sheet-repeated", test_sheet_repeated);
         g_test_add_func("/files/config-of-users", test_config_of_users);
         g_test_add_func("/files/config-of-money", test_config_of_money);
         g_test_add("/files/drop-ins", Fixture, NULL, set_up, test_drop_ins, tear_down);

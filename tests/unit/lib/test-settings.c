@@ -234,19 +234,6 @@ static void test_merging(void) {
         refuse(CARTPOLE "Seed=a\n", NULL, "x.conf:3: [Job] Seed=a", NULL);
 }
 
-/* A key stands once in all parts of its section: of two values one would have no effect. */
-static void test_repeated(void) {
-        refuse(CARTPOLE "Seed=1\n\nSeed=2\n", NULL,
-                        "x.conf:5: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two",
-                        NULL);
-        /* an empty value, blanks, another part of the section, an inner job's key */
-        refuse(CARTPOLE " Seed = 1\n\tSeed=\n", NULL, "x.conf:4: [Job] Seed=: ", NULL);
-        refuse(CARTPOLE "Seed=1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n", NULL, "stands in line 3", NULL);
-        refuse(CARTPOLE "[Inner.Job]\nSeed=1\nSeed=2\n", NULL, "x.conf:5: [Inner.Job] Seed=2", NULL);
-        refuse(CARTPOLE "Seed=1\nSeed=2\nSeed=3\n", "Job.Seed=4",
-                        "x.conf:4: ", "x.conf:5: ", "stands in line 3", NULL);
-}
-
 static void test_sentences(void) {
         refuse(CARTPOLE "[Learner]\nLearningRat=0.1\n", NULL, "x.conf:4: [Learner] LearningRat=0.1",
                         "did you mean LearningRate?", NULL);
@@ -604,7 +591,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/units-refused", test_units_refused);
         g_test_add_func("/settings/fractions", test_fractions);
         g_test_add_func("/settings/merging", test_merging);
-        g_test_add_func("/settings/repeated", test_repeated);
         g_test_add_func("/settings/sentences", test_sentences);
         g_test_add_func("/settings/syntax", test_syntax);
         g_test_add_func("/settings/relations", test_relations);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A key that stands twice is refused in a text that a user wrote, and taken in one that was stored. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/settings/settings.h"
+
+#define CARTPOLE "[Job]\nEnvironment=CartPole-v1\n"
+
+static void refuse(const char *text, const char *seed, const char *lines) {
+        const SettingOverride override = { "Job.Seed", seed };
+        g_autofree char *message = NULL;
+        JobSettings settings;
+
+        g_assert_cmpint(settings_parse(text, "x.conf", &override, seed ? 1 : 0, NULL, &settings, &message),
+                        ==, -EINVAL);
+        g_assert_cmpstr(message, ==, lines);
+}
+
+/* A key stands once in all parts of its section: of two values one would have no effect. */
+static void test_repeated(void) {
+        refuse(CARTPOLE "Seed=1\n\nSeed=2\n", NULL,
+                        "x.conf:5: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two");
+        /* an empty value, blanks, another part of the section, an inner job's key */
+        refuse(CARTPOLE " Seed = 1\n\tSeed=\n", NULL,
+                        "x.conf:4: [Job] Seed=: Seed= stands in line 3 already; remove one of the two");
+        refuse(CARTPOLE "Seed=1\n[Learner]\nEpochs=3\n[Job]\nSeed=7\n", NULL,
+                        "x.conf:7: [Job] Seed=7: Seed= stands in line 3 already; remove one of the two");
+        refuse(CARTPOLE "[Inner.Job]\nSeed=1\nSeed=2\n", NULL,
+                        "x.conf:3: [Inner.Job]: only Environment=job:FILE has an inner job\n"
+                        "x.conf:5: [Inner.Job] Seed=2: Seed= stands in line 4 already; remove one of the "
+                        "two");
+        refuse(CARTPOLE "Seed=1\nSeed=2\nSeed=3\n", "4",
+                        "x.conf:4: [Job] Seed=2: Seed= stands in line 3 already; remove one of the two\n"
+                        "x.conf:5: [Job] Seed=3: Seed= stands in line 3 already; remove one of the two");
+}
+
+/* Earlier programs took such texts: their jobs must go on with the values that they had. */
+static void test_stored(void) {
+        static const char text[] = CARTPOLE "Seed=1\n[Environment]\nSuttonBartoReward=no\n"
+                                            "SuttonBartoReward=yes\n[Job]\nSeed=2\n";
+        const SettingOverride override = { "Learner.Epochs", "5" };
+        g_autofree char *message = NULL;
+        JobSettings settings;
+
+        g_assert_cmpint(settings_parse_stored(text, "x.conf", &override, 1, &settings, &message), ==, 0);
+        g_assert_cmpuint(settings.seed, ==, 2);
+        g_assert_cmpuint(settings.epochs, ==, 5);
+        g_assert_cmpuint(settings.n_options, ==, 1);
+        g_assert_cmpstr(settings_option(&settings, "SuttonBartoReward")->value, ==, "yes");
+        g_assert_cmpint(settings_parse_stored(CARTPOLE "Sed=1\n", "x.conf", NULL, 0, &settings, &message),
+                        ==, -EINVAL);
+        g_assert_nonnull(strstr(message, "did you mean Seed?"));
+}
+
+int main(int argc, char **argv) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/repeated/refused", test_repeated);
+        g_test_add_func("/repeated/stored", test_stored);
+        return g_test_run();
+}
