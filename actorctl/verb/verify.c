@@ -13,7 +13,7 @@ static void print_ok(const Options *options, const JobFile *job_file, const JobS
                 g_autoptr(JsonNode) node = job_status_to_json(job);
 
                 json_print(node, options->json);
-        } else if (!options->quiet)
+        } else
                 printf("%s: fine; %s loads at sandbox level %s\n",
                                 job_file->no_file ? job_file->settings.environment : job_file->file_name,
                                 job->environment, job->sandbox_level);
@@ -24,12 +24,16 @@ static ExitStatus verify_submission(const Options *options, JobFile *job_file) {
         g_autofree char *path = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
+        uint64_t id;
 
         if (connection_open_any(options, &connection) < 0)
                 return STATUS_FAILED;
         job_file->purpose = "verify";
         job_file->with_stderr = connection->pid > 0;
-        status = job_file_follow(connection, NULL, job_file, &path, &job);
+        status = job_file_send(job_file, connection, &id, &path);
+        if (status != STATUS_OK)
+                return status;
+        status = job_follow(connection, path, FOLLOW_STOP, options->quiet, NULL, &job);
         if (status != STATUS_OK)
                 return status;
         if (job_environment_failed(&job)) {

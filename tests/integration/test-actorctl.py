@@ -131,6 +131,9 @@ def verify_level():
 def verify():
     r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"))
     assert r.status == 0 and "fine" in r.out, (r.out, r.err)
+    r = ctl("verify", os.path.join(EXAMPLES, "cartpole.conf"), "-q", "--set", "Actor.Sandbox=none")
+    assert r.status == 0 and "fine" in r.out, (r.out, r.err)
+    equal((len(r.err.splitlines()), r.err.count("NO SANDBOX")), (1, 1), "limits that -q leaves out: " + r.err)
     path = os.path.join(STATE, "broken.conf")
     with open(os.path.join(STATE, "broken.so"), "w") as f:
         f.write("this is no shared object\n")
