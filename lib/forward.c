@@ -29,6 +29,7 @@ struct Forward {
         Network network;
         ActordSpace space;
         uint64_t acts; /* bit i: layer i is needed to act, not for the value alone */
+        bool values;   /* the other layers have memory too */
 
         const PolicyHead *bank; /* what forward_load() was given */
         const PolicyLayout *layout;
@@ -38,7 +39,7 @@ struct Forward {
         float *observation;         /* [FORWARD_ROWS_MAX], each padded to LANES, as outputs are */
         float *squares;             /* [FORWARD_ROWS_MAX]: what one unit of a convolution reads, padded */
         float *units;               /* [FORWARD_ROWS_MAX]: what all of them write for it, padded */
-        float *outputs[LAYERS_MAX]; /* of all but PARAMETER layers */
+        float *outputs[LAYERS_MAX]; /* of the layers that are computed, never PARAMETER ones */
 };
 
 static size_t max_of(size_t a, size_t b) {
@@ -112,41 +113,76 @@ static size_t layer_numbers(const Layer *layer) {
         return padded(layer->n_reads) * padded(layer->n_units);
 }
 
-/* Of those that act, as many as the limit leaves room for, in the order of the network: bit i is layer i.
- * *ret_n_panel: what a panel of any other one takes. */
-static uint64_t layers_that_are_kept(
-                const Network *network, uint64_t acts, size_t *ret_n_kept, size_t *ret_n_panel) {
-        uint64_t kept = 0;
+/* The number of floats of a layer's largest panel. */
+static size_t panel_numbers(const Layer *layer) {
+        size_t n = padded(layer->n_units);
 
-        *ret_n_kept = *ret_n_panel = 0;
-        for (uint32_t i = 0; i < network->n_layers; i++) {
-                const Layer *layer = &network->layers[i];
-                size_t n = layer_numbers(layer);
-
-                if (layer->kind == LAYER_PARAMETER)
-                        continue;
-                if (acts >> i & 1 && *ret_n_kept + n <= KEPT_MAX) {
-                        kept |= UINT64_C(1) << i;
-                        *ret_n_kept += n;
-                } else
-                        *ret_n_panel = max_of(*ret_n_panel, padded(layer->n_reads) * PANEL);
-        }
-        return kept;
+        return padded(layer->n_reads) * (n < PANEL ? n : PANEL);
 }
 
+/* How many floats each part has. */
+typedef struct Sizes {
+        size_t observation, squares, units, panel;
+        size_t outputs[LAYERS_MAX], kept[LAYERS_MAX]; /* 0: none */
+} Sizes;
+
+/* Counts the floats of the layers that are computed: those that act, and the others if values are wanted.
+ * Weights of layers that act are kept in the order of the network, as many as the limit leaves room for. */
+static void sizes_count(const Network *network, uint64_t acts, bool values, Sizes *ret) {
+        size_t n_kept = 0;
+
+        *ret = (Sizes){ .observation = FORWARD_ROWS_MAX * padded(network->n_observation) };
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *layer = &network->layers[i];
+                bool layer_acts = acts >> i & 1;
+
+                if (layer->kind == LAYER_PARAMETER || !(layer_acts || values))
+                        continue;
+                ret->outputs[i] = FORWARD_ROWS_MAX * padded(layer->n_out);
+                if (layer->kind == LAYER_CONVOLUTION) {
+                        ret->squares = max_of(ret->squares, FORWARD_ROWS_MAX * padded(layer->n_reads));
+                        ret->units = max_of(ret->units, FORWARD_ROWS_MAX * padded(layer->n_units));
+                }
+                if (layer_acts && n_kept + layer_numbers(layer) <= KEPT_MAX) {
+                        ret->kept[i] = layer_numbers(layer);
+                        n_kept += ret->kept[i];
+                } else
+                        ret->panel = max_of(ret->panel, panel_numbers(layer));
+        }
+}
+
+/* Adds up all parts. -E2BIG: scratch memory is beyond its limit; weights that are kept have their own. */
+static int sizes_total(const Sizes *sizes, size_t *ret) {
+        size_t n = sizes->observation + sizes->squares + sizes->units;
+
+        for (uint32_t i = 0; i < LAYERS_MAX; i++)
+                n += sizes->outputs[i];
+        if (n > FORWARD_ROWS_MAX * (3 * FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 3)))
+                return -E2BIG;
+
+        n += sizes->panel;
+        for (uint32_t i = 0; i < LAYERS_MAX; i++)
+                n += sizes->kept[i];
+        *ret = n;
+        return 0;
+}
+
+/* Takes n floats; NULL if n is 0. */
 static float *take(float **next, size_t n) {
         float *part = *next;
 
         *next += n;
-        return part;
+        return n > 0 ? part : NULL;
 }
 
-int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
+static int forward_make(const Network *network, const ActordEnvSpec *spec, bool values, Forward **ret) {
         const size_t header = (sizeof(Forward) + 63) / 64 * 64;
         Forward *forward;
+        Sizes sizes;
+        uint64_t acts;
         float *next;
-        size_t n, n_kept, n_panel, squares_most = 0, units_most = 0;
-        uint64_t acts, kept;
+        size_t n;
+        int r;
 
         assert(network);
         assert(spec);
@@ -155,22 +191,11 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         if (!network_possible(network))
                 return -EINVAL;
 
-        for (uint32_t i = 0; i < network->n_layers; i++)
-                if (network->layers[i].kind == LAYER_CONVOLUTION) {
-                        squares_most = max_of(squares_most, network->layers[i].n_reads);
-                        units_most = max_of(units_most, network->layers[i].n_units);
-                }
-
-        n = padded(network->n_observation) + padded(squares_most) + padded(units_most);
-        for (uint32_t i = 0; i < network->n_layers; i++)
-                n += padded(network->layers[i].n_out);
-        if (n > 3 * FORWARD_SCRATCH_MAX + LANES * (LAYERS_MAX + 3))
-                return -E2BIG;
-        n *= FORWARD_ROWS_MAX;
-
         acts = network_acting_layers(network);
-        kept = layers_that_are_kept(network, acts, &n_kept, &n_panel);
-        n += n_kept + n_panel;
+        sizes_count(network, acts, values, &sizes);
+        r = sizes_total(&sizes, &n);
+        if (r < 0)
+                return r;
 
         forward = aligned_alloc(64, header + n * sizeof(float));
         if (!forward)
@@ -180,20 +205,28 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         forward->network = *network;
         forward->space = spec->observation;
         forward->acts = acts;
+        forward->values = values;
 
         next = (float *) ((uint8_t *) forward + header);
-        forward->observation = take(&next, FORWARD_ROWS_MAX * padded(network->n_observation));
-        forward->squares = take(&next, FORWARD_ROWS_MAX * padded(squares_most));
-        forward->units = take(&next, FORWARD_ROWS_MAX * padded(units_most));
-        forward->panel = take(&next, n_panel);
+        forward->observation = take(&next, sizes.observation);
+        forward->squares = take(&next, sizes.squares);
+        forward->units = take(&next, sizes.units);
+        forward->panel = take(&next, sizes.panel);
         for (uint32_t i = 0; i < network->n_layers; i++) {
-                forward->outputs[i] = take(&next, FORWARD_ROWS_MAX * padded(network->layers[i].n_out));
-                if (kept >> i & 1)
-                        forward->kept[i] = take(&next, layer_numbers(&network->layers[i]));
+                forward->outputs[i] = take(&next, sizes.outputs[i]);
+                forward->kept[i] = take(&next, sizes.kept[i]);
         }
 
         *ret = forward;
         return 0;
+}
+
+int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
+        return forward_make(network, spec, false, ret);
+}
+
+int forward_new_with_values(const Network *network, const ActordEnvSpec *spec, Forward **ret) {
+        return forward_make(network, spec, true, ret);
 }
 
 Forward *forward_free(Forward *forward) {
@@ -365,17 +398,17 @@ static void rows_read(Forward *forward, const PolicyHead *bank, const PolicyLayo
         }
 }
 
-/* Computes layer i for one row. */
+/* Hands out what layer i tells of row r. */
 static void row_tell(const Forward *forward, const PolicyHead *bank, const float *parameters, uint32_t i,
                 size_t r, float *ret_parameters, float *ret_value) {
         const Network *network = &forward->network;
         const Layer *layer = &network->layers[i];
-        const float *y = forward->outputs[i] + r * padded(layer->n_out);
+        size_t first = r * padded(layer->n_out);
 
         switch ((LayerOutput) layer->output) {
         case OUTPUT_HIDDEN: break;
         case OUTPUT_ACTION:
-                memcpy(ret_parameters, y, network->n_action * sizeof(float));
+                memcpy(ret_parameters, forward->outputs[i] + first, network->n_action * sizeof(float));
                 if (network->act == ACT_EPSILON_GREEDY)
                         ret_parameters[network->n_action] = (float) bank->epsilon;
                 break;
@@ -385,7 +418,7 @@ static void row_tell(const Forward *forward, const PolicyHead *bank, const float
                 break;
         case OUTPUT_VALUE:
                 if (ret_value)
-                        *ret_value = y[0];
+                        *ret_value = forward->outputs[i][first];
                 break;
         }
 }
@@ -397,6 +430,7 @@ void forward_rows(Forward *forward, const void *observations, size_t stride, siz
 
         assert(forward->bank);
         assert(n_rows > 0 && n_rows <= FORWARD_ROWS_MAX);
+        assert(!ret_values || forward->values);
 
         parameters = policy_numbers(forward->bank, forward->layout->parameters_at);
         rows_read(forward, forward->bank, forward->layout, observations, stride, n_rows);

@@ -17,8 +17,10 @@
 
 typedef struct Forward Forward; /* scratch memory of one caller; made once, no allocation afterwards */
 
-/* 0, -ENOMEM, -E2BIG; -EINVAL: the network is not one that network_derive() makes. */
+/* 0, -ENOMEM, -E2BIG; -EINVAL: the network is not one that network_derive() makes.
+ * forward_new() leaves out the layers that only the value needs, and their memory: it tells no values. */
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
+int forward_new_with_values(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
 /* Takes the policy that lies in `bank`, a bank of the policy segment, all of it readable, until it is given
@@ -27,7 +29,8 @@ void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *
 
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
  * the values of the choices, then the chance of a random one. value may be NULL: then layers that only the
- * value needs are left out; it is untouched if the network has none. */
+ * value needs are left out; it is untouched if the network has none. Not NULL: after
+ * forward_new_with_values() alone. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are

@@ -102,7 +102,7 @@ static void bench_run(uint32_t n_observation, uint32_t n_action, bool continuous
                         .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { n_action }
                 };
         if (job_page_make(&b.settings, &b.spec, &b.page) < 0 ||
-                        forward_new(&b.page.network, &b.spec, &b.forward) < 0)
+                        forward_new_with_values(&b.page.network, &b.spec, &b.forward) < 0)
                 exit(EXIT_FAILURE);
 
         b.bank = aligned_alloc(64, b.page.policy.bank_bytes);

@@ -193,7 +193,7 @@ static void test_forward(void) {
                 learn_filled(&bed, "Epochs=1\nMinibatchSize=128\nLearningRate=0\nNormalizeObservations=yes",
                                 n_choices, 1);
                 b = bed.learner->batch;
-                g_assert_cmpint(forward_new(&bed.page.network, &bed.page.spec, &forward), ==, 0);
+                g_assert_cmpint(forward_new_with_values(&bed.page.network, &bed.page.spec, &forward), ==, 0);
                 /* Version 0 lies in bank 0 still, and had no statistics. */
                 forward_load(forward, bed.policy, &bed.page.policy);
                 for (uint32_t row = 0; row < b->step_rows; row++) {
@@ -235,7 +235,7 @@ static void test_forward_images(void) {
 
         b = bed.learner->batch;
         g_assert_null(b->observations);
-        g_assert_cmpint(forward_new(&bed.page.network, &bed.page.spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new_with_values(&bed.page.network, &bed.page.spec, &forward), ==, 0);
         forward_load(forward, bed.policy, &bed.page.policy);
         for (uint32_t row = 0; row < b->step_rows; row++) {
                 const void *observation = segment_observation(bed.segments[0], &bed.page.segment, row);

@@ -105,7 +105,7 @@ static void check_convolutions(
                         memcpy(observation + i * sizeof(float), &image[i], sizeof(float));
         }
 
-        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &forward), ==, 0);
         forward_load(forward, f.bank, &f.page.policy);
         forward_row(forward, observation, parameters, &value);
         for (uint32_t i = 0; i < layers->n; i++) {
@@ -166,7 +166,7 @@ static void test_rows(void) {
                 for (uint32_t i = 0; i < BYTES; i++)
                         observations[r][i] = (uint8_t) random_below(&random, 256);
 
-        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &forward), ==, 0);
         forward_load(forward, f.bank, &f.page.policy);
         forward_rows(forward, observations, BYTES, ROWS, together[0], values);
         for (uint32_t r = 0; r < ROWS; r++) {

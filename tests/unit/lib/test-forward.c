@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <glib.h>
+#include <malloc.h>
 #include <math.h>
 
 #include "lib/elementary.h"
@@ -133,7 +134,7 @@ static void check_reference(const Fixture *f) {
         Forward *forward;
         ActordRandom random;
 
-        g_assert_cmpint(forward_new(&f->page.network, &f->spec, &forward), ==, 0);
+        g_assert_cmpint(forward_new_with_values(&f->page.network, &f->spec, &forward), ==, 0);
         forward_load(forward, f->bank, &f->page.policy);
         random_begin(&random, 2, RANDOM_INIT, 0, 0, 0);
 
@@ -222,7 +223,7 @@ static void check_order(uint32_t n_observation, uint32_t n_action, uint32_t firs
                 if (!width_present(width))
                         continue;
                 width_choose(width);
-                g_assert_cmpint(forward_new(&f.page.network, &f.spec, &forward), ==, 0);
+                g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &forward), ==, 0);
                 forward_load(forward, f.bank, &f.page.policy);
                 for (size_t n_rows = 1; n_rows <= FORWARD_ROWS_MAX; n_rows += n_rows < 6 ? 1 : 5) {
                         forward_rows(forward, observations, n_observation * sizeof(float), n_rows,
@@ -255,7 +256,7 @@ static void test_neighbours(void) {
         Fixture f;
 
         fixture_make(&f, N, 3, true, false, ACTIVATION_TANH, &hidden);
-        g_assert_cmpint(forward_new(&f.page.network, &f.spec, &together), ==, 0);
+        g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &together), ==, 0);
         forward_load(together, f.bank, &f.page.policy);
         random_begin(&random, 4, RANDOM_INIT, 0, 0, 0);
 
@@ -264,7 +265,7 @@ static void test_neighbours(void) {
 
                 for (int k = 0; k < N; k++)
                         rows[i][k] = draw(&random);
-                g_assert_cmpint(forward_new(&f.page.network, &f.spec, &own), ==, 0);
+                g_assert_cmpint(forward_new_with_values(&f.page.network, &f.spec, &own), ==, 0);
                 forward_load(own, f.bank, &f.page.policy);
                 forward_row(own, rows[i], alone[i], &value[i]);
                 (void) forward_free(own);
@@ -488,6 +489,32 @@ static void test_clip(void) {
         g_assert_cmpint(choice, ==, 7);
 }
 
+/* Of an image's numbers as they are, [84][84][4], and 16 units. */
+static size_t memory_of(bool shared, int (*make)(const Network *, const ActordEnvSpec *, Forward **)) {
+        setting_u32list hidden = { 1, { 16 } };
+        Forward *forward;
+        size_t bytes;
+        Fixture f;
+
+        fixture_make(&f, 84 * 84 * 4, 3, false, shared, ACTIVATION_TANH, &hidden);
+        g_assert_cmpint(make(&f.page.network, &f.spec, &forward), ==, 0);
+        bytes = malloc_usable_size(forward);
+        (void) forward_free(forward);
+        fixture_done(&f);
+        return bytes;
+}
+
+/* An actor has no memory for a network that it does not use; and a panel is no wider than its layer. */
+static void test_memory(void) {
+        size_t slack = 16384, panel = 84 * 84 * 4 * 16 * sizeof(float);
+        size_t shared = memory_of(true, forward_new), apart = memory_of(false, forward_new);
+        size_t values = memory_of(false, forward_new_with_values);
+
+        g_assert_cmpuint(apart, <, shared + slack);
+        g_assert_cmpuint(values, >=, apart + panel - slack);
+        g_assert_cmpuint(values, <, apart + panel + slack);
+}
+
 static void test_refuses(void) {
         setting_u32list hidden = { 1, { 8 } };
         Forward *forward = NULL;
@@ -526,6 +553,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/forward/values", test_forward_values);
         g_test_add_func("/forward/gaussian", test_gaussian);
         g_test_add_func("/forward/clip", test_clip);
+        g_test_add_func("/forward/memory", test_memory);
         g_test_add_func("/forward/refuses", test_refuses);
 
         return g_test_run();
