@@ -179,7 +179,7 @@ int connection_open_run(const char *directory, Connection **ret) {
         int r;
 
         connection->state_directory = g_strdup(directory);
-        connection->lock_fd = run_directory_lock(directory);
+        connection->lock_fd = run_directory_lock_shared(directory);
         if (connection->lock_fd < 0) {
                 r = connection->lock_fd;
                 if (r == -EWOULDBLOCK)

@@ -60,14 +60,23 @@ static GArray *run_numbers(const char *runs) {
         return numbers;
 }
 
-int run_directory_lock(const char *path) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+static int lock_directory(const char *path, int flags, int lock) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 
         if (fd < 0)
                 return -errno;
-        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        if (flock(fd, lock | LOCK_NB) < 0)
                 return -errno;
         return TAKE_FD(fd);
+}
+
+int run_directory_lock(const char *path) {
+        return lock_directory(path, O_NOFOLLOW, LOCK_EX);
+}
+
+/* The user named the path, which may be a link. */
+int run_directory_lock_shared(const char *path) {
+        return lock_directory(path, 0, LOCK_SH);
 }
 
 /* Whether a job's directory of state has the checkpoint of a round from `first` on. */

@@ -19,9 +19,11 @@ bool word_names_run(const char *word);
 char *run_directory_of(const char *word);
 /* Whether there is a run; false: a message has been printed. word: as the user named it. */
 bool run_directory_check(const char *directory, const char *word);
-/* Keeps other programs from removing the run. A descriptor; -EWOULDBLOCK: the run is going on; else a
- * negative errno. */
+/* Keeps other programs from using or removing the run. A descriptor, or a negative errno. */
 int run_directory_lock(const char *directory);
+/* Keeps other programs from removing the run; they may read it. A descriptor; -EWOULDBLOCK: the run is
+ * going on; else a negative errno. */
+int run_directory_lock_shared(const char *directory);
 /* How `actorctl recover` calls it: by the number among the user's runs, else by the path. g_free() */
 char *run_directory_word(const char *path);
 

@@ -37,12 +37,15 @@
 #include "daemon/verify.h"
 #include "include/launch.h"
 #include "include/plan.h"
+#include "lib/boottime.h"
 #include "lib/bus-client.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 #include "lib/string-tables.h"
 #include "lib/width.h"
 
+#define INSPECT_WAIT_NSEC  UINT64_C(20000000000) /* less than a call may take */
+#define INSPECT_PAUSE_USEC 20000
 #define CHECK_USEC         UINT64_C(60000000)
 #define CHECK_USEC_PER_MIB UINT64_C(1000000)
 
@@ -167,6 +170,19 @@ static void say_checking(uint64_t bytes) {
                         CHECK_USEC + (bytes >> 20) * CHECK_USEC_PER_MIB, bytes >> 20);
 }
 
+/* Several callers may look at a run at once; each has a daemon of its own, which has its turn soon. */
+static int open_in_turn(const Manager *manager, const char *path, Ledger **ret) {
+        uint64_t until = clock_boottime() + INSPECT_WAIT_NSEC;
+        int r;
+
+        for (;;) {
+                r = ledger_open_checked(path, say_checking, ret);
+                if (r != -EBUSY || !manager->inspects || clock_boottime() >= until)
+                        return r;
+                g_usleep(INSPECT_PAUSE_USEC);
+        }
+}
+
 static int open_ledger(Manager *manager) {
         g_autofree char *path = g_build_filename(manager->context.state_directory, "ledger.sqlite", NULL);
         int r;
@@ -177,7 +193,7 @@ static int open_ledger(Manager *manager) {
                                 limit_advice(r));
                 return r;
         }
-        r = ledger_open_checked(path, say_checking, &manager->context.ledger);
+        r = open_in_turn(manager, path, &manager->context.ledger);
         if (r == -EBUSY)
                 return say_second(manager);
         if (r == -EUCLEAN)

@@ -253,6 +253,12 @@ def records():
         assert "StopSteps=1024" in ctl("show", word).out and "Environment=CartPole-v1" in ctl("cat", word).out, word
     equal((ledger_of(r.state_directory), sorted(os.walk(r.state_directory + "/jobs"))), before, "the run")
     equal(ctl("status", name).out.splitlines()[0].split(" - ")[0], "run " + name, "heading")
+    readers = [subprocess.Popen([CTL, "status", name, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()) for _ in range(4)]
+    said = [p.communicate(timeout=60 * PATIENCE) for p in readers]
+    equal([json.loads(out)["PolicySHA256"] if out else err for out, err in said], [r.policy_sha256] * 4, "readers at once")
+    link = os.path.join(STATE, "link-to-run")
+    os.symlink(r.state_directory, link)
+    equal(ctl("status", link, "--json").json["PolicySHA256"], r.policy_sha256, "through a link")
     # Beside directories of runs, a number is that of a daemon's job nevertheless.
     beside = os.path.join(STATE, "beside")
     shutil.copytree(r.state_directory, os.path.join(beside, "1"))
