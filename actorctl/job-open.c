@@ -70,17 +70,26 @@ static bool is_number(const char *word) {
         return word[0] && strspn(word, "0123456789") == strlen(word);
 }
 
+static ExitStatus refuse_word(const char *word) {
+        if (word_is_closed(word)) {
+                g_autofree char *directory = run_directory_of(word);
+
+                (void) run_directory_check(directory, word);
+                return STATUS_FAILED;
+        }
+        complain("%s is neither the number of a job (`actorctl list` shows them) nor a run: "
+                 "write r7, or a run's directory",
+                        word);
+        return STATUS_USAGE;
+}
+
 ExitStatus job_open(const Options *options, const char *word, Connection **ret, char **ret_path) {
         bool run = word_names_run(word);
         g_autofree char *path = NULL;
         ExitStatus status = STATUS_OK;
 
-        if (!run && !is_number(word)) {
-                complain("%s is neither the number of a job (`actorctl list` shows them) nor a run: "
-                         "write r7, or a run's directory",
-                                word);
-                return STATUS_USAGE;
-        }
+        if (!run && !is_number(word))
+                return refuse_word(word);
         if (run)
                 path = g_strdup(BUS_PATH_JOB_PREFIX "/" RUN_JOB);
         else if (job_path(word, NULL, &path) < 0)

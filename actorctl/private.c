@@ -194,6 +194,12 @@ bool word_names_run(const char *word) {
         return (word[0] == 'r' && run_number(word + 1) > 0) || access(ledger, F_OK) == 0;
 }
 
+bool word_is_closed(const char *word) {
+        g_autofree char *ledger = g_build_filename(word, "ledger.sqlite", NULL);
+
+        return access(ledger, F_OK) < 0 && errno == EACCES;
+}
+
 char *run_directory_of(const char *word) {
         const char *number = word + (word[0] == 'r');
 
@@ -217,7 +223,9 @@ bool run_directory_check(const char *directory, const char *word) {
 
         if (access(ledger, F_OK) == 0)
                 return true;
-        if (number == 0)
+        if (errno == EACCES)
+                complain("%s cannot be opened: permission denied; ask its owner for a copy", directory);
+        else if (number == 0)
                 complain("There is no run in %s: it has no ledger.sqlite.", directory);
         else if (was_removed(runs, directory, number))
                 complain("There is no run %s in %s: it was removed; the newest %u are kept.", called, runs,

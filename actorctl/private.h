@@ -15,6 +15,8 @@ bool run_directory_has_checkpoint(const char *path);
 /* Whether a word names a run where another one names a job: "r7", or a directory with a ledger.
  * Digits alone never do. */
 bool word_names_run(const char *word);
+/* Whether a path cannot be looked into, so that word_names_run() cannot tell. */
+bool word_is_closed(const char *word);
 /* The directory of run "7", "r7", or at a path; g_free(). It may not exist. */
 char *run_directory_of(const char *word);
 /* Whether there is a run; false: a message has been printed. word: as the user named it. */

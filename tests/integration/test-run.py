@@ -201,6 +201,23 @@ def refused():
     equal((r.status, r.err), (1, f"actorctl: There is no run {before[-1]} in {directory}: it was removed; the newest 20 are kept.\n"), "a run of before")
 
 
+@story("a run that one may not look into is refused with the reason, not taken for a word that means nothing")
+def closed():
+    before = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+    if before and subprocess.run([*before, "test", "-x", CTL]).returncode != 0:
+        raise Skip("an ordinary user cannot reach the built tree")
+    directory = os.path.join(STATE, "closed")
+    os.makedirs(directory, mode=0)
+    try:
+        for verb in "bill", "status", "recover":
+            r = ctl(verb, directory, before=before)
+            equal((r.status, r.out, r.err), (1, "", f"actorctl: {directory} cannot be opened: permission denied; ask its owner for a copy\n"), verb)
+        r = ctl("bill", "no-such-run")
+        assert r.status == 2 and "nor a run" in r.err, (r.status, r.err)
+    finally:
+        os.chmod(directory, 0o700)
+
+
 @story("recover names a run that does not exist, and says of a complete one that it lacks nothing")
 def recovered():
     directory = os.path.join(STATE, "actord", "runs")
