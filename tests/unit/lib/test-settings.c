@@ -537,25 +537,6 @@ static void test_round_trip(void) {
                 }
 }
 
-/* Random bytes are refused at most. */
-static void test_noise(void) {
-        static const char letters[] = "[]=#;\n\n\n .,-+%eEJobSd109KMG\"\\\t";
-
-        for (int repeat = 0; repeat < 2000; repeat++) {
-                char text[200];
-                g_autofree char *message = NULL;
-                JobSettings settings;
-                int n = g_test_rand_int_range(0, sizeof(text) - 1);
-
-                for (int i = 0; i < n; i++)
-                        text[i] = letters[g_test_rand_int_range(0, sizeof(letters) - 1)];
-                text[n] = '\0';
-                g_assert_cmpint(settings_parse(text, "noise", NULL, 0, NULL, &settings, &message), ==,
-                                -EINVAL);
-                g_assert_true(g_str_has_prefix(message, "noise:"));
-        }
-}
-
 /* An environment's name may contain an option. [Environment] may repeat it, but not change its value. */
 static void test_named_option(void) {
         JobSettings settings;
@@ -600,6 +581,5 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/locate", test_locate);
         g_test_add_func("/settings/nearest", test_nearest);
         g_test_add_func("/settings/round-trip", test_round_trip);
-        g_test_add_func("/settings/noise", test_noise);
         return g_test_run();
 }
