@@ -148,8 +148,9 @@ static bool lacked(const Job *job) {
  * life that lacked something of the host's says nothing about the job, and does not count. */
 static void life_failed(Job *job, const char *sentence) {
         bool lacks = lacked(job);
+        uint64_t n_lacking = job->progress.n_lacking;
         g_autofree char *copy = g_strdup_printf("%s%s", sentence, lacks ? "; this is tried again" : "");
-        uint64_t n_barren = job->row.life - job->progress.checkpoint_life - job->progress.n_lacking;
+        uint64_t n_barren = job->row.life - job->progress.checkpoint_life - n_lacking;
         uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
 
         if (job->end_wanted != PLAN_END_NOT) {
@@ -161,7 +162,7 @@ static void life_failed(Job *job, const char *sentence) {
                 return;
         }
         if (lacks)
-                wait = job_delay_usec(job->progress.n_lacking);
+                wait = job_delay_usec(n_lacking > 0 ? n_lacking - 1 : 0);
 
         say_resumed(job, copy);
         job_set_fault(job, copy);

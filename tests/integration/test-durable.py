@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A job that ends on a full disk: ledger, files and standard output agree, or the job has not ended."""
-import os, resource, shutil, subprocess, sys, tempfile
+import contextlib, os, resource, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -389,7 +389,8 @@ def no_learner():
         b.start() # under the limits of old
         wait_for("the next life", lambda: b.processes("actord-invoker") or b.state(job) == "ended")
         for pid in b.processes("actord-invoker"):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         equal((b.ended(job), b.get(job, "PolicySHA256")), ("finished", reference().policy_sha256), "result and policy")
 
 
