@@ -53,9 +53,19 @@ static void test_stored(void) {
         g_assert_nonnull(strstr(message, "did you mean Seed?"));
 }
 
+static void test_locate(void) {
+        const char *text = "# c\n[Job]\nSeed=1\n [Learner] \n Gamma = 1\n[Job]\nSeed = 2";
+
+        g_assert_cmpuint(settings_locate(text, "Job", "Seed"), ==, 7);
+        g_assert_cmpuint(settings_locate(text, "Learner", "Gamma"), ==, 5);
+        g_assert_cmpuint(settings_locate(text, "Learner", "Seed"), ==, 0);
+        g_assert_cmpuint(settings_locate("", "Job", "Seed"), ==, 0);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/repeated/refused", test_repeated);
         g_test_add_func("/repeated/stored", test_stored);
+        g_test_add_func("/repeated/locate", test_locate);
         return g_test_run();
 }

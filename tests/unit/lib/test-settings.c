@@ -400,15 +400,6 @@ static void test_sizes(void) {
         refuse(CARTPOLE, "Job.Seed=\033[2J", "Seed=?[2J", NULL);
 }
 
-static void test_locate(void) {
-        const char *text = "# c\n[Job]\nSeed=1\n [Learner] \n Gamma = 1\n[Job]\nSeed = 2";
-
-        g_assert_cmpuint(settings_locate(text, "Job", "Seed"), ==, 7);
-        g_assert_cmpuint(settings_locate(text, "Learner", "Gamma"), ==, 5);
-        g_assert_cmpuint(settings_locate(text, "Learner", "Seed"), ==, 0);
-        g_assert_cmpuint(settings_locate("", "Job", "Seed"), ==, 0);
-}
-
 static void test_nearest(void) {
         static const char *const words[] = { "Hopper-v3", "Hopper-v4", "CartPole-v1", "list", "logs", NULL };
 
@@ -578,7 +569,6 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/convolutions", test_convolutions);
         g_test_add_func("/settings/scaling", test_scaling);
         g_test_add_func("/settings/sizes", test_sizes);
-        g_test_add_func("/settings/locate", test_locate);
         g_test_add_func("/settings/nearest", test_nearest);
         g_test_add_func("/settings/round-trip", test_round_trip);
         return g_test_run();
