@@ -174,6 +174,20 @@ int connection_open_private_at(const char *directory, Connection **ret) {
         return 0;
 }
 
+/* A daemon that reads a ledger marks it as in use. */
+static int check_writable(const char *directory) {
+        g_autofree char *ledger = g_build_filename(directory, "ledger.sqlite", NULL);
+        int r;
+
+        if (access(ledger, W_OK) == 0)
+                return 0;
+        r = -errno;
+        complain("the run in %s cannot be shown there, since its ledger.sqlite cannot be written (%s): copy "
+                 "the directory, and name the copy",
+                        directory, g_strerror(-r));
+        return r;
+}
+
 int connection_open_run(const char *directory, Connection **ret) {
         g_autoptr(Connection) connection = connection_new(NULL);
         int r;
@@ -189,6 +203,9 @@ int connection_open_run(const char *directory, Connection **ret) {
                         complain("%s cannot be read: %s", directory, g_strerror(-r));
                 return r;
         }
+        r = check_writable(directory);
+        if (r < 0)
+                return r;
         r = start_private(connection, true);
         if (r < 0)
                 return r;
@@ -225,7 +242,7 @@ static uint64_t now_usec(void) {
         return (uint64_t) g_get_monotonic_time();
 }
 
-static bool connection_lost(int r) {
+bool connection_lost(int r) {
         return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE || r == -ESHUTDOWN;
 }
 

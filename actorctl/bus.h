@@ -42,6 +42,9 @@ int connection_call(Connection *connection, const char *path, const char *interf
 /* The same for a message that is already filled, whose call may take minutes; takes no reference. */
 int connection_send(Connection *connection, sd_bus_message *message, sd_bus_message **ret_reply);
 
+/* Whether a call failed since the other end is gone. */
+bool connection_lost(int r);
+
 /* "7" -> path of job 7. -EINVAL, with a message. */
 int job_path(const char *number, uint64_t *ret_id, char **ret_path);
 /* The work of a verb: calls a method of the manager for each job. STATUS_OK; or another status, with a

@@ -276,6 +276,10 @@ def records():
     link = os.path.join(STATE, "link-to-run")
     os.symlink(r.state_directory, link)
     equal(ctl("status", link, "--json").json["PolicySHA256"], r.policy_sha256, "through a link")
+    reading = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f'mount --bind {STATE} {STATE} && mount -o remount,ro,bind {STATE} && exec "$@"', "sh")
+    if subprocess.run([*reading, "true"], capture_output=True).returncode == 0:
+        read_only = ctl("status", r.state_directory, before=reading)
+        assert read_only.status == 1 and "Read-only file system): copy the directory" in read_only.err, read_only.err
     # Beside directories of runs, a number is that of a daemon's job nevertheless.
     beside = os.path.join(STATE, "beside")
     shutil.copytree(r.state_directory, os.path.join(beside, "1"))
