@@ -353,4 +353,13 @@ def journal_line():
     assert all(byte == 10 or 32 <= byte < 127 for byte in text), text
 
 
+@story("a record that is refused is said in the journal, also where it asks to settle")
+def refused_settlement():
+    said = tempfile.NamedTemporaryFile("r")
+    error, _ = settle(bytes=1, wrap=("bash", "-c", f'JOURNAL_STREAM=1 exec "$0" "$@" 2>{said.name}'))
+    assert error < 0, error
+    text = open(said.name).read()
+    assert text.startswith("<3>job 7: "), text
+
+
 play()
