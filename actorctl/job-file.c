@@ -540,12 +540,44 @@ static int compose(const JobFile *job_file, const Connection *connection, sd_bus
         return 0;
 }
 
+/* Why actors would find none of their CPUs; NULL: they find one, or the kernel names none. */
+static char *cpus_reason(const setting_cpuset *allowed) {
+        g_autofree char *online = NULL;
+        setting_cpuset host;
+
+        if (!g_file_get_contents("/sys/devices/system/cpu/online", &online, NULL, NULL) ||
+                        settings_parse_cpus(g_strstrip(online), &host) < 0)
+                return NULL;
+        for (size_t i = 0; i < ELEMENTSOF(host.words); i++)
+                if (allowed->words[i] & host.words[i])
+                        return NULL;
+        return g_strdup_printf("this host has CPUs %s", online);
+}
+
+/* Only submission asks for this: a job file may be meant for another host. */
+static ExitStatus check_cpus(const JobFile *job_file) {
+        g_autofree char *reason = NULL;
+        char value[SETTING_TEXT_MAX];
+
+        if (!settings_present(&job_file->settings, SETTING_Actor_AllowedCPUs))
+                return STATUS_OK;
+        reason = cpus_reason(&job_file->settings.allowed_cpus);
+        if (!reason)
+                return STATUS_OK;
+        setting_print(&job_file->settings, SETTING_Actor_AllowedCPUs, value);
+        job_file_complain(job_file, "Actor", "AllowedCPUs", value, reason);
+        return STATUS_USAGE;
+}
+
 ExitStatus job_file_send(
                 const JobFile *job_file, Connection *connection, uint64_t *ret_id, char **ret_path) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL, *reply = NULL;
+        ExitStatus status = check_cpus(job_file);
         const char *path;
         int r;
 
+        if (status != STATUS_OK)
+                return status;
         r = compose(job_file, connection, &message);
         if (r < 0) {
                 complain("%s cannot be sent to the daemon: %s", job_file->file_name, g_strerror(-r));

@@ -408,6 +408,12 @@ static int parse_cpuset(
         return 0;
 }
 
+int settings_parse_cpus(const char *text, setting_cpuset *ret) {
+        g_autofree char *reason = NULL;
+
+        return parse_cpuset(text, 0, 0, ret, &reason);
+}
+
 char *did_you_mean(const char *word, const char *const *words) {
         const char *nearest = nearest_word(word, words);
 

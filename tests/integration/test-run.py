@@ -201,6 +201,22 @@ def refused():
     equal((r.status, r.err), (1, f"actorctl: There is no run {before[-1]} in {directory}: it was removed; the newest 20 are kept.\n"), "a run of before")
 
 
+@story("CPUs that the host lacks are refused before anything starts; one that it has is enough")
+def cpus():
+    with open("/sys/devices/system/cpu/online") as f:
+        online = f.read().strip()
+    if int(re.split("[,-]", online)[-1]) >= 1000:
+        raise Skip("this host has more than 1000 CPUs")
+    path, before = os.path.join(STATE, "cpus.conf"), runs()[-1:]
+    with open(path, "w") as f:
+        f.write("[Job]\nEnvironment=CartPole-v1\nStopSteps=512\n[Actor]\nAllowedCPUs=1000-1023\n")
+    for verb in "run", "verify":
+        r = ctl(verb, path)
+        equal((r.status, r.out, r.err, runs()[-1:]), (2, "", f"{path}:5: [Actor] AllowedCPUs=1000-1023: this host has CPUs {online}\n", before), verb)
+    one = min(os.sched_getaffinity(0))
+    equal(ctl("verify", path, "--set", f"Actor.AllowedCPUs={one},1000-1023").status, 0, "one of them is there")
+
+
 @story("a run that one may not look into is refused with the reason, not taken for a word that means nothing")
 def closed():
     before = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
