@@ -126,8 +126,8 @@ $(B)/actord-invoker: $(call objects,$(SRC_invoker) $(SRC_sandbox) $(SRC_actor) $
 $(B)/actord-learner: $(call objects,$(SRC_learner) $(SRC_tensors) $(SRC_lib))
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_learner)
 
-# These are compiled in one go, and anew when a contract changes.
-CONTRACTS := $(wildcard include/*.h include/actord/*.h)
+# These are compiled in one go, and anew when a contract, or a header that environments share, changes.
+CONTRACTS := $(wildcard include/*.h include/actord/*.h actor/envs/*.h)
 # Environments on libmujoco are a module that only an administrator installs: actors without physics do not carry it.
 $(B)/env-mujoco.so: $(SRC_mujoco) $(wildcard actor/envs/mujoco/*) lib/terms.h $(CONTRACTS)
 	@mkdir -p $(@D)
@@ -173,7 +173,7 @@ $(B)/env-box2d.so: $(SRC_box2d) $(wildcard actor/envs/box2d/*.h) $(CONTRACTS) $(
 # Links no EPA SWMM: the library comes with a Python package, and loads in an actor's sandbox.
 $(B)/o/actor/envs/swmm/theta.o: actor/envs/swmm/theta.inp
 $(B)/o/actor/envs/swmm/tidal.o: actor/envs/swmm/tidal.inp
-$(B)/env-swmm.so: $(SRC_swmm) $(wildcard actor/envs/swmm/*) actor/envs/option.h $(CONTRACTS)
+$(B)/env-swmm.so: $(SRC_swmm) $(wildcard actor/envs/swmm/*) $(CONTRACTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(SRC_swmm) $(LDFLAGS) -ldl -lm
 
