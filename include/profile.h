@@ -33,7 +33,7 @@ enum { LIMIT_FD = 3 };
         X(curvature, "what a scheduler, or Curvature=, has measured")                                   \
         X(control, "the invoker decides, orders and records")                                           \
         X(metering, "the invoker reads counters of CPU time and memory")                                \
-        X(rest, "of workers, and in no other row")
+        X(rest, "what workers did that is in no other row")
 
 typedef enum ProfilePart {
 #define X(name, ...) PROFILE_##name,
