@@ -186,8 +186,6 @@ static void test_units(void) {
         g_assert_cmpuint(s.stop_steps, ==, 2500);
         accept(CARTPOLE, "Job.Seed=50e-1", &s);
         g_assert_cmpuint(s.seed, ==, 5);
-        accept(CARTPOLE, "Actor.MemoryMax=1.5G", &s);
-        g_assert_cmpuint(s.memory_max_bytes, ==, 3ull << 29);
         accept(CARTPOLE, "Job.Seed=9007199254740993", &s);
         g_assert_cmpuint(s.seed, ==, 9007199254740993);
 }
