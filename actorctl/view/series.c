@@ -34,7 +34,7 @@ static void add_column(Table *table, const SeriesColumn *known, const char *name
         const SeriesColumn *column = column_find(known, name);
         const char *heading = column ? column->heading : NULL;
 
-        table_column(table, heading ? heading : name, name, heading ? COLUMN_NUMBER : COLUMN_JSON);
+        table_column(table, heading ? heading : name, name, heading ? COLUMN_MEASURED : COLUMN_JSON);
 }
 
 static void add_cell(Table *table, const SeriesColumn *known, const char *name, double value) {

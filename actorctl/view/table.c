@@ -163,6 +163,23 @@ static char *text_cut(const char *text, unsigned width) {
         return g_strdup_printf("%.*s%s", (int) (p - text), text, more);
 }
 
+static bool column_is_empty(const Table *table, size_t column) {
+        for (size_t row = 0; row < table_rows(table); row++)
+                if (cell_at(table, row, column)->text[0])
+                        return false;
+        return true;
+}
+
+static bool column_is_shown(const Table *table, size_t i) {
+        switch (g_array_index(table->columns, Column, i).kind) {
+        case COLUMN_JSON: return false;
+        case COLUMN_MEASURED: return screen_columns() == 0 || !column_is_empty(table, i);
+        case COLUMN_TEXT:
+        case COLUMN_NUMBER: break;
+        }
+        return true;
+}
+
 static FitColumn *measure(const Table *table, const Options *options) {
         FitColumn *fit = g_new0(FitColumn, table->columns->len);
 
@@ -171,7 +188,7 @@ static FitColumn *measure(const Table *table, const Options *options) {
                 unsigned heading = options->no_legend ? 0 : text_width(column->heading);
 
                 fit[i] = (FitColumn){
-                        .width = heading, .spare = column->spare, .shown = column->kind != COLUMN_JSON
+                        .width = heading, .spare = column->spare, .shown = column_is_shown(table, i)
                 };
                 for (size_t row = 0; row < table_rows(table); row++)
                         fit[i].width = MAX(fit[i].width, text_width(cell_at(table, row, i)->text));
@@ -194,7 +211,7 @@ static struct libscols_table *table_to_scols(const Table *table, const Options *
         (void) scols_table_enable_noheadings(scols, options->no_legend);
         for (size_t i = 0; i < table->columns->len; i++) {
                 const Column *column = &g_array_index(table->columns, Column, i);
-                int flags = column->kind == COLUMN_NUMBER ? SCOLS_FL_RIGHT : 0;
+                int flags = column->kind == COLUMN_TEXT ? 0 : SCOLS_FL_RIGHT;
 
                 if (!fit[i].shown)
                         flags = SCOLS_FL_HIDDEN;

@@ -7,8 +7,9 @@
 
 typedef struct Table Table;
 
-/* COLUMN_JSON: only in JSON, since it is too long for a screen. */
-typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_JSON } ColumnKind;
+/* COLUMN_JSON: only in JSON, since it is too long for a screen. COLUMN_MEASURED: numbers; a terminal leaves
+ * the column out if no row has one. */
+typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_MEASURED, COLUMN_JSON } ColumnKind;
 
 /* heading: upper case, for people; name: for programs. */
 Table *table_new(void);

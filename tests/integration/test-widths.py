@@ -45,6 +45,19 @@ def environment_of(base):
     return dict({k: v for k, v in base.items() if k != "COLUMNS"}, TERM="xterm", LC_ALL="C.UTF-8", ACTORD_PAGER="")
 
 
+def same(lines, whole, words):
+    """Whether a terminal with room for all shows all, but for columns of figures in which no row has one."""
+    spared = [h for h in whole[0].split() if h not in lines[0].split()]
+    ends = [re.search(rf"\b{h}\b", whole[0]).end() for h in spared]
+    equal([line[end - 1:end].strip() for line in whole[1:] for end in ends if line[:1] == " "],
+          ["" for line in whole[1:] for end in ends if line[:1] == " "], f"figures of {spared}")
+    if spared:
+        assert words[0] in ("rounds", "decisions"), (words, spared)
+        lines, whole = [line.split() for line in lines[1:]], [line.split() for line in whole[1:]]
+    equal(lines, whole, f"{words}, where all fits")
+    return spared
+
+
 def check(words, env):
     """Each width, and the same without a terminal. Returns what 60 columns show."""
     whole = subprocess.run([CTL, *words], capture_output=True, text=True, env=env, timeout=60 * PATIENCE).stdout.splitlines()
@@ -54,11 +67,12 @@ def check(words, env):
         wide = [line for line in lines if columns_of(line) > columns and not re.search(HASH, line)]
         assert not wide, (words, columns, wide)
         if max(map(columns_of, whole)) <= columns:
-            equal(lines, whole, f"{words} at {columns}, where all fits")
+            spared = same(lines, whole, words)
+            assert words[0] != "decisions" or "TAKEN" in spared, lines
     return on_terminal(60, *words, env=env), whole
 
 
-@story("no verb's table is wider than the terminal, at 60, 80 and 120 columns; without a terminal nothing is left out")
+@story("no verb's table is wider than the terminal, at 60, 80 and 120 columns; without one nothing is left out")
 def widths():
     with Bus() as bus:
         env = environment_of(bus.env)
