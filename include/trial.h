@@ -122,7 +122,7 @@ enum TrialPoint_ {
         X(STICKY, "it is sticky and takes no snapshots")                                              \
         X(STATELESS, "it shows no physical state")                                                    \
         X(FAULT, "%d")                                                                                \
-        X(NOT_TRIED, "not tried, since a point before it did not end")                                \
+        X(NOT_TRIED, "not tried, since point %d failed")                                              \
         X(NONSENSE, "spec() took Nonsense=1: answer -EINVAL, or a misspelt key is never found")       \
         X(ERROR, "one of its functions returned error %d")                                            \
         X(RESET_PART, "reset() left byte %d of the observation as it was")                            \

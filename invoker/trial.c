@@ -130,13 +130,13 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
 /* Tries each point in an actor of its own. After a point that does not end, or an unusable spec, the others
  * are not tried. */
 static int check(Trying *t) {
-        bool useless = false;
+        int32_t failed = 0; /* number of the point after which none is tried */
 
         for (uint32_t i = 0; i < _TRIAL_POINT_MAX; i++) {
-                TrialPoint point = { .point = i, .finding = TRIAL_FINDING_NOT_TRIED };
+                TrialPoint point = { .point = i, .finding = TRIAL_FINDING_NOT_TRIED, .detail = failed };
                 int r;
 
-                if (!useless) {
+                if (failed == 0) {
                         t->order.point = i;
                         point.fault = try_once(t, &point.detail);
                         point.finding = point.fault != FAULT_NONE ? TRIAL_FINDING_FAULT
@@ -144,8 +144,9 @@ static int check(Trying *t) {
                         if (point.finding >= _TRIAL_FINDING_MAX)
                                 point = (TrialPoint){ i, TRIAL_FINDING_FAULT, FAULT_ANSWER, 0 };
                         /* pid > 0: the process does not end, and no other can be forked in its place. */
-                        useless = point.fault == FAULT_TIMEOUT || t->actor.worker.pid > 0 ||
-                                  (i == TRIAL_POINT_SPEC && point.finding != TRIAL_FINDING_KEPT);
+                        if (point.fault == FAULT_TIMEOUT || t->actor.worker.pid > 0 ||
+                                        (i == TRIAL_POINT_SPEC && point.finding != TRIAL_FINDING_KEPT))
+                                failed = (int32_t) i + 1;
                 }
                 r = say(TRIAL_POINT, &point, sizeof(point));
                 if (r < 0)

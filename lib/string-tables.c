@@ -146,8 +146,8 @@ const char *invoker_step_sentence(uint32_t step) {
 /* Describes an error of loading; the message before it has the details. */
 static const char *load_word(int error) {
         switch (error) {
-        case EINVAL: return "it cannot be made as the job file says";
-        case ENOEXEC: return "what it is made of does not load";
+        case EINVAL: return "it cannot be made with these settings";
+        case ENOEXEC: return "a file that it needs does not load";
         }
         return strerrordesc_np(error);
 }

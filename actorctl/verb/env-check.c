@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actorctl/job-status.h"
 #include "actorctl/view/table.h"
 #include "actorctl/experiment/statistics.h"
 #include "actorctl/trial.h"
@@ -73,9 +74,11 @@ static void take_point(const TrialRow *row, void *userdata) {
                 json_object_set_string_member(object, "finding", why);
                 json_array_add_object_element(check->points, object);
         } else if (!ok || !check->options->quiet) {
+                bool tried = !is_skipped(point) && point->finding != TRIAL_FINDING_NOT_TRIED;
+
                 printf("%s %u - %s%s%s\n", ok ? "ok" : "not ok", check->n, promises[point->point],
-                                is_skipped(point) ? " # SKIP " : "", is_skipped(point) ? why : "");
-                if (!ok)
+                                tried ? "" : " # SKIP ", tried ? "" : why);
+                if (!ok && tried)
                         printf("# %s\n", why);
                 (void) fflush(stdout);
         }
@@ -141,9 +144,25 @@ static double median(const GArray *values) {
         return quantile((const double *) (void *) values->data, values->len, 0.5);
 }
 
+/* The rates of two equal runs differ by about so much. */
+#define SHARE_NOTICED 0.02
+
+/* "28,672,030 outside: 5.2 % lost" */
+static void print_outside(double inside, double outside) {
+        double lost = 1 - inside / outside;
+        char count[32];
+
+        printf(", %s outside: ", format_count((uint64_t) outside, count));
+        if (fabs(lost) <= SHARE_NOTICED)
+                printf("no difference");
+        else
+                printf("%.1f %% %s", 100 * fabs(lost), lost > 0 ? "lost" : "gained");
+}
+
 static void print_rates(const Options *options, const char *environment, const Rates *rates) {
         double outside = median(rates->rates[0]), inside = median(rates->rates[1]);
         const char *level = sandbox_level_to_string(rates->level);
+        char count[32];
 
         if (options->json != JSON_OFF) {
                 JsonObject *object = json_object_new();
@@ -159,9 +178,10 @@ static void print_rates(const Options *options, const char *environment, const R
                 json_object_unref(object);
                 return;
         }
-        printf("%s: %.0f steps/s in the sandbox (%s)", environment, inside, level);
+        printf("%s: %s steps/s in the sandbox (%s)", environment, format_count((uint64_t) inside, count),
+                        level);
         if (isfinite(outside))
-                printf(", %.0f outside: %.2f %% lost", outside, 100 * (1 - inside / outside));
+                print_outside(inside, outside);
         printf("\nmedians of %u runs%s, per CPU second, random actions\n", rates->rates[1]->len,
                         isfinite(outside) ? " each, by turns" : "; a plugin runs nowhere else");
 }

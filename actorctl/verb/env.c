@@ -55,10 +55,10 @@ static char *space_words(const ActordSpace *space) {
         if (space->kind == ACTORD_MULTI_DISCRETE)
                 return g_strdup_printf("%s choices, each of %u", shape, space->n_choices);
         if (isinf(space->low) && isinf(space->high))
-                range = g_strdup("of any size");
+                range = g_strdup(", unbounded");
         else
-                range = g_strdup_printf("from %.6g to %.6g", space->low, space->high);
-        return g_strdup_printf("%s number%s (%s) %s", shape, strcmp(shape, "1") == 0 ? "" : "s",
+                range = g_strdup_printf(" from %.6g to %.6g", space->low, space->high);
+        return g_strdup_printf("%s number%s (%s)%s", shape, strcmp(shape, "1") == 0 ? "" : "s",
                         element_name(space->element), range);
 }
 
@@ -297,7 +297,9 @@ static void show_text(const EnvironmentRow *row, const TrialSpec *said) {
                 print_line(14, "episode:      at most %u steps", spec->horizon_steps);
         else
                 print_line(14, "episode:      without a limit");
-        if (isfinite(spec->reward_low) && isfinite(spec->reward_high))
+        if (isfinite(spec->reward_low) && spec->reward_low == spec->reward_high)
+                print_line(14, "reward:       %.6g a step", spec->reward_low);
+        else if (isfinite(spec->reward_low) && isfinite(spec->reward_high))
                 print_line(14, "reward:       from %.6g to %.6g a step", spec->reward_low,
                                 spec->reward_high);
         if (isfinite(spec->solved_return))

@@ -27,6 +27,8 @@ def good():
     for words in [line], [line, "--set", "Squares=50"], ["CartPole-v1"], ["Pendulum-v1"]:
         broken, status = points(*words)
         equal((broken, status), ({}, 0), f"{words}")
+    shown = ctl("env", "show", "CartPole-v1").out
+    assert "4 numbers (float32), unbounded" in shown and "reward:       1 a step" in shown, shown
     r = ctl("env", "check", "CartPole-v1")
     equal([w.split(" - ")[0] for w in r.out.splitlines()], ["1..10"] + [f"ok {i}" for i in range(1, 11)], "TAP")
 
@@ -86,6 +88,7 @@ def unusable():
         r = ctl("env", "check", *words)
         assert r.status == 2 and want in r.out + r.err, (words, r.status, r.out, r.err)
         assert "not ok 1" in r.out and "not ok 2" in r.out, r.out
+        equal(r.out.count(" # SKIP not tried, since point 1 failed"), 9, "points that are skipped")
     equal(ctl("env", "show", os.path.join(STATE, "absent.so")).status, 2, "a file that is not there")
     r = ctl("env", "check", os.path.join(ROOT, "examples", "env-template", "line.c"))
     assert r.status == 2 and "line.c: the plugin is not a shared library" in r.err and not r.out, (r.status, r.out, r.err)
