@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* run: runs one job with a private daemon and prints its result. */
 #include <inttypes.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,30 @@
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
 
+/* As a shell reads it. */
+static void append_word(GString *command, const char *word) {
+        g_autofree char *quoted = g_shell_quote(word);
+        bool plain = *word && word[strspn(word, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "_./=:,@%+-")] == 0;
+
+        g_string_append_printf(command, " %s", plain ? word : quoted);
+}
+
+/* The command that goes on from an interrupted run, with the settings that were given to it. */
+static void print_next(const Options *options, const JobFile *job_file, const char *number) {
+        g_autoptr(GString) command = g_string_new(program_invocation_name);
+
+        g_string_append(command, " run");
+        append_word(command, job_file->file_name);
+        for (guint i = 0; i < options->sets->len; i++) {
+                g_string_append(command, " --set");
+                append_word(command, options->sets->pdata[i]);
+        }
+        printf("goes on with `%s --from=r%s`\n", command->str, number);
+}
+
 /* Prints where the policy is, since the next command is often `actorctl eval` with it. */
-static void print_places(const Connection *connection, const JobStatus *status) {
+static void print_places(const Connection *connection, const Options *options, const JobFile *job_file,
+                const JobStatus *status) {
         g_autofree char *checkpoint = g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME,
                         connection->state_directory, status->id, status->round);
         g_autofree char *word = run_directory_word(connection->state_directory);
@@ -27,7 +50,7 @@ static void print_places(const Connection *connection, const JobStatus *status) 
         if (numbered)
                 printf("records `actorctl status r%s`; also rounds, decisions, bill\n", word);
         if (numbered && strcmp(status->result, "interrupted") == 0 && access(checkpoint, R_OK) == 0)
-                printf("goes on with `actorctl run FILE --from=r%s`\n", word);
+                print_next(options, job_file, word);
         /* Scripts read the path in this last line. */
         if (access(checkpoint, R_OK) == 0)
                 printf("checkpoint %s\n", checkpoint);
@@ -65,8 +88,9 @@ static bool find_profile(const Connection *connection, const JobFile *job_file, 
         return true;
 }
 
-static void print_result(const Connection *connection, const Options *options, const JobStatus *status,
-                const JobBill *bill, double actors_mean, const ProfileView *profile) {
+static void print_result(const Connection *connection, const Options *options, const JobFile *job_file,
+                const JobStatus *status, const JobBill *bill, double actors_mean,
+                const ProfileView *profile) {
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(
                                 status, bill, connection->temporary ? NULL : connection->state_directory);
@@ -81,7 +105,7 @@ static void print_result(const Connection *connection, const Options *options, c
         if (profile)
                 profile_print(profile, options);
         if (!options->quiet)
-                print_places(connection, status);
+                print_places(connection, options, job_file, status);
 }
 
 /* --json promises one object however the run ends: this one where there is no result of a job. connection
@@ -126,7 +150,7 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
                 return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (began_nothing(connection, status))
                 connection->temporary = true;
-        print_result(connection, options, status, bill, actors_mean, profiled ? &profile : NULL);
+        print_result(connection, options, job_file, status, bill, actors_mean, profiled ? &profile : NULL);
         if (decisions && options->json == JSON_OFF && !options->quiet)
                 printf("decisions %s\n", decisions);
         if (job_environment_failed(status)) {

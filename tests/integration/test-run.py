@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """actorctl run, from the outside: what scripts rely on, how jobs end, what is left behind, whether the books balance."""
-import contextlib, os, shutil, signal, subprocess, time
+import contextlib, os, shlex, shutil, signal, subprocess, time
 from story import *
 
 FIELDS = {"state": str, "environment": str, "algorithm": str, "seed": int, "scaling_policy": str, "actors_max": int, "rounds": int, "env_steps": int,
@@ -142,6 +142,21 @@ def interrupt():
     bill_adds_up(r)
     wait_for("the end of every process", lambda: not left_over(), 5)
     assert any(f.endswith(".safetensors") for _, _, fs in os.walk(STATE) for f in fs), "no checkpoint was written"
+
+
+@story("after Ctrl-C a run prints the command that goes on with it, its settings included")
+def next_command():
+    def press(p):
+        wait_for("an actor", lambda: descendants(p.pid, "actord-actor"))
+        p.send_signal(signal.SIGINT)
+
+    given = ["run", os.path.join(EXAMPLES, "hopper.conf"), "--set", "Job.Description=two words", "--set", "Job.StopSteps=100000000"]
+    r = ctl(*given, during=press)
+    said = re.search(r"^goes on with `(.*)`$", r.out, re.M)
+    assert r.status == 130 and said, (r.status, r.out, r.err)
+    words = shlex.split(said[1])
+    equal(words[1:-1], given, "the words")
+    assert os.path.basename(words[0]) == "actorctl" and re.fullmatch(r"--from=r\d+", words[-1]), words
 
 
 @story("limits that are not enforced are named once, in words; Sandbox=none is said loudly")
