@@ -236,8 +236,9 @@ def starve(row):
         shutil.rmtree(bus.dir, ignore_errors=True)
 
 
-# A limit of the shell that starts a run, and the name that its sentence has.
-LIMITS = [("ulimit -n 40", "RLIMIT_NOFILE"), ("ulimit -f 100", "RLIMIT_FSIZE"), ("ulimit -v 50000", "RLIMIT_AS")]
+# A limit of the shell that starts a run, the name that its sentence has, and what the run needs in order to reach the limit.
+LIMITS = [("ulimit -n 40", "RLIMIT_NOFILE", ()), ("ulimit -f 100", "RLIMIT_FSIZE", ()),
+          ("ulimit -v 50000", "RLIMIT_AS", ("--set", "Learner.HiddenLayers=2048 2048"))]
 
 
 @story("a limit that is too low is named, and without it the same run is what it would have been")
@@ -245,8 +246,8 @@ def limits():
     words = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", "--set", "Job.StopSteps=1000", "--set", "Job.StopReturn="]
     want = ctl(*words)
     equal(want.status, 0, want.err)
-    for limit, name in LIMITS:
-        r = ctl(*words, before=("bash", "-c", f'{limit} && exec "$0" "$@"'))
+    for limit, name, sets in LIMITS:
+        r = ctl(*words, *sets, before=("bash", "-c", f'{limit} && exec "$0" "$@"'))
         assert r.status != 0 and (name in r.err or "error while loading shared libraries" in r.err), (limit, r.status, r.err)
         equal(ctl(*words).policy_sha256, want.policy_sha256, f"policies after {limit}")
 
