@@ -335,22 +335,51 @@ static int file_write(int fd, const Content *content, uint8_t ret_sha256[32]) {
         return read_back(fd, ret_sha256);
 }
 
-/* Writes the file `aside` and renames it to `name`. A file that fails is removed; the reserved one, which
- * was not created here, stays for the next attempt. */
-static int named_write(Learner *l, const char *aside, int flags, const Content *content, const char *name,
+static int write_and_rename(Learner *l, int fd, const char *aside, const Content *content, const char *name,
                 uint8_t ret_sha256[32]) {
-        _cleanup_close_ int fd =
-                        openat(l->context.state_fd, aside, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
+        int r = file_write(fd, content, ret_sha256);
+
+        if (r < 0)
+                return r;
+        return renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0 ? -errno : 0;
+}
+
+/* The partial file of a life that was killed may belong to another user id, since under another daemon a
+ * job has other ids: it is never written over, but replaced. */
+static int write_new(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
+        _cleanup_close_ int fd = -EBADF;
         int r;
+
+        (void) unlinkat(l->context.state_fd, PARTIAL_NAME, 0);
+        fd = openat(l->context.state_fd, PARTIAL_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                        0644);
+        if (fd < 0)
+                return -errno;
+        r = write_and_rename(l, fd, PARTIAL_NAME, content, name, ret_sha256);
+        if (r < 0)
+                (void) unlinkat(l->context.state_fd, PARTIAL_NAME, 0);
+        return r;
+}
+
+/* Where this fails, the reserved blocks stay for the next attempt. */
+static int write_over_reserve(Learner *l, const Content *content, const char *name, uint8_t ret_sha256[32]) {
+        _cleanup_close_ int fd =
+                        openat(l->context.state_fd, CHECKPOINT_RESERVE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
         if (fd < 0)
                 return -errno;
-        r = file_write(fd, content, ret_sha256);
-        if (r == 0 && renameat(l->context.state_fd, aside, l->context.state_fd, name) < 0)
-                r = -errno;
-        if (r < 0 && (flags & O_CREAT))
-                (void) unlinkat(l->context.state_fd, aside, 0);
-        return r;
+        return write_and_rename(l, fd, CHECKPOINT_RESERVE, content, name, ret_sha256);
+}
+
+/* One that an earlier life reserved under another user id cannot be opened, and is replaced. */
+static int open_reserve(Learner *l) {
+        const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+        int fd = openat(l->context.state_fd, CHECKPOINT_RESERVE, flags, 0644);
+
+        if (fd >= 0 || (errno != EACCES && errno != ELOOP))
+                return fd;
+        (void) unlinkat(l->context.state_fd, CHECKPOINT_RESERVE, 0);
+        return openat(l->context.state_fd, CHECKPOINT_RESERVE, flags, 0644);
 }
 
 /* The last checkpoint of a job must not fail for lack of space, since nobody may be there to make room. So
@@ -368,8 +397,7 @@ static void place_reserve(Learner *l, const Content *content) {
         bytes += RESERVE_SPARE;
         if (bytes <= l->reserved_bytes)
                 return;
-        fd = openat(l->context.state_fd, CHECKPOINT_RESERVE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-                        0644);
+        fd = open_reserve(l);
         if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t) bytes) >= 0) {
                 l->reserved_bytes = bytes;
                 return;
@@ -403,9 +431,9 @@ static int write_somewhere(Learner *l, const Order *order, const char *name, uin
         r = content_make(l, l->context.worker->banks, &content);
         if (r < 0)
                 return r;
-        r = named_write(l, PARTIAL_NAME, O_CREAT | O_TRUNC, &content, name, ret_sha256);
+        r = write_new(l, &content, name, ret_sha256);
         if (is_of_space(r) && order->last)
-                r = named_write(l, CHECKPOINT_RESERVE, 0, &content, name, ret_sha256) == 0 ? 0 : r;
+                r = write_over_reserve(l, &content, name, ret_sha256) == 0 ? 0 : r;
         if (r < 0)
                 return r;
         if (order->last)
