@@ -126,7 +126,8 @@ void job_life_clear(Job *job) {
         g_clear_pointer(&job->life_error, g_free);
         job->life_error_number = 0;
         job->waits_checkpoint = 0;
-        job->link_over = job->exited = job->adopting = job->kill_tried = job->has_held = false;
+        job->link_over = job->exited = job->adopting = job->kill_tried = job->was_kept = job->has_held =
+                        false;
         job->life_hopeless = job->disbelieved = false;
         job->books = (struct JobBooks){ .retry = sd_event_source_disable_unref(job->books.retry) };
         job->clearing = job->launch_failed = job->files_counted = false;

@@ -59,6 +59,7 @@ struct Job {
                         watch_slowest_usec;
         uint64_t silent_usec; /* for how long it did not answer, of one that is given up; 0: it does */
         bool link_over, exited, adopting, kill_tried;
+        bool was_kept; /* when its deadline was last looked at, it had to wait for us */
         struct JobBooks {
                 bool asked, known,
                                 /* what its cgroup counted, of the spawner; its last record is made */
