@@ -348,11 +348,17 @@ static void shard_gradient(Runtime *rt, Bench *bench, uint32_t shard, bool accum
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
+/* The lane's first shard. */
+static uint32_t shard_of_lane(const Work *w, uint32_t lane) {
+        assert(w->n_lanes > 0);
+
+        return (uint32_t) ((uint64_t) w->n_shards * lane / w->n_lanes);
+}
+
 static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t lane = rt->learner + task * rt->n_learners;
-        uint32_t first = (uint32_t) ((uint64_t) rt->work.n_shards * lane / rt->work.n_lanes);
-        uint32_t end = (uint32_t) ((uint64_t) rt->work.n_shards * (lane + 1) / rt->work.n_lanes);
+        uint32_t first = shard_of_lane(&rt->work, lane), end = shard_of_lane(&rt->work, lane + 1);
 
         memset(rt->lane_sums[lane], 0, sizeof(rt->lane_sums[lane]));
         for (uint32_t shard = first; shard < end; shard++)
@@ -422,8 +428,8 @@ static uint64_t rows_of_lanes(const Runtime *rt) {
         uint64_t n = 0;
 
         for (uint32_t lane = rt->learner; lane < w->n_lanes; lane += rt->n_learners) {
-                uint64_t first = (uint64_t) w->n_shards * lane / w->n_lanes * w->stride;
-                uint64_t end = (uint64_t) w->n_shards * (lane + 1) / w->n_lanes * w->stride;
+                uint64_t first = (uint64_t) shard_of_lane(w, lane) * w->stride;
+                uint64_t end = (uint64_t) shard_of_lane(w, lane + 1) * w->stride;
 
                 n += (end < w->rows.n ? end : w->rows.n) - first;
         }
