@@ -148,6 +148,7 @@ int connection_open_private(bool keep, Connection **ret) {
                         keep, &connection->state_directory, &connection->lock_fd, &connection->temporary);
         if (r < 0)
                 return r;
+        connection->numbered = connection->lock_fd >= 0;
         r = start_private(connection, false);
         if (r < 0)
                 return r;
@@ -232,6 +233,8 @@ Connection *connection_close(Connection *connection) {
         (void) relay_free(connection->relay);
         if (connection->temporary)
                 run_directory_remove(connection->state_directory);
+        else if (connection->numbered)
+                run_directories_prune(connection->state_directory);
         (void) close_fd(connection->lock_fd);
         g_free(connection->state_directory);
         g_free(connection);

@@ -17,6 +17,7 @@ typedef struct Connection {
         Relay *relay; /* passes on what the daemon and its children write to standard error */
         char *state_directory;
         bool temporary; /* the state directory is removed with the connection */
+        bool numbered;  /* it is a new one among the user's runs, which are pruned with the connection */
 } Connection;
 
 /* Connects to a daemon that runs, or that the bus can start. 0; or a negative errno, with a message. */

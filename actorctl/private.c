@@ -26,7 +26,7 @@
 #include "lib/sibling.h"
 #include "lib/tree.h"
 
-#define RUNS_KEPT         20u /* of each kind, beside the run that begins */
+#define RUNS_KEPT         20u /* of each kind, beside the newest run */
 #define CHECKPOINT_SUFFIX ".safetensors"
 #define FAR_FD            3 /* of the program that is started: its end of our socket */
 #define DAEMON_END_MSEC   15000
@@ -117,9 +117,10 @@ static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
 
-/* Keeps the newest runs that have a policy, and as many others: those never push out a policy. A run
- * that is still going on holds a lock on its directory. */
-static void remove_old_runs(const char *runs, const GArray *numbers) {
+/* Runs without a policy never push out one that has. A run that is going on holds a lock on its directory. */
+void run_directories_prune(const char *newest) {
+        g_autofree char *runs = g_path_get_dirname(newest);
+        g_autoptr(GArray) numbers = run_numbers(runs);
         unsigned kept[2] = {};
 
         for (guint i = numbers->len; i > 0; i--) {
@@ -127,7 +128,7 @@ static void remove_old_runs(const char *runs, const GArray *numbers) {
                                 "%s/%" G_GUINT64_FORMAT, runs, g_array_index(numbers, uint64_t, i - 1));
                 _cleanup_close_ int lock = -EBADF;
 
-                if (++kept[has_policy(path)] <= RUNS_KEPT)
+                if (g_str_equal(path, newest) || ++kept[has_policy(path)] <= RUNS_KEPT)
                         continue;
                 lock = run_directory_lock(path);
                 if (lock >= 0)
@@ -142,7 +143,6 @@ static int make_numbered(const char *runs, char **ret_path, int *ret_lock) {
         if (g_mkdir_with_parents(runs, 0700) < 0)
                 return -errno;
         numbers = run_numbers(runs);
-        remove_old_runs(runs, numbers);
         next = numbers->len > 0 ? g_array_index(numbers, uint64_t, numbers->len - 1) + 1 : 1;
         for (unsigned attempt = 0; attempt < 1000; attempt++, next++) {
                 g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, runs, next);

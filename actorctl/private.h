@@ -10,6 +10,8 @@
  * it lies under /tmp, and *ret_temporary is true. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
+/* Keeps, beside the newest run, the 20 before it that have a policy and 20 others, and removes the rest. */
+void run_directories_prune(const char *newest);
 /* Whether one of its jobs left a checkpoint, be it of round 0. */
 bool run_directory_has_checkpoint(const char *path);
 /* Whether a word names a run where another one names a job: "r7", or a directory with a ledger.

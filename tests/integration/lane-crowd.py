@@ -43,7 +43,7 @@ class Daemon:
             f.write("[Daemon]\n" + self.config)
         for user in USERS:
             subprocess.run(["useradd", user], stderr=subprocess.DEVNULL)
-        sh("systemctl", "restart", "actord.service")
+        restart_service()
         self.uids = [pwd.getpwnam(user).pw_uid for user in USERS]
         self.root = Wire(ADDRESS)
         return self
@@ -64,7 +64,7 @@ class Daemon:
         wait_for("the jobs' end", lambda: not [row for row in jobs(self.root).values() if row[2] != "ended"], 60)
         self.root.close()
         os.unlink(DROP_IN)
-        sh("systemctl", "restart", "actord.service")
+        restart_service()
 
 
 class Place(Daemon):

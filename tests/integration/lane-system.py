@@ -163,7 +163,7 @@ def queue():
     for name in "balance.conf", "balance.xml":
         shutil.copy(os.path.join(EXAMPLES, name), "/opt/model")
     model = submit("/opt/model/balance.conf", "--set", "Job.StopSteps=4096")
-    sh("systemctl", "restart", "actord.service")
+    restart_service()
     wait_for("the queue after the restart", lambda: prop(jobs[-1], "State") == "queued", 20)
     for job in jobs[:-1]:
         sh("actorctl", "stop", str(job))
@@ -249,7 +249,7 @@ def watchdog():
     with open("/run/systemd/system/actord.service.d/watchdog.conf", "w") as f:
         f.write("[Service]\nWatchdogSec=1s\n")
     sh("systemctl", "daemon-reload")
-    sh("systemctl", "restart", "actord.service")
+    restart_service()
     job = submit(example("hopper"), "--set", "Job.StopSteps=100000000")
     wait_for("a round", lambda: prop(job, "Round") > 0, 20)
     pid = sh("systemctl", "show", "-P", "MainPID", "actord.service").stdout.strip()
@@ -264,7 +264,7 @@ def watchdog():
     ended(job, 20)
     os.unlink("/run/systemd/system/actord.service.d/watchdog.conf")
     sh("systemctl", "daemon-reload")
-    sh("systemctl", "restart", "actord.service")
+    restart_service()
 
 
 @story("ActorScope=each puts each actor into a scope that systemctl shows")

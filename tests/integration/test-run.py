@@ -185,6 +185,9 @@ def runs():
 @story("a job that is refused leaves no run and prints one object; runs without a policy never push out those with one")
 def refused():
     words = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopSteps=512", "--set", "Job.StopReturn="]
+    for n in range(22):                                       # as many as are kept, and more
+        os.makedirs(os.path.join(STATE, "actord", "runs", str(int((runs() or [0])[-1]) + 1), "jobs/1/state"))
+        open(os.path.join(STATE, "actord", "runs", runs()[-1], "jobs/1/state/checkpoint-1.safetensors"), "w").close()
     equal(ctl(*words).status, 0, "a run")
     before = runs()
     policy = os.path.join(STATE, "actord", "runs", before[-1])
