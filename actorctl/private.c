@@ -117,7 +117,8 @@ static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
 
-/* Runs without a policy never push out one that has. A run that is going on holds a lock on its directory. */
+/* Runs without a policy never push out one that has. A run that is going on holds a lock on its
+ * directory. */
 void run_directories_prune(const char *newest) {
         g_autofree char *runs = g_path_get_dirname(newest);
         g_autoptr(GArray) numbers = run_numbers(runs);
