@@ -9,7 +9,6 @@
 
 #include "learner/algorithm/advantage.h"
 #include "learner/runtime-internal.h"
-#include "learner/algorithm/vtrace.h"
 #include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
 #include "lib/rng.h"
@@ -197,24 +196,28 @@ Statistics *runtime_statistics(Runtime *rt) {
         return rt->statistics;
 }
 
+/* The steps of one actor, whose rows of the batch begin at `block`. */
+static StepsIn actor_steps(const Batch *b, uint32_t actor, size_t block, double gamma) {
+        return (StepsIn){
+                .steps = b->steps,
+                .envs = b->envs,
+                .rewards = b->scaled + block,
+                .ends = b->ends + block,
+                .values = b->value + block,
+                .final_values = b->value + block + b->next_rows,
+                .n_finals = b->n_finals[actor],
+                .gamma = gamma,
+        };
+}
+
 void runtime_advantage(Runtime *rt, double gamma, double lambda) {
         const Batch *b = rt->batch;
 
         for (uint32_t a = 0; a < rt->n_actors; a++) {
                 size_t block = batch_block(b, a);
-                AdvantageIn in = {
-                        .steps = b->steps,
-                        .envs = b->envs,
-                        .rewards = b->scaled + block,
-                        .ends = b->ends + block,
-                        .values = b->value + block,
-                        .final_values = b->value + block + b->next_rows,
-                        .n_finals = b->n_finals[a],
-                        .gamma = gamma,
-                        .lambda = lambda,
-                };
+                StepsIn in = actor_steps(b, a, block, gamma);
 
-                advantage_estimate(&in, b->advantage + block, b->target + block);
+                advantage_estimate(&in, lambda, b->advantage + block, b->target + block);
         }
 }
 
@@ -223,22 +226,15 @@ void runtime_vtrace(Runtime *rt, double gamma, double rho_bar, double c_bar) {
 
         for (uint32_t a = 0; a < rt->n_actors; a++) {
                 size_t block = batch_block(b, a);
-                VtraceIn in = {
-                        .steps = b->steps,
-                        .envs = b->envs,
-                        .rewards = b->scaled + block,
-                        .ends = b->ends + block,
-                        .values = b->value + block,
-                        .final_values = b->value + block + b->next_rows,
-                        .n_finals = b->n_finals[a],
+                StepsIn in = actor_steps(b, a, block, gamma);
+                VtraceIn policies = {
                         .log_probability = b->log_probability + block,
                         .behaviour_log_probability = b->behaviour_log_probability + block,
-                        .gamma = gamma,
                         .rho_bar = rho_bar,
                         .c_bar = c_bar,
                 };
 
-                vtrace_estimate(&in, b->advantage + block, b->target + block);
+                vtrace_estimate(&in, &policies, b->advantage + block, b->target + block);
         }
 }
 

@@ -1,13 +1,36 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Goes backwards in time, row by row: the next step's advantage is already in the next row. */
+/* Both estimates go backwards in time, row by row: the next step's result is already in the next row. */
 #include "learner/algorithm/advantage.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "include/slot.h"
+#include "lib/doubles.h"
 
-void advantage_estimate(const AdvantageIn *in, float *ret_advantage, float *ret_target) {
+/* What follows a row: its value, and what the later row of the same episode holds in `later`. `final` counts
+ * down the values of truncated episodes. */
+typedef struct Next {
+        double value, later;
+} Next;
+
+static Next next_of(const StepsIn *in, uint32_t row, const float *later, uint32_t *final) {
+        uint32_t next = row + in->envs;
+
+        if (in->ends[row] == END_TRUNCATED) {
+                assert(*final > 0);
+                return (Next){ .value = (double) in->final_values[--*final] };
+        }
+        if (in->ends[row] != END_NOT)
+                return (Next){};
+        return (Next){
+                .value = (double) in->values[next],
+                .later = next < in->steps * in->envs ? (double) later[next] : 0.0,
+        };
+}
+
+void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, float *ret_target) {
         uint32_t final;
 
         assert(in);
@@ -16,21 +39,41 @@ void advantage_estimate(const AdvantageIn *in, float *ret_advantage, float *ret_
 
         final = in->n_finals;
         for (uint32_t row = in->steps * in->envs; row-- > 0;) {
-                uint32_t next = row + in->envs;
-                double value = (double) in->values[row], next_value = 0.0, next_advantage = 0.0, delta;
+                Next next = next_of(in, row, ret_advantage, &final);
+                double value = (double) in->values[row];
+                double delta = (double) in->rewards[row] + in->gamma * next.value - value;
 
-                if (in->ends[row] == END_NOT) {
-                        next_value = (double) in->values[next];
-                        if (next < in->steps * in->envs)
-                                next_advantage = (double) ret_advantage[next];
-                } else if (in->ends[row] == END_TRUNCATED) {
-                        assert(final > 0);
-                        next_value = (double) in->final_values[--final];
-                }
-
-                delta = (double) in->rewards[row] + in->gamma * next_value - value;
-                ret_advantage[row] = (float) (delta + in->gamma * in->lambda * next_advantage);
+                ret_advantage[row] = (float) (delta + in->gamma * lambda * next.later);
                 ret_target[row] = (float) ((double) ret_advantage[row] + value);
         }
         assert(final == 0);
+}
+
+/* Until all rows are done a target holds only v - V, which the row before it reads: the difference is small
+ * where v is large, so that little is lost to rounding. */
+void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target) {
+        uint32_t final, n_rows;
+
+        assert(in);
+        assert(policies);
+        assert(ret_advantage);
+        assert(ret_target);
+
+        n_rows = in->steps * in->envs;
+        final = in->n_finals;
+        for (uint32_t row = n_rows; row-- > 0;) {
+                Next next = next_of(in, row, ret_target, &final);
+                double ratio = double_exp((double) policies->log_probability[row] -
+                                          (double) policies->behaviour_log_probability[row]);
+                double rho = fmin(policies->rho_bar, ratio), c = fmin(policies->c_bar, ratio);
+                double delta = rho * ((double) in->rewards[row] + in->gamma * next.value -
+                                                     (double) in->values[row]);
+
+                ret_target[row] = (float) (delta + in->gamma * c * next.later);
+                ret_advantage[row] = (float) (delta + in->gamma * rho * next.later);
+        }
+        assert(final == 0);
+
+        for (uint32_t row = 0; row < n_rows; row++)
+                ret_target[row] = (float) ((double) ret_target[row] + (double) in->values[row]);
 }

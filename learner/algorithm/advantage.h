@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (Schulman et al.). A
- * truncated episode counts as if it went on: the value of its last observation stands for the rewards to
- * come. After a termination there are none. */
+/* From rewards and values to advantages and to the targets of values. A truncated episode counts as if it
+ * went on: the value of its last observation stands for the rewards to come. After a termination there are
+ * none. */
 #pragma once
 
 #include <stdint.h>
 
-typedef struct AdvantageIn {
+typedef struct StepsIn {
         uint32_t steps, envs;
         const float *rewards;      /* [steps][envs] */
         const uint8_t *ends;       /* [steps][envs]: EndKind */
         const float *values;       /* [steps + 1][envs] */
         const float *final_values; /* of truncated episodes, in (step, env) order */
         uint32_t n_finals;
-        double gamma, lambda;
-} AdvantageIn;
+        double gamma;
+} StepsIn;
 
-/* [steps][envs] each; target = advantage + value */
-void advantage_estimate(const AdvantageIn *in, float *ret_advantage, float *ret_target);
+/* "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (Schulman et al.). Both
+ * results are [steps][envs]; target = advantage + value. */
+void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, float *ret_target);
+
+typedef struct VtraceIn {
+        const float *log_probability;           /* [steps][envs]: of the policy that is learned about */
+        const float *behaviour_log_probability; /* of the one that acted; any finite number */
+        double rho_bar, c_bar;
+} VtraceIn;
+
+/* V-trace, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
+ * (Espeholt et al. 2018), equation 1 in the recursive form of its remark 1: targets for the values of one
+ * policy from the steps of another. Where the two are the same and neither weight is cut, the targets are
+ * n-step returns. Results are [steps][envs] each;
+ * advantage = cut weight * (reward + gamma * next target - value). */
+void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target);

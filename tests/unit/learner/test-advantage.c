@@ -9,7 +9,7 @@
 
 enum { STEPS = 40, ENVS = 3 };
 
-static double delta(const AdvantageIn *in, uint32_t t, uint32_t e) {
+static double delta(const StepsIn *in, uint32_t t, uint32_t e) {
         uint32_t row = t * in->envs + e, final = 0;
         double next = 0;
 
@@ -29,8 +29,8 @@ static void test_definition(void) {
                 float rewards[STEPS * ENVS], values[(STEPS + 1) * ENVS], finals[STEPS * ENVS],
                                 advantage[STEPS * ENVS], target[STEPS * ENVS];
                 uint8_t ends[STEPS * ENVS];
-                AdvantageIn in = { STEPS, ENVS, rewards, ends, values, finals, 0, g_rand_double(rand),
-                        g_rand_double(rand) };
+                StepsIn in = { STEPS, ENVS, rewards, ends, values, finals, 0, g_rand_double(rand) };
+                double lambda = g_rand_double(rand);
 
                 for (unsigned i = 0; i < STEPS * ENVS; i++) {
                         rewards[i] = (float) g_rand_double_range(rand, -1, 1);
@@ -42,12 +42,12 @@ static void test_definition(void) {
                 for (unsigned i = 0; i < (STEPS + 1) * ENVS; i++)
                         values[i] = (float) g_rand_double_range(rand, -5, 5);
 
-                advantage_estimate(&in, advantage, target);
+                advantage_estimate(&in, lambda, advantage, target);
                 for (uint32_t t = 0; t < STEPS; t++)
                         for (uint32_t e = 0; e < ENVS; e++) {
                                 double expected = 0, weight = 1;
 
-                                for (uint32_t k = t; k < STEPS; k++, weight *= in.gamma * in.lambda) {
+                                for (uint32_t k = t; k < STEPS; k++, weight *= in.gamma * lambda) {
                                         expected += weight * delta(&in, k, e);
                                         if (ends[k * ENVS + e] != END_NOT)
                                                 break;
@@ -69,9 +69,9 @@ static void test_bootstrap(void) {
 
         for (uint8_t end = END_NOT; end <= END_TRUNCATED; end++) {
                 float reward = 1, values[2] = { 0, 4 }, final = 10, advantage, target;
-                AdvantageIn in = { 1, 1, &reward, &end, values, &final, end == END_TRUNCATED, 0.9, 0.95 };
+                StepsIn in = { 1, 1, &reward, &end, values, &final, end == END_TRUNCATED, 0.9 };
 
-                advantage_estimate(&in, &advantage, &target);
+                advantage_estimate(&in, 0.95, &advantage, &target);
                 g_assert_cmpfloat_with_epsilon((double) advantage, expected[end], 1e-6);
         }
 }

@@ -6,27 +6,29 @@
 
 #include "include/slot.h"
 #include "learner/algorithm/advantage.h"
-#include "learner/algorithm/vtrace.h"
 
 enum { STEPS = 40, ENVS = 3, ROWS = STEPS * ENVS };
 
 typedef struct Sequence {
         float rewards[ROWS], values[ROWS + ENVS], finals[ROWS], now[ROWS], behaviour[ROWS];
         uint8_t ends[ROWS];
-        VtraceIn in;
+        StepsIn in;
+        VtraceIn policies;
 } Sequence;
 
 static void sequence_fill(Sequence *s, GRand *rand, double apart) {
-        s->in = (VtraceIn){
+        s->in = (StepsIn){
                 .steps = STEPS,
                 .envs = ENVS,
                 .rewards = s->rewards,
                 .ends = s->ends,
                 .values = s->values,
                 .final_values = s->finals,
+                .gamma = g_rand_double(rand),
+        };
+        s->policies = (VtraceIn){
                 .log_probability = s->now,
                 .behaviour_log_probability = s->behaviour,
-                .gamma = g_rand_double(rand),
                 .rho_bar = g_rand_double_range(rand, 0.5, 2),
                 .c_bar = g_rand_double_range(rand, 0.5, 1.5),
         };
@@ -45,7 +47,7 @@ static void sequence_fill(Sequence *s, GRand *rand, double apart) {
 }
 
 /* The value of what follows row (t, e), before any correction. */
-static double next_value(const VtraceIn *in, uint32_t row) {
+static double next_value(const StepsIn *in, uint32_t row) {
         uint32_t final = 0;
 
         if (in->ends[row] == END_TERMINATED)
@@ -63,7 +65,8 @@ static double ratio(const VtraceIn *in, uint32_t row) {
 
 /* v_s = V(x_s) + sum over t of gamma^(t - s) (product over s <= i < t of c_i) rho_t (r_t + gamma V(x_t+1)
  * - V(x_t)) */
-static double target_defined(const VtraceIn *in, uint32_t t, uint32_t e) {
+static double target_defined(const Sequence *s, uint32_t t, uint32_t e) {
+        const StepsIn *in = &s->in;
         double v = (double) in->values[t * ENVS + e];
 
         for (uint32_t k = t; k < STEPS; k++) {
@@ -71,8 +74,8 @@ static double target_defined(const VtraceIn *in, uint32_t t, uint32_t e) {
                 double weight = pow(in->gamma, k - t);
 
                 for (uint32_t i = t; i < k; i++)
-                        weight *= fmin(in->c_bar, ratio(in, i * ENVS + e));
-                v += weight * fmin(in->rho_bar, ratio(in, row)) *
+                        weight *= fmin(s->policies.c_bar, ratio(&s->policies, i * ENVS + e));
+                v += weight * fmin(s->policies.rho_bar, ratio(&s->policies, row)) *
                      ((double) in->rewards[row] + in->gamma * next_value(in, row) -
                                      (double) in->values[row]);
                 if (in->ends[row] != END_NOT)
@@ -90,17 +93,17 @@ static void test_definition(void) {
                 float advantage[ROWS], target[ROWS];
 
                 sequence_fill(&s, rand, 1.5);
-                vtrace_estimate(&s.in, advantage, target);
+                vtrace_estimate(&s.in, &s.policies, advantage, target);
                 for (uint32_t row = 0; row < ROWS; row++) {
                         uint32_t t = row / ENVS, e = row % ENVS;
                         double next = next_value(&s.in, row), expected;
 
                         if (s.ends[row] == END_NOT && t + 1 < STEPS)
-                                next = target_defined(&s.in, t + 1, e);
-                        expected = fmin(s.in.rho_bar, ratio(&s.in, row)) *
+                                next = target_defined(&s, t + 1, e);
+                        expected = fmin(s.policies.rho_bar, ratio(&s.policies, row)) *
                                    ((double) s.rewards[row] + s.in.gamma * next - (double) s.values[row]);
 
-                        greatest = fmax(greatest, fabs(target_defined(&s.in, t, e) - (double) target[row]));
+                        greatest = fmax(greatest, fabs(target_defined(&s, t, e) - (double) target[row]));
                         greatest = fmax(greatest, fabs(expected - (double) advantage[row]));
                 }
         }
@@ -116,14 +119,11 @@ static void test_on_policy(void) {
 
         for (unsigned round = 0; round < 100; round++) {
                 float advantage[ROWS], target[ROWS], advantage_n[ROWS], target_n[ROWS];
-                AdvantageIn in;
 
                 sequence_fill(&s, rand, 0);
-                s.in.rho_bar = s.in.c_bar = 1;
-                in = (AdvantageIn){ STEPS, ENVS, s.rewards, s.ends, s.values, s.finals, s.in.n_finals,
-                        s.in.gamma, 1 };
-                vtrace_estimate(&s.in, advantage, target);
-                advantage_estimate(&in, advantage_n, target_n);
+                s.policies.rho_bar = s.policies.c_bar = 1;
+                vtrace_estimate(&s.in, &s.policies, advantage, target);
+                advantage_estimate(&s.in, 1, advantage_n, target_n);
                 for (uint32_t row = 0; row < ROWS; row++) {
                         g_assert_cmpfloat(fabsf(target[row] - target_n[row]), <, 1e-5f);
                         g_assert_cmpfloat(fabsf(advantage[row] - advantage_n[row]), <, 1e-5f);
@@ -140,7 +140,7 @@ static void test_hostile(void) {
         sequence_fill(&s, rand, 1);
         for (uint32_t row = 0; row < ROWS; row++)
                 s.behaviour[row] = row % 2 ? 3e38f : -3e38f;
-        vtrace_estimate(&s.in, advantage, target);
+        vtrace_estimate(&s.in, &s.policies, advantage, target);
         for (uint32_t row = 0; row < ROWS; row++) {
                 g_assert_true(isfinite(target[row]) && isfinite(advantage[row]));
                 if (row % 2)
