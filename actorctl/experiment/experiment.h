@@ -149,6 +149,11 @@ void series_complete(Series *series);
 
 /* Metrics: NaN where not measured, or not reached. */
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
+/* Whether the metric is what it took until the target, so that a cell may end without a value. */
+bool metric_is_to_target(Metric metric);
+/* The same as outcome_metric(); of a cell that ended before it reached the target, what it took until its
+ * end. A mean of these is a restricted mean: leaving such cells out would favour arms that often miss. */
+double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
 /* Running: runs all missing cells, at most n_jobs at once; 0: as many as there are CPUs for.
  * STATUS_INTERRUPTED: the user ended it. */
@@ -169,8 +174,8 @@ int result_file_write(const char *directory, const char *name, const char *text,
 /* The currency of the bills; "" while no cell is finished. */
 const char *cells_currency(const GPtrArray *cells);
 
-/* The values of one metric in a group of cells that differ by seed only, in the order of the seeds; NaN
- * where there is none. */
+/* The values of one metric, by outcome_restricted(), in a group of cells that differ by seed only, in the
+ * order of the seeds; NaN where there is none. */
 double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
                 Metric metric);
 

@@ -145,6 +145,25 @@ double outcome_metric(const Outcome *outcome, Metric metric, double target) {
         return NAN;
 }
 
+/* The last value of a column. */
+static double at_end(const Series *series, const char *name) {
+        const double *column = series_column(series, name);
+
+        return column && series->n_rounds > 0 ? column[series->n_rounds - 1] : NAN;
+}
+
+bool metric_is_to_target(Metric metric) {
+        return metric == METRIC_COST_TO_TARGET || metric == METRIC_TIME_TO_TARGET;
+}
+
+double outcome_restricted(const Outcome *outcome, Metric metric, double target) {
+        double value = outcome_metric(outcome, metric, target);
+
+        if (!metric_is_to_target(metric) || isfinite(value))
+                return value;
+        return at_end(&outcome->series, metric == METRIC_COST_TO_TARGET ? "cost_training" : "emulated_s");
+}
+
 double *group_values(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
                 Metric metric) {
         double *values = g_new(double, experiment->seeds->len);
@@ -156,7 +175,7 @@ double *group_values(const Experiment *experiment, const GPtrArray *cells, size_
                 if (cell->arm != arm || cell_combination(experiment, cell) != combination)
                         continue;
                 g_assert(n < experiment->seeds->len);
-                values[n++] = cell->outcome ? outcome_metric(cell->outcome, metric, experiment->target)
+                values[n++] = cell->outcome ? outcome_restricted(cell->outcome, metric, experiment->target)
                                             : NAN;
         }
         g_assert(n == experiment->seeds->len);

@@ -253,6 +253,21 @@ static void add_difference(const Experiment *experiment, const GPtrArray *cells,
         g_string_append(text, " |");
 }
 
+/* How many finished cells of a group reached the target. */
+static size_t n_reached(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
+                Metric metric) {
+        size_t n = 0;
+
+        for (guint i = 0; i < cells->len; i++) {
+                const Cell *cell = cells->pdata[i];
+
+                if (cell->arm == arm && cell_combination(experiment, cell) == combination && cell->outcome &&
+                                isfinite(outcome_metric(cell->outcome, metric, experiment->target)))
+                        n++;
+        }
+        return n;
+}
+
 static void add_row(const Experiment *experiment, const GPtrArray *cells, size_t arm, size_t combination,
                 Metric metric, GString *text) {
         g_autofree double *values = group_values(experiment, cells, arm, combination, metric);
@@ -260,6 +275,9 @@ static void add_row(const Experiment *experiment, const GPtrArray *cells, size_t
 
         add_group(experiment, arm, combination, text);
         g_string_append_printf(text, " %zu | ", n);
+        if (metric_is_to_target(metric))
+                g_string_append_printf(
+                                text, "%zu | ", n_reached(experiment, cells, arm, combination, metric));
         add_short(text, mean(values, n));
         g_string_append(text, " | ");
         add_short(text, interquartile_mean(values, n));
@@ -287,14 +305,22 @@ static void add_metric(const Experiment *experiment, const GPtrArray *cells, Met
                                         ? NULL
                                         : experiment_arm(experiment, (size_t) experiment->baseline)->name;
         g_autofree char *difference = g_strdup_printf("IQM − that of %s", baseline ? baseline : "");
-        const char *headings[] = { "n", "mean", "IQM", "95 % interval", baseline ? difference : NULL,
-                "95 % interval", NULL };
+        const char *headings[] = { "n", "reached", "mean", "IQM", "95 % interval",
+                baseline ? difference : NULL, "95 % interval", NULL };
+        bool to_target = metric_is_to_target(metric);
 
         if (!is_measured(experiment, cells, metric))
                 return;
+        if (!to_target)
+                memmove(&headings[1], &headings[2], sizeof(headings) - 2 * sizeof(headings[0]));
         g_string_append_printf(text, "\n## %s%s%s%s\n\n", metric_heading(metric),
                         is_money(metric) ? " (" : "", is_money(metric) ? cells_currency(cells) : "",
                         is_money(metric) ? ")" : "");
+        if (to_target)
+                g_string_append(text,
+                                "A seed that ended before it reached the target counts with what it took "
+                                "until then: where \"reached\" is less than n, the true figures are "
+                                "higher.\n\n");
         add_head(experiment, text, headings);
         for (size_t combination = 0; combination < experiment_n_combinations(experiment); combination++)
                 for (size_t arm = 0; arm < experiment->arms->len; arm++)

@@ -512,6 +512,36 @@ static void test_summary(void) {
         g_assert_nonnull(strstr(missed, "* cost_to_target, time_to_target: no cell reached the target"));
 }
 
+/* A seed that misses the target stays in the means, with what it took until its end, and is counted; in
+ * cells.csv it has no value. */
+static void test_censored(void) {
+        static const double low[] = { NAN, 1, 2, 3 };
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = cells_of(
+                        "[Experiment]\nJob=job.conf\nSeeds=1-2\nTitle=T\nTarget=15\nBaseline=x\n[Arm x]\n",
+                        &e);
+        g_autofree char *path = g_build_filename(directory, "summary.md", NULL), *summary = NULL,
+                        *table = g_build_filename(directory, "cells.csv", NULL), *csv = NULL;
+        Outcome *missed = example_outcome();
+
+        memcpy((double *) series_column(&missed->series, "evaluation_mean"), low, sizeof(low));
+        ((Cell *) cells->pdata[0])->outcome = example_outcome();
+        ((Cell *) cells->pdata[1])->outcome = missed;
+        g_assert_true(isnan(outcome_metric(missed, METRIC_TIME_TO_TARGET, 15)));
+        g_assert_cmpfloat(outcome_restricted(missed, METRIC_TIME_TO_TARGET, 15), ==, 6);
+        g_assert_cmpfloat(outcome_restricted(missed, METRIC_COST_TO_TARGET, 15), ==, 0.8 - 0.3);
+        g_assert_cmpint(report_write(e, cells, directory), ==, 0);
+        g_assert_true(g_file_get_contents(path, &summary, NULL, NULL));
+        g_assert_true(g_file_get_contents(table, &csv, NULL, NULL));
+        /* 4 and 6 seconds: a mean of 5, of two seeds of which one arrived. */
+        g_assert_nonnull(strstr(summary, "| arm | n | reached | mean |"));
+        g_assert_nonnull(strstr(summary, "| x | 2 | 1 | 5.00 |"));
+        g_assert_nonnull(strstr(summary, "counts with what it took until then"));
+        g_assert_nonnull(strstr(summary, "| arm | n | mean |"));
+        g_assert_nonnull(strstr(csv, ",0.5,7,0.30000000000000004,4,8,"));
+        g_assert_nonnull(strstr(csv, ",0.5,7,,,8,"));
+}
+
 static void test_plot(void) {
         static const double steps[][3] = { { 0, 10, 2 }, { 0, 80, 20 }, { 0.001, 0.002, 0.0002 },
                 { 0, 0, 1 }, { -7, 23, 10 } };
@@ -585,6 +615,7 @@ int main(int argc, char **argv) {
                 g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_broken);
         }
         g_test_add_func("/experiment/summary", test_summary);
+        g_test_add_func("/experiment/censored", test_censored);
         g_test_add_func("/experiment/pictures", test_pictures);
         g_test_add_func("/experiment/plot", test_plot);
         status = g_test_run();
