@@ -21,44 +21,34 @@ int ledger_prepare_decisions(Ledger *ledger) {
 }
 
 int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision) {
+        int r;
+
         assert(ledger);
         assert(decision);
 
         if (ledger->n_decisions >= LEDGER_PENDING_MAX)
                 return -ENOBUFS;
-        if (ledger->n_decisions == ledger->n_decisions_allocated) {
-                size_t n = ledger->n_decisions_allocated ? ledger->n_decisions_allocated * 2 : 64;
-                struct PendingDecision *grown = reallocarray(ledger->decisions, n, sizeof(*grown));
-
-                if (!grown)
-                        return -ENOMEM;
-                ledger->decisions = grown;
-                ledger->n_decisions_allocated = n;
-        }
+        r = ledger_rows_grow(&ledger->decisions, &ledger->n_decisions_allocated, ledger->n_decisions,
+                        sizeof(*ledger->decisions));
+        if (r < 0)
+                return r;
         ledger->decisions[ledger->n_decisions++] = (struct PendingDecision){ job, *decision };
         return 0;
 }
 
 int ledger_insert_decisions(Ledger *ledger) {
-        sqlite3_stmt *s = ledger->insert_decision;
-
         for (size_t i = 0; i < ledger->n_decisions; i++) {
                 const LedgerDecision *d = &ledger->decisions[i].decision;
-                int at = 7, r;
+                int r;
 
-                bind_u64(s, 1, ledger->decisions[i].job);
-                bind_u64(s, 2, d->life);
-                bind_u64(s, 3, d->round);
-                bind_u64(s, 4, d->id);
-                bind_u64(s, 5, d->n_actors);
-                bind_u64(s, 6, d->record);
-#define X(name, comment) bind_u64(s, at++, d->facts.name);
-                ROUND_FACTS(X)
+#define X(name, comment) , of_u64(d->facts.name)
+#define Y(name, comment) , of_u64(d->why.name)
+                r = ledger_run(ledger, ledger->insert_decision,
+                                VALUES(of_u64(ledger->decisions[i].job), of_u64(d->life), of_u64(d->round),
+                                                of_u64(d->id), of_u64(d->n_actors),
+                                                of_u64(d->record) ROUND_FACTS(X) DECISION_WHY(Y)));
+#undef Y
 #undef X
-#define X(name, comment) bind_u64(s, at++, d->why.name);
-                DECISION_WHY(X)
-#undef X
-                r = ledger_step_done(ledger, s);
                 if (r < 0)
                         return r;
         }
@@ -95,25 +85,25 @@ static const char decisions_from[] =
 
 static LedgerDecision decision_read(sqlite3_stmt *s) {
         LedgerDecision d = {
-                .life = (uint64_t) sqlite3_column_int64(s, 0),
-                .round = (uint64_t) sqlite3_column_int64(s, 1),
-                .id = (uint64_t) sqlite3_column_int64(s, 2),
-                .record = (uint64_t) sqlite3_column_int64(s, 3),
+                .life = column_u64(s, 0),
+                .round = column_u64(s, 1),
+                .id = column_u64(s, 2),
+                .record = column_u64(s, 3),
                 .n_actors = (uint32_t) sqlite3_column_int64(s, 4),
                 .taken = (uint32_t) sqlite3_column_int64(s, 5),
                 .carried = sqlite3_column_int64(s, 6) != 0,
                 .statistics = {
-                        .n_env_steps = (uint64_t) sqlite3_column_int64(s, 7),
-                        .n_episodes = (uint64_t) sqlite3_column_int64(s, 8),
-                        .policy_version = (uint64_t) sqlite3_column_int64(s, 9),
+                        .n_env_steps = column_u64(s, 7),
+                        .n_episodes = column_u64(s, 8),
+                        .policy_version = column_u64(s, 9),
                 },
         };
         int at = 10;
 
-#define X(name, comment) d.facts.name = (uint64_t) sqlite3_column_int64(s, at++);
+#define X(name, comment) d.facts.name = column_u64(s, at++);
         ROUND_FACTS(X)
 #undef X
-#define X(name, comment) d.why.name = (uint64_t) sqlite3_column_int64(s, at++);
+#define X(name, comment) d.why.name = column_u64(s, at++);
         DECISION_WHY(X)
 #undef X
 #define X(name, unit) d.statistics.name = column_double(s, at++);
@@ -131,18 +121,6 @@ static void decisions_done(Decisions *decisions) {
         free(decisions->rows);
 }
 
-static int decision_add(sqlite3_stmt *statement, void *userdata) {
-        Decisions *decisions = userdata;
-        int r;
-
-        r = ledger_rows_grow(
-                        &decisions->rows, &decisions->n_allocated, decisions->n, sizeof(*decisions->rows));
-        if (r < 0)
-                return r;
-        decisions->rows[decisions->n++] = decision_read(statement);
-        return 0;
-}
-
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
@@ -156,14 +134,16 @@ int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most
 
         if (asprintf(&sql, "%s%s%s", decisions_sql, decisions_columns, decisions_from) < 0)
                 return -ENOMEM;
-        r = ledger_prepare(ledger, sql, &statement);
+        r = ledger_query(ledger, sql, VALUES(of_u64(job), of_u64(after), of_u64(most)), &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, job);
-        bind_u64(statement, 2, after);
-        bind_u64(statement, 3, most);
-
-        r = ledger_each(ledger, statement, decision_add, &decisions);
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                r = ledger_rows_grow(&decisions.rows, &decisions.n_allocated, decisions.n,
+                                sizeof(*decisions.rows));
+                if (r < 0)
+                        return r;
+                decisions.rows[decisions.n++] = decision_read(statement);
+        }
         if (r < 0)
                 return r;
 

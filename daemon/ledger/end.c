@@ -101,41 +101,14 @@ int ledger_checkpoint_append(Ledger *ledger, const LedgerCheckpoint *checkpoint)
 }
 
 static int checkpoint_insert(Ledger *ledger, const LedgerCheckpoint *checkpoint) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = ledger_prepare(ledger,
+        return ledger_write(ledger,
                         "INSERT OR REPLACE INTO checkpoints "
                         "(job, life, seq, round, name, sha256, scheduler) "
                         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, checkpoint->job);
-        bind_u64(statement, 2, checkpoint->life);
-        bind_u64(statement, 3, checkpoint->seq);
-        bind_u64(statement, 4, checkpoint->round);
-        bind_text(statement, 5, checkpoint->name);
-        bind_hash(statement, 6, checkpoint->sha256, true);
-        bind_blob(statement, 7, checkpoint->scheduler, checkpoint->scheduler_bytes);
-        return ledger_step_done(ledger, statement);
-}
-
-/* Whether the totals have the job already, as its end may be written more than once: then its row has a
- * summary. */
-static int is_counted(Ledger *ledger, uint64_t job, bool *ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = ledger_prepare(ledger, "SELECT summary IS NOT NULL FROM jobs WHERE id = ?", &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job);
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret = sqlite3_column_int(statement, 0);
-        return 0;
+                        VALUES(of_u64(checkpoint->job), of_u64(checkpoint->life), of_u64(checkpoint->seq),
+                                        of_u64(checkpoint->round), of_text(checkpoint->name),
+                                        of_hash(checkpoint->sha256, true),
+                                        of_blob(checkpoint->scheduler, checkpoint->scheduler_bytes)));
 }
 
 static void month_of(uint64_t usec, char ret[16]) {
@@ -146,64 +119,38 @@ static void month_of(uint64_t usec, char ret[16]) {
         (void) strftime(ret, 16, "%Y-%m", &tm);
 }
 
-/* An integer of SQLite's has a sign. */
-static void bind_sum(sqlite3_stmt *statement, int at, uint64_t value) {
-        bind_u64(statement, at, value < INT64_MAX ? value : INT64_MAX);
-}
-
 static int total_add(Ledger *ledger, const LedgerEnd *end) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
         char month[16];
-        int r;
 
-        r = ledger_prepare(ledger,
+        month_of(end->row.ended_usec, month);
+        return ledger_write(ledger,
                         "INSERT INTO totals (uid, month, tag, currency, sheet, n_jobs, full_nano, "
                         "paper_nano, n_env_steps, cpu_nsec) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?) "
                         "ON CONFLICT DO UPDATE SET " LEDGER_TOTALS,
-                        &statement);
-        if (r < 0)
-                return r;
-        month_of(end->row.ended_usec, month);
-        bind_u64(statement, 1, end->row.uid);
-        bind_text(statement, 2, month);
-        bind_text(statement, 3, end->row.tag);
-        bind_text(statement, 4, end->currency);
-        bind_text(statement, 5, end->sheet_name);
-        bind_sum(statement, 6, end->full_nano);
-        bind_sum(statement, 7, end->paper_nano);
-        bind_sum(statement, 8, end->n_env_steps);
-        bind_sum(statement, 9, end->cpu_nsec);
-        return ledger_step_done(ledger, statement);
+                        VALUES(of_u64(end->row.uid), of_text(month), of_text(end->row.tag),
+                                        of_text(end->currency), of_text(end->sheet_name),
+                                        of_capped(end->full_nano), of_capped(end->paper_nano),
+                                        of_capped(end->n_env_steps), of_capped(end->cpu_nsec)));
 }
 
 /* With what lists show of an ended job. */
 static int summary_write(Ledger *ledger, const LedgerEnd *end) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = ledger_prepare(ledger,
+        return ledger_write(ledger,
                         "UPDATE jobs SET summary = ?, tag = ?, rounds = ?, env_steps = ?, return_mean = ?, "
                         "cost_full = ? "
                         "WHERE id = ?",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_text(statement, 1, end->row.summary);
-        bind_text(statement, 2, end->row.tag);
-        bind_u64(statement, 3, end->round);
-        bind_u64(statement, 4, end->n_env_steps);
-        /* NaN becomes NULL: not measured. */
-        (void) sqlite3_bind_double(statement, 5, end->return_mean);
-        (void) sqlite3_bind_double(statement, 6, end->cost_full);
-        bind_u64(statement, 7, end->row.id);
-        return ledger_step_done(ledger, statement);
+                        VALUES(of_text(end->row.summary), of_text(end->row.tag), of_u64(end->round),
+                                        of_u64(end->n_env_steps), of_double(end->return_mean),
+                                        of_double(end->cost_full), of_u64(end->row.id)));
 }
 
 static int end_insert(Ledger *ledger, const LedgerEnd *end) {
-        bool counted = false;
+        uint64_t counted;
         int r;
 
-        r = is_counted(ledger, end->row.id, &counted);
+        /* The end may be written more than once; the totals have a job whose row has a summary. */
+        r = ledger_number(ledger, "SELECT summary IS NOT NULL FROM jobs WHERE id = ?",
+                        VALUES(of_u64(end->row.id)), &counted);
         if (r < 0)
                 return r;
         r = ledger_job_update(ledger, &end->row);
@@ -213,7 +160,7 @@ static int end_insert(Ledger *ledger, const LedgerEnd *end) {
         if (r < 0)
                 return r;
         /* It costs nothing more. */
-        r = ledger_exec_job(ledger, "DELETE FROM counted WHERE job = ?1", end->row.id, 0);
+        r = ledger_write(ledger, "DELETE FROM counted WHERE job = ?", VALUES(of_u64(end->row.id)));
         if (r < 0)
                 return r;
         return counted ? 0 : total_add(ledger, end);
@@ -243,46 +190,43 @@ void ledger_ends_clear(Ledger *ledger) {
         ledger->n_checkpoints = ledger->n_ends = 0;
 }
 
-typedef struct TotalsReader {
-        int (*each)(const LedgerTotal *total, void *userdata);
-        void *userdata;
-} TotalsReader;
-
-static int total_read(sqlite3_stmt *s, void *userdata) {
-        const TotalsReader *reader = userdata;
-        LedgerTotal total = {
-                .uid = (uint32_t) sqlite3_column_int64(s, 0),
-                .month = (const char *) sqlite3_column_text(s, 1),
-                .tag = (const char *) sqlite3_column_text(s, 2),
-                .currency = (const char *) sqlite3_column_text(s, 3),
-                .sheet_name = (const char *) sqlite3_column_text(s, 4),
-                .n_jobs = (uint64_t) sqlite3_column_int64(s, 5),
-                .full_nano = (uint64_t) sqlite3_column_int64(s, 6),
-                .paper_nano = (uint64_t) sqlite3_column_int64(s, 7),
-                .n_env_steps = (uint64_t) sqlite3_column_int64(s, 8),
-                .cpu_nsec = (uint64_t) sqlite3_column_int64(s, 9),
+static LedgerTotal total_read(sqlite3_stmt *s) {
+        return (LedgerTotal){
+                .uid = (uint32_t) column_u64(s, 0),
+                .month = column_string(s, 1),
+                .tag = column_string(s, 2),
+                .currency = column_string(s, 3),
+                .sheet_name = column_string(s, 4),
+                .n_jobs = column_u64(s, 5),
+                .full_nano = column_u64(s, 6),
+                .paper_nano = column_u64(s, 7),
+                .n_env_steps = column_u64(s, 8),
+                .cpu_nsec = column_u64(s, 9),
         };
-
-        return reader->each(&total, reader->userdata);
 }
 
 int ledger_totals_foreach(Ledger *ledger, uint32_t uid,
                 int (*each)(const LedgerTotal *total, void *userdata), void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        TotalsReader reader = { each, userdata };
         int r;
 
         assert(ledger);
         assert(each);
 
-        r = ledger_prepare(ledger,
+        r = ledger_query(ledger,
                         "SELECT uid, month, tag, currency, sheet, n_jobs, full_nano, paper_nano, "
                         "n_env_steps, cpu_nsec "
                         "FROM totals WHERE ?1 = 4294967295 OR uid = ?1 "
                         "ORDER BY month, uid, tag, currency, sheet",
-                        &statement);
+                        VALUES(of_u64(uid)), &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, uid);
-        return ledger_each(ledger, statement, total_read, &reader);
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                LedgerTotal total = total_read(statement);
+
+                r = each(&total, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return r;
 }

@@ -74,20 +74,20 @@ static int column_blob(sqlite3_stmt *statement, int at, void **ret, size_t *ret_
 
 static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
         LedgerJob job = {
-                .id = (uint64_t) sqlite3_column_int64(statement, 0),
-                .life = (uint64_t) sqlite3_column_int64(statement, 1),
+                .id = column_u64(statement, 0),
+                .life = column_u64(statement, 1),
                 .uid = (uint32_t) sqlite3_column_int64(statement, 2),
                 .purpose = (uint32_t) sqlite3_column_int64(statement, 3),
-                .n_episodes = (uint64_t) sqlite3_column_int64(statement, 4),
-                .submitted_usec = (uint64_t) sqlite3_column_int64(statement, 5),
-                .started_usec = (uint64_t) sqlite3_column_int64(statement, 6),
-                .ended_usec = (uint64_t) sqlite3_column_int64(statement, 7),
-                .distribution_life = (uint64_t) sqlite3_column_int64(statement, 20),
-                .n_learners = (uint64_t) sqlite3_column_int64(statement, 21),
-                .trimmed_usec = (uint64_t) sqlite3_column_int64(statement, 24),
-                .n_preempted = (uint64_t) sqlite3_column_int64(statement, 25),
-                .back_usec = (uint64_t) sqlite3_column_int64(statement, 26),
-                .paused_usec = (uint64_t) sqlite3_column_int64(statement, 27),
+                .n_episodes = column_u64(statement, 4),
+                .submitted_usec = column_u64(statement, 5),
+                .started_usec = column_u64(statement, 6),
+                .ended_usec = column_u64(statement, 7),
+                .distribution_life = column_u64(statement, 20),
+                .n_learners = column_u64(statement, 21),
+                .trimmed_usec = column_u64(statement, 24),
+                .n_preempted = column_u64(statement, 25),
+                .back_usec = column_u64(statement, 26),
+                .paused_usec = column_u64(statement, 27),
         };
         const struct {
                 char **to;
@@ -117,7 +117,6 @@ static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
 }
 
 int ledger_job_add(Ledger *ledger, LedgerJob *job) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;
 
         assert(ledger);
@@ -126,36 +125,21 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         r = ledger_look(ledger);
         if (r < 0)
                 return r;
-        r = ledger_prepare(ledger,
+        r = ledger_write(ledger,
                         "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
                         "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, "
                         "0, ?, NULL, 0, 0, 0, 0, ?, ?, ?)",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job->life);
-        bind_u64(statement, 2, job->uid);
-        bind_u64(statement, 3, job->purpose);
-        bind_u64(statement, 4, job->n_episodes);
-        bind_u64(statement, 5, job->submitted_usec);
-        bind_u64(statement, 6, job->started_usec);
-        bind_u64(statement, 7, job->ended_usec);
-        bind_text(statement, 8, job->state);
-        bind_text(statement, 9, job->result);
-        (void) sqlite3_bind_text(statement, 10, job->fault, -1, SQLITE_STATIC);
-        bind_text(statement, 11, job->text);
-        bind_text(statement, 12, job->file_name);
-        bind_text(statement, 13, job->overrides);
-        bind_text(statement, 14, job->sheet);
-        bind_text(statement, 15, job->files);
-        bind_hash(statement, 16, job->policy_sha256, job->has_policy);
-        bind_blob(statement, 17, job->scheduler_data, job->n_scheduler_data);
-        bind_text(statement, 18, job->tag);
-        (void) sqlite3_bind_text(statement, 19, job->environment, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 20, job->description, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 21, job->currency, -1, SQLITE_STATIC);
-
-        r = ledger_step_done(ledger, statement);
+                        VALUES(of_u64(job->life), of_u64(job->uid), of_u64(job->purpose),
+                                        of_u64(job->n_episodes), of_u64(job->submitted_usec),
+                                        of_u64(job->started_usec), of_u64(job->ended_usec),
+                                        of_text(job->state), of_text(job->result),
+                                        of_text_or_null(job->fault), of_text(job->text),
+                                        of_text(job->file_name), of_text(job->overrides),
+                                        of_text(job->sheet), of_text(job->files),
+                                        of_hash(job->policy_sha256, job->has_policy),
+                                        of_blob(job->scheduler_data, job->n_scheduler_data),
+                                        of_text(job->tag), of_text_or_null(job->environment),
+                                        of_text_or_null(job->description), of_text_or_null(job->currency)));
         if (r < 0)
                 return r;
         job->id = (uint64_t) sqlite3_last_insert_rowid(ledger->db);
@@ -163,7 +147,6 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
 }
 
 int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;
 
         assert(ledger);
@@ -172,52 +155,25 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         r = ledger_look(ledger);
         if (r < 0)
                 return r;
-        r = ledger_prepare(ledger,
+        r = ledger_write(ledger,
                         "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, "
                         "result = ?, fault = ?, "
                         "policy_sha256 = ?, distribution = ?, distribution_reason = ?, "
                         "distribution_life = ?, learners = ?, "
                         "preempted = ?, back_usec = ?, paused_usec = ? "
                         "WHERE id = ?",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job->life);
-        bind_u64(statement, 2, job->started_usec);
-        bind_u64(statement, 3, job->ended_usec);
-        bind_text(statement, 4, job->state);
-        bind_text(statement, 5, job->result);
-        (void) sqlite3_bind_text(statement, 6, job->fault, -1, SQLITE_STATIC);
-        bind_hash(statement, 7, job->policy_sha256, job->has_policy);
-        (void) sqlite3_bind_text(statement, 8, job->distribution, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 9, job->distribution_reason, -1, SQLITE_STATIC);
-        bind_u64(statement, 10, job->distribution_life);
-        bind_u64(statement, 11, job->n_learners);
-        bind_u64(statement, 12, job->n_preempted);
-        bind_u64(statement, 13, job->back_usec);
-        bind_u64(statement, 14, job->paused_usec);
-        bind_u64(statement, 15, job->id);
-
-        r = ledger_step_done(ledger, statement);
+                        VALUES(of_u64(job->life), of_u64(job->started_usec), of_u64(job->ended_usec),
+                                        of_text(job->state), of_text(job->result),
+                                        of_text_or_null(job->fault),
+                                        of_hash(job->policy_sha256, job->has_policy),
+                                        of_text_or_null(job->distribution),
+                                        of_text_or_null(job->distribution_reason),
+                                        of_u64(job->distribution_life), of_u64(job->n_learners),
+                                        of_u64(job->n_preempted), of_u64(job->back_usec),
+                                        of_u64(job->paused_usec), of_u64(job->id)));
         if (r < 0)
                 return r;
         return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
-}
-
-/* The first row of a query by a job's number. -ENOENT: it has none. */
-static int job_query(Ledger *ledger, const char *sql, uint64_t job, sqlite3_stmt **ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = ledger_prepare(ledger, sql, &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job);
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret = TAKE_PTR(statement);
-        return 0;
 }
 
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
@@ -227,7 +183,8 @@ int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
         assert(ledger);
         assert(ret);
 
-        r = job_query(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", id, &statement);
+        r = ledger_first(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", VALUES(of_u64(id)),
+                        &statement);
         return r < 0 ? r : job_read(statement, ret);
 }
 
@@ -240,14 +197,14 @@ int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *r
         assert(ret_ended_usec);
 
         /* One that no start of the daemon could read has no time of its end. */
-        r = job_query(ledger,
+        r = ledger_first(ledger,
                         "SELECT uid, iif(state = 'ended', max(ended_usec, submitted_usec), 0) FROM jobs "
                         "WHERE id = ?",
-                        id, &statement);
+                        VALUES(of_u64(id)), &statement);
         if (r < 0)
                 return r;
         *ret_uid = (uint32_t) sqlite3_column_int64(statement, 0);
-        *ret_ended_usec = (uint64_t) sqlite3_column_int64(statement, 1);
+        *ret_ended_usec = column_u64(statement, 1);
         return 0;
 }
 
@@ -262,64 +219,53 @@ int ledger_job_disk(Ledger *ledger, uint64_t id, uint64_t bytes) {
         r = ledger_begin(ledger);
         if (r < 0)
                 return r;
-        r = ledger_exec_job(ledger,
+        r = ledger_write(ledger,
                         "INSERT OR IGNORE INTO files SELECT id, uid, 0 FROM jobs WHERE id = ?1 AND ?2 > 0",
-                        id, bytes);
+                        VALUES(of_u64(id), of_u64(bytes)));
         if (r >= 0)
-                r = ledger_exec_job(ledger, "UPDATE files SET bytes = ?2 WHERE job = ?1 AND bytes <> ?2", id,
-                                bytes);
+                r = ledger_write(ledger, "UPDATE files SET bytes = ?2 WHERE job = ?1 AND bytes <> ?2",
+                                VALUES(of_u64(id), of_u64(bytes)));
         return ledger_end(ledger, r);
 }
 
 int ledger_disk(Ledger *ledger, uint32_t uid, uint64_t but_job, uint64_t *ret_bytes) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
         assert(ledger);
         assert(ret_bytes);
 
-        r = ledger_prepare(ledger,
+        return ledger_number(ledger,
                         "SELECT max(0, coalesce((SELECT bytes FROM disk WHERE uid = ?1), 0) "
                         "- coalesce((SELECT bytes FROM files WHERE job = ?2 AND uid = ?1), 0))",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, uid);
-        bind_u64(statement, 2, but_job);
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret_bytes = (uint64_t) sqlite3_column_int64(statement, 0);
-        return 0;
+                        VALUES(of_u64(uid), of_u64(but_job)), ret_bytes);
 }
 
-typedef struct JobsReader {
-        int (*each)(const LedgerJob *job, void *userdata);
-        void *userdata;
-} JobsReader;
-
-static int job_tell(sqlite3_stmt *statement, void *userdata) {
+static int job_tell(
+                sqlite3_stmt *statement, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
         __attribute__((cleanup(ledger_job_done))) LedgerJob job = {};
-        const JobsReader *reader = userdata;
         int r;
 
         r = job_read(statement, &job);
-        return r < 0 ? r : reader->each(&job, reader->userdata);
+        return r < 0 ? r : each(&job, userdata);
 }
 
 int ledger_jobs_foreach(Ledger *ledger, int (*each)(const LedgerJob *job, void *userdata), void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        JobsReader reader = { each, userdata };
         int r;
 
         assert(ledger);
         assert(each);
 
-        r = ledger_prepare(ledger,
+        r = ledger_query(ledger,
                         "SELECT " JOB_COLUMNS
                         " FROM jobs INDEXED BY jobs_live WHERE state <> 'ended' ORDER BY id",
-                        &statement);
-        return r < 0 ? r : ledger_each(ledger, statement, job_tell, &reader);
+                        NO_VALUES, &statement);
+        if (r < 0)
+                return r;
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                r = job_tell(statement, each, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return r;
 }
 
 /* A position behind every possible record. */
@@ -340,23 +286,17 @@ int ledger_checkpoint_before(
         assert(position);
         assert(ret);
 
-        r = ledger_prepare(ledger,
+        r = ledger_first(ledger,
                         "SELECT life, seq, round, name, sha256, scheduler FROM checkpoints "
                         "WHERE job = ? AND (life, seq) < (?, ?) ORDER BY life DESC, seq DESC LIMIT 1",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job);
-        bind_u64(statement, 2, position->life);
-        bind_u64(statement, 3, position->seq);
-        r = ledger_row(ledger, statement);
+                        VALUES(of_u64(job), of_u64(position->life), of_u64(position->seq)), &statement);
         if (r < 0)
                 return r;
 
-        checkpoint.life = (uint64_t) sqlite3_column_int64(statement, 0);
-        checkpoint.seq = (uint64_t) sqlite3_column_int64(statement, 1);
-        checkpoint.round = (uint64_t) sqlite3_column_int64(statement, 2);
-        name = (const char *) sqlite3_column_text(statement, 3);
+        checkpoint.life = column_u64(statement, 0);
+        checkpoint.seq = column_u64(statement, 1);
+        checkpoint.round = column_u64(statement, 2);
+        name = column_string(statement, 3);
         if (!name || strlen(name) >= sizeof(checkpoint.name) ||
                         !column_hash(statement, 4, checkpoint.sha256))
                 return -EUCLEAN;
@@ -370,18 +310,9 @@ int ledger_checkpoint_before(
 }
 
 int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
         assert(ledger);
         assert(after);
 
-        r = ledger_prepare(ledger, "DELETE FROM checkpoints WHERE job = ? AND (life, seq) > (?, ?)",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job);
-        bind_u64(statement, 2, after->life);
-        bind_u64(statement, 3, after->seq);
-        return ledger_step_done(ledger, statement);
+        return ledger_write(ledger, "DELETE FROM checkpoints WHERE job = ? AND (life, seq) > (?, ?)",
+                        VALUES(of_u64(job), of_u64(after->life), of_u64(after->seq)));
 }

@@ -53,23 +53,20 @@ static int integrity_check(Ledger *ledger) {
         const char *word;
         int r;
 
-        r = ledger_prepare(ledger, "PRAGMA quick_check(1)", &statement);
-        if (r < 0)
-                return r;
-        r = ledger_row(ledger, statement);
+        r = ledger_first(ledger, "PRAGMA quick_check(1)", NO_VALUES, &statement);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        word = (const char *) sqlite3_column_text(statement, 0);
+        word = column_string(statement, 0);
         return word && strcmp(word, "ok") == 0 ? 0 : -EUCLEAN;
 }
 
 /* Of a file that has no pages yet: freed ones can be given back. In any other it would be a write at each
  * start, also on a full disk. */
 static int make_room_returnable(Ledger *ledger) {
-        int64_t n_pages;
+        uint64_t n_pages;
         int r;
 
-        r = ledger_integer(ledger, "PRAGMA page_count", &n_pages);
+        r = ledger_number(ledger, "PRAGMA page_count", NO_VALUES, &n_pages);
         if (r < 0 || n_pages > 0)
                 return r;
         return ledger_exec(ledger, "PRAGMA auto_vacuum = INCREMENTAL");

@@ -6,65 +6,50 @@
 #include <assert.h>
 #include <math.h>
 
-static const char *text_at(sqlite3_stmt *statement, int at) {
-        return (const char *) sqlite3_column_text(statement, at);
-}
-
-static uint64_t number_at(sqlite3_stmt *statement, int at) {
-        return (uint64_t) sqlite3_column_int64(statement, at);
-}
-
 static LedgerListed listed(sqlite3_stmt *statement) {
         bool measured = sqlite3_column_type(statement, 13) != SQLITE_NULL;
 
         return (LedgerListed){
-                .id = number_at(statement, 0),
-                .uid = (uint32_t) number_at(statement, 1),
-                .state = text_at(statement, 2),
-                .result = text_at(statement, 3),
-                .submitted_usec = number_at(statement, 4),
-                .started_usec = number_at(statement, 5),
-                .ended_usec = number_at(statement, 6),
-                .environment = text_at(statement, 7),
-                .description = text_at(statement, 8),
-                .tag = text_at(statement, 9),
-                .currency = text_at(statement, 10),
-                .round = number_at(statement, 11),
-                .n_env_steps = number_at(statement, 12),
+                .id = column_u64(statement, 0),
+                .uid = (uint32_t) column_u64(statement, 1),
+                .state = column_string(statement, 2),
+                .result = column_string(statement, 3),
+                .submitted_usec = column_u64(statement, 4),
+                .started_usec = column_u64(statement, 5),
+                .ended_usec = column_u64(statement, 6),
+                .environment = column_string(statement, 7),
+                .description = column_string(statement, 8),
+                .tag = column_string(statement, 9),
+                .currency = column_string(statement, 10),
+                .round = column_u64(statement, 11),
+                .n_env_steps = column_u64(statement, 12),
                 .return_mean = measured ? sqlite3_column_double(statement, 13) : NAN,
                 .cost_full = sqlite3_column_double(statement, 14),
         };
 }
 
-typedef struct ListReader {
-        int (*each)(const LedgerListed *job, void *userdata);
-        void *userdata;
-} ListReader;
-
-static int listed_tell(sqlite3_stmt *statement, void *userdata) {
-        const ListReader *reader = userdata;
-        const LedgerListed job = listed(statement);
-
-        return reader->each(&job, reader->userdata);
-}
-
 int ledger_list(Ledger *ledger, uint64_t before, int (*each)(const LedgerListed *job, void *userdata),
                 void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        ListReader reader = { each, userdata };
         int r;
 
         assert(ledger);
         assert(each);
 
-        r = ledger_prepare(ledger,
+        r = ledger_query(ledger,
                         "SELECT " LIST_COLUMNS
                         " FROM jobs INDEXED BY jobs_list WHERE id < ? ORDER BY id DESC",
-                        &statement);
+                        VALUES(of_u64(before == 0 || before > INT64_MAX ? INT64_MAX : before)), &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, before == 0 || before > INT64_MAX ? INT64_MAX : before);
-        return ledger_each(ledger, statement, listed_tell, &reader);
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                LedgerListed job = listed(statement);
+
+                r = each(&job, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return r;
 }
 
 int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n) {
@@ -83,7 +68,7 @@ int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n) {
         if (r < 0)
                 return r;
         while (n < most && (rc = sqlite3_step(statement)) == SQLITE_ROW)
-                ret[n++] = number_at(statement, 0);
+                ret[n++] = column_u64(statement, 0);
         if (n < most && rc != SQLITE_DONE)
                 return ledger_error(ledger, rc);
         *ret_n = n;
@@ -91,38 +76,22 @@ int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n) {
 }
 
 int ledger_unsummed(Ledger *ledger, uint64_t *ret) {
-        int64_t id;
-        int r;
-
         assert(ledger);
         assert(ret);
 
-        r = ledger_integer(ledger,
+        return ledger_number(ledger,
                         "SELECT id FROM jobs INDEXED BY jobs_unsummed WHERE state = 'ended' "
                         "AND summary IS NULL AND trimmable "
                         "ORDER BY id DESC LIMIT 1",
-                        &id);
-        if (r < 0)
-                return r;
-        *ret = (uint64_t) id;
-        return 0;
+                        NO_VALUES, ret);
 }
 
 int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, const char *description,
                 const char *currency) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
         assert(ledger);
 
-        r = ledger_prepare(ledger,
+        return ledger_write(ledger,
                         "UPDATE jobs SET environment = ?, description = ?, currency = ? WHERE id = ?",
-                        &statement);
-        if (r < 0)
-                return r;
-        (void) sqlite3_bind_text(statement, 1, environment, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 2, description, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_text(statement, 3, currency, -1, SQLITE_STATIC);
-        bind_u64(statement, 4, id);
-        return ledger_step_done(ledger, statement);
+                        VALUES(of_text_or_null(environment), of_text_or_null(description),
+                                        of_text_or_null(currency), of_u64(id)));
 }

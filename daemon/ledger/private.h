@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include "daemon/ledger/ledger.h"
+#include "lib/cleanup.h"
 
 #define LEDGER_APPLICATION_ID \
         0x61637431 /* "act1": file(1) and a second look at open tell our database from another */
@@ -103,16 +104,33 @@ int ledger_error(Ledger *ledger, int rc);
 int ledger_look(Ledger *ledger);
 int ledger_exec(Ledger *ledger, const char *sql);
 int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret);
+/* A value for a `?` of a statement. What a text or a blob points to must last as long as the statement. */
+typedef struct Value {
+        enum { VALUE_NULL, VALUE_U64, VALUE_DOUBLE, VALUE_TEXT, VALUE_BLOB } type;
+        union {
+                uint64_t number;
+                double real;
+                struct {
+                        const void *data;
+                        size_t bytes;
+                };
+        };
+} Value;
+#define VALUES(...) (const Value[]){ __VA_ARGS__ }, ELEMENTSOF(((const Value[]){ __VA_ARGS__ }))
+#define NO_VALUES   NULL, 0
+
+/* Runs a statement that returns no rows; 0 or -errno. */
+int ledger_write(Ledger *ledger, const char *sql, const Value *values, size_t n);
+/* The same of one that is kept prepared. */
+int ledger_run(Ledger *ledger, sqlite3_stmt *statement, const Value *values, size_t n);
+/* A query, before its first row. */
+int ledger_query(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
+/* 1: at the next row; 0: there is none. */
+int ledger_next(Ledger *ledger, sqlite3_stmt *statement);
+/* A query at its first row. -ENOENT: it has none. */
+int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret);
 /* The one number that this asks for. -ENOENT: there is no row. */
-int ledger_integer(Ledger *ledger, const char *sql, int64_t *ret);
-int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement); /* runs, resets; 0 or -errno */
-/* Brings a query to its first row. -ENOENT: it has none. */
-int ledger_row(Ledger *ledger, sqlite3_stmt *statement);
-/* Calls `row` for each row of a query; another answer than 0 ends it, and is returned. */
-int ledger_each(Ledger *ledger, sqlite3_stmt *statement, int (*row)(sqlite3_stmt *statement, void *userdata),
-                void *userdata);
-/* A statement about a job: ?1 is its number, ?2, if there is one, another number. */
-int ledger_exec_job(Ledger *ledger, const char *sql, uint64_t job, uint64_t number);
+int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n, uint64_t *ret);
 
 /* One transaction: end takes the result so far, commits at 0, else rolls back, and returns what became of
  * it. */
@@ -137,24 +155,40 @@ static inline void statement_finalizep(sqlite3_stmt **statement) {
 }
 #define _cleanup_statement_ __attribute__((cleanup(statement_finalizep)))
 
-static inline void bind_u64(sqlite3_stmt *statement, int at, uint64_t value) {
-        (void) sqlite3_bind_int64(statement, at, (sqlite3_int64) value);
+static inline Value of_u64(uint64_t number) {
+        return (Value){ .type = VALUE_U64, .number = number };
 }
 
-static inline void bind_text(sqlite3_stmt *statement, int at, const char *text) {
-        (void) sqlite3_bind_text(statement, at, text ?: "", -1, SQLITE_STATIC);
+/* An integer of SQLite's has a sign: a sum, or a time, stays at the highest. */
+static inline Value of_capped(uint64_t number) {
+        return of_u64(number < INT64_MAX ? number : INT64_MAX);
 }
 
-static inline void bind_hash(sqlite3_stmt *statement, int at, const uint8_t hash[32], bool has) {
-        if (has)
-                (void) sqlite3_bind_blob(statement, at, hash, 32, SQLITE_STATIC);
-        else
-                (void) sqlite3_bind_null(statement, at);
+/* NaN becomes NULL: not measured. */
+static inline Value of_double(double real) {
+        return (Value){ .type = VALUE_DOUBLE, .real = real };
 }
 
-static inline void bind_blob(sqlite3_stmt *statement, int at, const void *data, size_t n) {
-        if (n > 0)
-                (void) sqlite3_bind_blob64(statement, at, data, n, SQLITE_STATIC);
-        else
-                (void) sqlite3_bind_null(statement, at);
+static inline Value of_text_or_null(const char *text) {
+        return text ? (Value){ .type = VALUE_TEXT, .data = text } : (Value){};
+}
+
+static inline Value of_text(const char *text) {
+        return of_text_or_null(text ?: "");
+}
+
+static inline Value of_blob(const void *data, size_t bytes) {
+        return bytes > 0 ? (Value){ .type = VALUE_BLOB, .data = data, .bytes = bytes } : (Value){};
+}
+
+static inline Value of_hash(const uint8_t hash[32], bool has) {
+        return of_blob(hash, has ? 32 : 0);
+}
+
+static inline uint64_t column_u64(sqlite3_stmt *statement, int at) {
+        return (uint64_t) sqlite3_column_int64(statement, at);
+}
+
+static inline const char *column_string(sqlite3_stmt *statement, int at) {
+        return (const char *) sqlite3_column_text(statement, at);
 }

@@ -10,21 +10,17 @@
 #include "lib/cleanup.h"
 
 int ledger_append(Ledger *ledger, uint64_t job, const Record *record) {
+        int r;
+
         assert(ledger);
         assert(record);
 
         if (ledger->n_pending >= LEDGER_PENDING_MAX)
                 return -ENOBUFS;
-        if (ledger->n_pending == ledger->n_allocated) {
-                size_t n = ledger->n_allocated ? ledger->n_allocated * 2 : 64;
-                struct Pending *pending = reallocarray(ledger->pending, n, sizeof(*pending));
-
-                if (!pending)
-                        return -ENOMEM;
-                ledger->pending = pending;
-                ledger->n_allocated = n;
-        }
-
+        r = ledger_rows_grow(
+                        &ledger->pending, &ledger->n_allocated, ledger->n_pending, sizeof(*ledger->pending));
+        if (r < 0)
+                return r;
         ledger->pending[ledger->n_pending++] = (struct Pending){ .job = job, .record = *record };
         return 0;
 }
@@ -65,60 +61,40 @@ static bool statistics_said(const Statistics *s) {
 }
 
 static int record_insert(Ledger *ledger, uint64_t job, const Record *record) {
-        sqlite3_stmt *s = ledger->insert_record;
-        int at = 6;
+        bool has_policy = !is_zero(record->sha256, sizeof(record->sha256));
+        Value actor = record->actor == UINT32_MAX ? (Value){} : of_u64(record->actor);
 
-        bind_u64(s, 1, job);
-        bind_u64(s, 2, record->life);
-        bind_u64(s, 3, record->seq);
-        if (record->actor == UINT32_MAX)
-                (void) sqlite3_bind_null(s, 4);
-        else
-                bind_u64(s, 4, record->actor);
-        if (is_zero(record->sha256, sizeof(record->sha256)))
-                (void) sqlite3_bind_null(s, 5);
-        else
-                (void) sqlite3_bind_blob(s, 5, record->sha256, sizeof(record->sha256), SQLITE_STATIC);
-#define X(column, field, comment) bind_u64(s, at++, (uint64_t) record->field);
-        RECORD_COLUMNS(X)
+#define X(column, field, comment) , of_u64((uint64_t) record->field)
+        return ledger_run(ledger, ledger->insert_record,
+                        VALUES(of_u64(job), of_u64(record->life), of_u64(record->seq), actor,
+                                        of_hash(record->sha256, has_policy) RECORD_COLUMNS(X)));
 #undef X
-        return ledger_step_done(ledger, s);
 }
 
 static int statistics_insert(Ledger *ledger, uint64_t job, const Record *record) {
-        sqlite3_stmt *s = ledger->insert_statistics;
-        int at = 7;
+        const Statistics *s = &record->statistics;
 
-        if (record->kind != RECORD_ROUND && !statistics_said(&record->statistics))
+        if (record->kind != RECORD_ROUND && !statistics_said(s))
                 return 0;
 
-        bind_u64(s, 1, job);
-        bind_u64(s, 2, record->life);
-        bind_u64(s, 3, record->seq);
-        bind_u64(s, 4, record->statistics.n_env_steps);
-        bind_u64(s, 5, record->statistics.n_episodes);
-        bind_u64(s, 6, record->statistics.policy_version);
-/* SQLite stores NaN as NULL: not measured. */
-#define X(name, unit) (void) sqlite3_bind_double(s, at++, record->statistics.name);
-        STATISTICS(X)
+#define X(name, unit) , of_double(s->name)
+        return ledger_run(ledger, ledger->insert_statistics,
+                        VALUES(of_u64(job), of_u64(record->life), of_u64(record->seq),
+                                        of_u64(s->n_env_steps), of_u64(s->n_episodes),
+                                        of_u64(s->policy_version) STATISTICS(X)));
 #undef X
-        return ledger_step_done(ledger, s);
 }
 
 /* The round's row gets what its evaluation came to after it had closed, so that a reader of rounds need
  * not know when that was. */
 static int round_complete(Ledger *ledger, uint64_t job, const Record *record) {
-        sqlite3_stmt *s = ledger->complete_round;
-
         if (record->kind != RECORD_EVALUATED)
                 return 0;
 
-        (void) sqlite3_bind_double(s, 1, record->statistics.evaluation_mean);
-        (void) sqlite3_bind_double(s, 2, record->statistics.evaluation_sd);
-        bind_u64(s, 3, job);
-        bind_u64(s, 4, record->life);
-        bind_u64(s, 5, record->ordinal);
-        return ledger_step_done(ledger, s);
+        return ledger_run(ledger, ledger->complete_round,
+                        VALUES(of_double(record->statistics.evaluation_mean),
+                                        of_double(record->statistics.evaluation_sd), of_u64(job),
+                                        of_u64(record->life), of_u64(record->ordinal)));
 }
 
 int ledger_insert_pending(Ledger *ledger) {
@@ -167,31 +143,19 @@ int ledger_commit(Ledger *ledger) {
 }
 
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
         assert(ledger);
         assert(ret);
 
-        r = ledger_prepare(ledger, "SELECT coalesce(max(seq), 0) FROM records WHERE job = ? AND life = ?",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job);
-        bind_u64(statement, 2, life);
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret = (uint64_t) sqlite3_column_int64(statement, 0);
-        return 0;
+        return ledger_number(ledger, "SELECT coalesce(max(seq), 0) FROM records WHERE job = ? AND life = ?",
+                        VALUES(of_u64(job), of_u64(life)), ret);
 }
 
 /* Three counts and the list, from column `at` on. */
 static void statistics_read(sqlite3_stmt *s, int at, Statistics *ret) {
         *ret = (Statistics){
-                .n_env_steps = (uint64_t) sqlite3_column_int64(s, at),
-                .n_episodes = (uint64_t) sqlite3_column_int64(s, at + 1),
-                .policy_version = (uint64_t) sqlite3_column_int64(s, at + 2),
+                .n_env_steps = column_u64(s, at),
+                .n_episodes = column_u64(s, at + 1),
+                .policy_version = column_u64(s, at + 2),
         };
         at += 3;
 #define X(name, unit) ret->name = column_double(s, at++);
@@ -201,8 +165,8 @@ static void statistics_read(sqlite3_stmt *s, int at, Statistics *ret) {
 
 static void record_read(sqlite3_stmt *s, Record *ret) {
         Record record = {
-                .life = (uint64_t) sqlite3_column_int64(s, 0),
-                .seq = (uint64_t) sqlite3_column_int64(s, 1),
+                .life = column_u64(s, 0),
+                .seq = column_u64(s, 1),
                 .actor = sqlite3_column_type(s, 2) == SQLITE_NULL ? UINT32_MAX
                                                                   : (uint32_t) sqlite3_column_int64(s, 2),
         };
@@ -221,23 +185,9 @@ static void record_read(sqlite3_stmt *s, Record *ret) {
         *ret = record;
 }
 
-typedef struct RecordsReader {
-        int (*each)(const Record *record, void *userdata);
-        void *userdata;
-} RecordsReader;
-
-static int record_tell(sqlite3_stmt *statement, void *userdata) {
-        const RecordsReader *reader = userdata;
-        Record record;
-
-        record_read(statement, &record);
-        return reader->each(&record, reader->userdata);
-}
-
 int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *after, unsigned most,
                 int (*each)(const Record *record, void *userdata), void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        RecordsReader reader = { each, userdata };
         int r;
 
         assert(ledger);
@@ -246,7 +196,7 @@ int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *afte
 
 #define X(column, field, comment) ", r." #column
 #define S(name, unit)             ", s." #name
-        r = ledger_prepare(ledger,
+        r = ledger_query(ledger,
                         /* clang-format off */
                         "SELECT r.life, r.seq, r.actor, r.sha256, r.life < j.life AND r.seq > coalesce("
                         "(SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)"
@@ -255,16 +205,21 @@ int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *afte
                         "LEFT JOIN statistics s USING (job, life, seq) "
                         "WHERE r.job = ? AND (r.life, r.seq) > (?, ?) ORDER BY r.life, r.seq LIMIT ?",
                         /* clang-format on */
+                        VALUES(of_u64(job), of_u64(after->life), of_u64(after->seq), of_u64(most)),
                         &statement);
 #undef S
 #undef X
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, job);
-        bind_u64(statement, 2, after->life);
-        bind_u64(statement, 3, after->seq);
-        bind_u64(statement, 4, most);
-        return ledger_each(ledger, statement, record_tell, &reader);
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                Record record;
+
+                record_read(statement, &record);
+                r = each(&record, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return r;
 }
 
 int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Record *record, void *userdata),
@@ -276,9 +231,9 @@ int ledger_records_foreach(Ledger *ledger, uint64_t job, int (*each)(const Recor
 
 static LedgerRound round_read(sqlite3_stmt *statement) {
         LedgerRound round = {
-                .round = (uint64_t) sqlite3_column_int64(statement, 0),
+                .round = column_u64(statement, 0),
                 .n_actors = (uint32_t) sqlite3_column_int64(statement, 1),
-                .emulated_nsec = (uint64_t) sqlite3_column_int64(statement, 2),
+                .emulated_nsec = column_u64(statement, 2),
         };
 
         statistics_read(statement, 3, &round.statistics);
@@ -310,17 +265,6 @@ static void rounds_done(Rounds *rounds) {
         free(rounds->rows);
 }
 
-static int round_add(sqlite3_stmt *statement, void *userdata) {
-        Rounds *rounds = userdata;
-        int r;
-
-        r = ledger_rows_grow(&rounds->rows, &rounds->n_allocated, rounds->n, sizeof(*rounds->rows));
-        if (r < 0)
-                return r;
-        rounds->rows[rounds->n++] = round_read(statement);
-        return 0;
-}
-
 int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerRound **ret,
                 size_t *ret_n) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
@@ -331,14 +275,15 @@ int ledger_rounds(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, L
         assert(ret);
         assert(ret_n);
 
-        r = ledger_prepare(ledger, rounds_sql, &statement);
+        r = ledger_query(ledger, rounds_sql, VALUES(of_u64(job), of_u64(after), of_u64(most)), &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, job);
-        bind_u64(statement, 2, after);
-        bind_u64(statement, 3, most);
-
-        r = ledger_each(ledger, statement, round_add, &rounds);
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                r = ledger_rows_grow(&rounds.rows, &rounds.n_allocated, rounds.n, sizeof(*rounds.rows));
+                if (r < 0)
+                        return r;
+                rounds.rows[rounds.n++] = round_read(statement);
+        }
         if (r < 0)
                 return r;
 

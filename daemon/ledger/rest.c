@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 int ledger_job_put(Ledger *ledger, const LedgerJob *job) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
         LedgerJob copy = *job;
         int r;
 
@@ -17,12 +16,8 @@ int ledger_job_put(Ledger *ledger, const LedgerJob *job) {
         r = ledger_job_add(ledger, &copy);
         if (r < 0)
                 return r;
-        r = ledger_prepare(ledger, "UPDATE jobs SET id = ? WHERE id = ?", &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, job->id);
-        bind_u64(statement, 2, copy.id);
-        r = ledger_step_done(ledger, statement);
+        r = ledger_write(ledger, "UPDATE jobs SET id = ? WHERE id = ?",
+                        VALUES(of_u64(job->id), of_u64(copy.id)));
         return r < 0 ? r : ledger_job_update(ledger, job);
 }
 
@@ -68,7 +63,7 @@ static int take_table(Ledger *ledger, const char *table) {
                 return r;
         if (sqlite3_step(statement) != SQLITE_ROW)
                 return -EUCLEAN;
-        names = (const char *) sqlite3_column_text(statement, 0);
+        names = column_string(statement, 0);
         n = snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO main.%s (%s) SELECT %s FROM rest.%s", table,
                         names ? names : "", names ? names : "", table);
         if (!names || n < 0 || (size_t) n >= sizeof(sql))
@@ -117,7 +112,6 @@ static int take_all(Ledger *ledger, uint64_t *ret_n_records) {
 }
 
 int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
         uint64_t n = 0;
         int r;
 
@@ -125,11 +119,7 @@ int ledger_rest_take(Ledger *ledger, const char *path, uint64_t *ret_n_records) 
         assert(path);
         assert(ret_n_records);
 
-        r = ledger_prepare(ledger, "ATTACH ? AS rest", &statement);
-        if (r < 0)
-                return r;
-        (void) sqlite3_bind_text(statement, 1, path, -1, SQLITE_STATIC);
-        r = ledger_step_done(ledger, statement);
+        r = ledger_write(ledger, "ATTACH ? AS rest", VALUES(of_text_or_null(path)));
         if (r < 0)
                 return r;
         r = ledger_begin(ledger);

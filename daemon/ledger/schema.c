@@ -260,12 +260,12 @@ static int statistics_add_missing(Ledger *ledger) {
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
                 char sql[160];
-                int64_t n;
+                uint64_t n;
 
                 (void) snprintf(sql, sizeof(sql),
                                 "SELECT count(*) FROM pragma_table_info('statistics') WHERE name = '%s'",
                                 names[i]);
-                r = ledger_integer(ledger, sql, &n);
+                r = ledger_number(ledger, sql, NO_VALUES, &n);
                 if (r < 0)
                         return r;
                 if (n > 0)
@@ -315,9 +315,7 @@ static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char 
         for (uint32_t i = 0; i < n; i++) {
                 if (!word(i))
                         continue;
-                bind_u64(statement, 1, i);
-                (void) sqlite3_bind_text(statement, 2, word(i), -1, SQLITE_STATIC);
-                r = ledger_step_done(ledger, statement);
+                r = ledger_run(ledger, statement, VALUES(of_u64(i), of_text(word(i))));
                 if (r < 0)
                         return r;
         }
@@ -351,7 +349,7 @@ int ledger_probe(Ledger *ledger) {
 }
 
 /* From an empty file, or from the schema of an older program. */
-static int upgrade(Ledger *ledger, bool is_new, int64_t version) {
+static int upgrade(Ledger *ledger, bool is_new, uint64_t version) {
         static const struct {
                 const char *const *steps;
                 size_t n;
@@ -387,18 +385,18 @@ static int upgrade(Ledger *ledger, bool is_new, int64_t version) {
 }
 
 int ledger_schema_apply(Ledger *ledger) {
-        int64_t application_id, version, n_objects;
+        uint64_t application_id, version, n_objects;
         int r;
 
         assert(ledger);
 
-        r = ledger_integer(ledger, "PRAGMA application_id", &application_id);
+        r = ledger_number(ledger, "PRAGMA application_id", NO_VALUES, &application_id);
         if (r < 0)
                 return r;
-        r = ledger_integer(ledger, "PRAGMA user_version", &version);
+        r = ledger_number(ledger, "PRAGMA user_version", NO_VALUES, &version);
         if (r < 0)
                 return r;
-        r = ledger_integer(ledger, "SELECT count(*) FROM sqlite_schema", &n_objects);
+        r = ledger_number(ledger, "SELECT count(*) FROM sqlite_schema", NO_VALUES, &n_objects);
         if (r < 0)
                 return r;
 

@@ -28,22 +28,12 @@ int ledger_spent_note(Ledger *ledger, const LedgerSpent *spent) {
 }
 
 static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = ledger_prepare(ledger,
+        return ledger_write(ledger,
                         "INSERT INTO spending (uid, day, currency, nano) "
                         "SELECT ?2, ?3, ?4, ?5 - nano FROM counted WHERE job = ?1 AND nano < ?5 "
                         "ON CONFLICT (uid, day, currency) DO UPDATE SET " LEDGER_SUM(nano),
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, spent->job);
-        bind_u64(statement, 2, spent->uid);
-        bind_text(statement, 3, spent->day);
-        bind_text(statement, 4, spent->currency);
-        bind_u64(statement, 5, nano);
-        return ledger_step_done(ledger, statement);
+                        VALUES(of_u64(spent->job), of_u64(spent->uid), of_text(spent->day),
+                                        of_text(spent->currency), of_u64(nano)));
 }
 
 /* A job of an older actord has a row without a number: what it had cost by then is no day's. A job whose row
@@ -52,17 +42,17 @@ static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
         uint64_t nano = spent->full_nano < INT64_MAX ? spent->full_nano : INT64_MAX;
         int r;
 
-        r = ledger_exec_job(ledger,
+        r = ledger_write(ledger,
                         "INSERT OR IGNORE INTO counted SELECT id, 0 FROM jobs WHERE id = ?1 "
                         "AND state <> 'ended'",
-                        spent->job, 0);
+                        VALUES(of_u64(spent->job)));
         if (r < 0)
                 return r;
         r = spending_add(ledger, spent, nano);
         if (r < 0)
                 return r;
-        return ledger_exec_job(ledger, "UPDATE counted SET nano = max(coalesce(nano, 0), ?2) WHERE job = ?1",
-                        spent->job, nano);
+        return ledger_write(ledger, "UPDATE counted SET nano = max(coalesce(nano, 0), ?2) WHERE job = ?1",
+                        VALUES(of_u64(spent->job), of_u64(nano)));
 }
 
 int ledger_insert_spent(Ledger *ledger) {
@@ -76,60 +66,36 @@ int ledger_insert_spent(Ledger *ledger) {
         return 0;
 }
 
-typedef struct SpendingReader {
-        int (*each)(const char *currency, uint64_t nano, void *userdata);
-        void *userdata;
-} SpendingReader;
-
-static int spending_read(sqlite3_stmt *s, void *userdata) {
-        const SpendingReader *reader = userdata;
-
-        return reader->each((const char *) sqlite3_column_text(s, 0), (uint64_t) sqlite3_column_int64(s, 1),
-                        reader->userdata);
-}
-
 int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
                 int (*each)(const char *currency, uint64_t nano, void *userdata), void *userdata) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        SpendingReader reader = { each, userdata };
         int r;
 
         assert(ledger);
         assert(day);
         assert(each);
 
-        r = ledger_prepare(ledger,
-                        "SELECT currency, nano FROM spending WHERE uid = ? AND day = ? ORDER BY 1",
-                        &statement);
+        r = ledger_query(ledger, "SELECT currency, nano FROM spending WHERE uid = ? AND day = ? ORDER BY 1",
+                        VALUES(of_u64(uid), of_text(day)), &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, uid);
-        bind_text(statement, 2, day);
-        return ledger_each(ledger, statement, spending_read, &reader);
+        while ((r = ledger_next(ledger, statement)) > 0) {
+                r = each(column_string(statement, 0), column_u64(statement, 1), userdata);
+                if (r != 0)
+                        return r;
+        }
+        return r;
 }
 
 int ledger_spending(
                 Ledger *ledger, uint32_t uid, const char *day, const char *currency, uint64_t *ret_nano) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
-
         assert(ledger);
         assert(day);
         assert(currency);
         assert(ret_nano);
 
-        r = ledger_prepare(ledger,
+        return ledger_number(ledger,
                         "SELECT coalesce(max(nano), 0) FROM spending WHERE uid = ? AND day = ? "
                         "AND currency = ?",
-                        &statement);
-        if (r < 0)
-                return r;
-        bind_u64(statement, 1, uid);
-        bind_text(statement, 2, day);
-        bind_text(statement, 3, currency);
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret_nano = (uint64_t) sqlite3_column_int64(statement, 0);
-        return 0;
+                        VALUES(of_u64(uid), of_text(day), of_text(currency)), ret_nano);
 }

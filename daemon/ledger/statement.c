@@ -50,59 +50,79 @@ int ledger_prepare(Ledger *ledger, const char *sql, sqlite3_stmt **ret) {
         return 0;
 }
 
-int ledger_integer(Ledger *ledger, const char *sql, int64_t *ret) {
-        _cleanup_statement_ sqlite3_stmt *statement = NULL;
-        int r;
+static void bind(sqlite3_stmt *statement, const Value *values, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                const Value *v = &values[i];
+                int at = (int) i + 1;
 
-        r = ledger_prepare(ledger, sql, &statement);
-        if (r < 0)
-                return r;
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret = sqlite3_column_int64(statement, 0);
-        return 0;
+                switch (v->type) {
+                case VALUE_NULL: (void) sqlite3_bind_null(statement, at); break;
+                case VALUE_U64: (void) sqlite3_bind_int64(statement, at, (sqlite3_int64) v->number); break;
+                case VALUE_DOUBLE: (void) sqlite3_bind_double(statement, at, v->real); break;
+                case VALUE_TEXT: (void) sqlite3_bind_text(statement, at, v->data, -1, SQLITE_STATIC); break;
+                case VALUE_BLOB:
+                        (void) sqlite3_bind_blob64(statement, at, v->data, v->bytes, SQLITE_STATIC);
+                        break;
+                }
+        }
 }
 
-int ledger_step_done(Ledger *ledger, sqlite3_stmt *statement) {
+int ledger_run(Ledger *ledger, sqlite3_stmt *statement, const Value *values, size_t n) {
         int r;
 
+        bind(statement, values, n);
         r = ledger_error(ledger, sqlite3_step(statement));
         (void) sqlite3_reset(statement);
         return r;
 }
 
-int ledger_row(Ledger *ledger, sqlite3_stmt *statement) {
-        int rc = sqlite3_step(statement);
-
-        if (rc == SQLITE_ROW)
-                return 0;
-        return rc == SQLITE_DONE ? -ENOENT : ledger_error(ledger, rc);
-}
-
-int ledger_each(Ledger *ledger, sqlite3_stmt *statement, int (*row)(sqlite3_stmt *statement, void *userdata),
-                void *userdata) {
-        int r, rc;
-
-        while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-                r = row(statement, userdata);
-                if (r != 0)
-                        return r;
-        }
-        return ledger_error(ledger, rc);
-}
-
-int ledger_exec_job(Ledger *ledger, const char *sql, uint64_t job, uint64_t number) {
+int ledger_write(Ledger *ledger, const char *sql, const Value *values, size_t n) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         int r;
 
         r = ledger_prepare(ledger, sql, &statement);
+        return r < 0 ? r : ledger_run(ledger, statement, values, n);
+}
+
+int ledger_query(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret) {
+        int r;
+
+        r = ledger_prepare(ledger, sql, ret);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, job);
-        if (sqlite3_bind_parameter_count(statement) > 1)
-                bind_u64(statement, 2, number);
-        return ledger_step_done(ledger, statement);
+        bind(*ret, values, n);
+        return 0;
+}
+
+int ledger_next(Ledger *ledger, sqlite3_stmt *statement) {
+        int rc = sqlite3_step(statement);
+
+        return rc == SQLITE_ROW ? 1 : ledger_error(ledger, rc);
+}
+
+int ledger_first(Ledger *ledger, const char *sql, const Value *values, size_t n, sqlite3_stmt **ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_query(ledger, sql, values, n, &statement);
+        if (r < 0)
+                return r;
+        r = ledger_next(ledger, statement);
+        if (r <= 0)
+                return r < 0 ? r : -ENOENT;
+        *ret = TAKE_PTR(statement);
+        return 0;
+}
+
+int ledger_number(Ledger *ledger, const char *sql, const Value *values, size_t n, uint64_t *ret) {
+        _cleanup_statement_ sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = ledger_first(ledger, sql, values, n, &statement);
+        if (r < 0)
+                return r;
+        *ret = column_u64(statement, 0);
+        return 0;
 }
 
 int ledger_begin(Ledger *ledger) {
@@ -127,11 +147,11 @@ int ledger_end(Ledger *ledger, int r) {
 }
 
 static off_t pages_bytes(Ledger *ledger) {
-        int64_t bytes;
+        uint64_t bytes;
         int r;
 
-        r = ledger_integer(ledger, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-                        &bytes);
+        r = ledger_number(ledger, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+                        NO_VALUES, &bytes);
         return r < 0 ? INT64_MAX : (off_t) bytes;
 }
 

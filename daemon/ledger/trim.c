@@ -8,21 +8,14 @@
 #include <stdio.h>
 
 int ledger_used_bytes(Ledger *ledger, uint64_t *ret) {
-        int64_t bytes;
-        int r;
-
         assert(ledger);
         assert(ret);
 
-        r = ledger_integer(ledger,
+        return ledger_number(ledger,
                         "SELECT (page_count - freelist_count) * page_size "
                         "FROM pragma_page_count, pragma_freelist_count, "
                         "pragma_page_size",
-                        &bytes);
-        if (r < 0)
-                return r;
-        *ret = (uint64_t) bytes;
-        return 0;
+                        NO_VALUES, ret);
 }
 
 int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_job) {
@@ -32,19 +25,15 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
         assert(ledger);
         assert(ret_job);
 
-        r = ledger_prepare(ledger,
+        r = ledger_first(ledger,
                         "SELECT id, trimmed_usec > 0 OR ended_usec < ?1 "
                         "FROM jobs INDEXED BY jobs_trimmable WHERE state = 'ended' "
                         "AND summary IS NOT NULL AND trimmable ORDER BY trimmed_usec DESC, ended_usec, "
                         "id LIMIT 1",
-                        &statement);
+                        VALUES(of_capped(ended_before_usec)), &statement);
         if (r < 0)
                 return r;
-        bind_u64(statement, 1, ended_before_usec < INT64_MAX ? ended_before_usec : INT64_MAX);
-        r = ledger_row(ledger, statement);
-        if (r < 0)
-                return r;
-        *ret_job = (uint64_t) sqlite3_column_int64(statement, 0);
+        *ret_job = column_u64(statement, 0);
         return sqlite3_column_int(statement, 1) ? 0 : -ENOENT;
 }
 
@@ -52,7 +41,7 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
 static int delete_some(Ledger *ledger, const char *sql, uint64_t job, unsigned *left) {
         int r;
 
-        r = ledger_exec_job(ledger, sql, job, *left);
+        r = ledger_write(ledger, sql, VALUES(of_u64(job), of_u64(*left)));
         if (r < 0)
                 return r;
         *left -= (unsigned) sqlite3_changes(ledger->db);
@@ -61,7 +50,7 @@ static int delete_some(Ledger *ledger, const char *sql, uint64_t job, unsigned *
 
 /* Notes that the job's records need no further look: all are removed, or all are kept. */
 static int never_again(Ledger *ledger, uint64_t job) {
-        return ledger_exec_job(ledger, "UPDATE jobs SET trimmable = 0 WHERE id = ?1", job, 0);
+        return ledger_write(ledger, "UPDATE jobs SET trimmable = 0 WHERE id = ?1", VALUES(of_u64(job)));
 }
 
 #define DELETE_FROM(table, order)                                                                           \
@@ -80,9 +69,9 @@ static int trim_rows(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned m
                         return r;
         }
         if (left < most) {
-                r = ledger_exec_job(ledger,
-                                "UPDATE jobs SET trimmed_usec = ?2 WHERE id = ?1 AND trimmed_usec = 0", job,
-                                now_usec);
+                r = ledger_write(ledger,
+                                "UPDATE jobs SET trimmed_usec = ?2 WHERE id = ?1 AND trimmed_usec = 0",
+                                VALUES(of_u64(job), of_u64(now_usec)));
                 if (r < 0)
                         return r;
         }
@@ -126,18 +115,18 @@ int ledger_trim_never(Ledger *ledger, uint64_t job) {
 }
 
 int ledger_give_back(Ledger *ledger, unsigned most_pages) {
-        int64_t kind, before = 0, after = 0;
+        uint64_t kind, before = 0, after = 0;
         char sql[64];
         int r;
 
         assert(ledger);
 
-        r = ledger_integer(ledger, "PRAGMA auto_vacuum", &kind);
+        r = ledger_number(ledger, "PRAGMA auto_vacuum", NO_VALUES, &kind);
         if (r < 0)
                 return r;
         if (kind != 2)
                 return 0;
-        r = ledger_integer(ledger, "PRAGMA freelist_count", &before);
+        r = ledger_number(ledger, "PRAGMA freelist_count", NO_VALUES, &before);
         if (r < 0 || before == 0)
                 return r;
         r = ledger_look(ledger);
@@ -147,7 +136,7 @@ int ledger_give_back(Ledger *ledger, unsigned most_pages) {
         r = ledger_exec(ledger, sql);
         if (r < 0)
                 return r;
-        r = ledger_integer(ledger, "PRAGMA freelist_count", &after);
+        r = ledger_number(ledger, "PRAGMA freelist_count", NO_VALUES, &after);
         if (r < 0)
                 return r;
         return after > 0 && after < before;
