@@ -105,17 +105,18 @@ static bool is_kept_waiting(const Job *job) {
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
         bool is_gone = job->exited || job->pid_fd < 0;
+        bool may_wait = !job->exited && !job->life_error;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
         /* It has to keep for us what we cannot write, or has not been able to write its checkpoint: it is
          * not to blame for that, unless it does not answer or says nonsense. */
-        if (!job->exited && !job->life_error && is_kept_waiting(job)) {
+        if (may_wait && is_kept_waiting(job)) {
                 job->was_kept = true;
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);
                 return 0;
         }
-        /* Only now can it go on, to its last checkpoint perhaps: it gets its time for that. */
-        if (!job->exited && job->was_kept) {
+        /* It no longer has to wait, and its time to write its last checkpoint and to end begins now. */
+        if (may_wait && job->was_kept) {
                 job->was_kept = false;
                 job_arm_deadline(job, EXIT_TIMEOUT_USEC, job->deadline_what);
                 return 0;

@@ -89,4 +89,24 @@ def full_disk_stopped():
             check_ledger(bus, job)
 
 
+@story("an invoker that had to wait for a full disk, and then hangs, is killed at once")
+def full_disk_hung():
+    exit_sec = 10  # EXIT_TIMEOUT_USEC of daemon/job-watch.h: the time for a last checkpoint, which a hung invoker is not given
+    with small_disk("InvokerTimeoutSec=2\n") as (bus, fill, unfill):
+        job = bus.submit(overrides=ENDLESS + [("Checkpoint.IntervalSec", "1000")])
+        wait_for("a round", lambda: bus.get(job, "Round") > 0)
+        fill()
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        time.sleep(STOP_SEC + 2)
+        invoker = bus.processes("actord-invoker")[0]
+        os.kill(invoker, signal.SIGSTOP)
+        since = time.monotonic()
+        wait_for("the invoker is killed", lambda: invoker not in bus.processes("actord-invoker"), 60)
+        took = time.monotonic() - since
+        unfill()
+        assert took < exit_sec, f"killed after {took:.1f} s"
+        bus.ended(job)
+        check_ledger(bus, job)
+
+
 tell()
