@@ -36,7 +36,7 @@ const Verb verbs[] = {
         { VERB_STATUS, "status", "[JOB|RUN...]", "how a job, or the daemon, is doing", 0, 64, verb_status,
                         RUN_IS },
         { VERB_SHOW, "show", "JOB|RUN|FILE", "every setting of a job, defaults included", 1, 1, verb_show,
-                        "What is printed is a job file again. FILE is a checkpoint (.safetensors) of\n"
+                        "The output is a job file again. FILE is a checkpoint (.safetensors) of\n"
                         "any job. " RUN_IS },
         { VERB_CAT, "cat", "JOB|RUN", "the job file as it was submitted", 1, 1, verb_cat, RUN_IS },
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,

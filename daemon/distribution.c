@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A round is acting, then learning; what is left is hand-over: wake-ups, and orders that wait for their
- * turn. Several learners divide learning, one process saves the hand-over, and nothing here makes acting
- * itself shorter. docs/experiments/distribution.md has the measurements that the constants are from. */
+/* Estimates how long a round would take under each distribution. A round has three parts: acting, learning,
+ * and hand-over, which is the time of wake-ups and of orders that wait for their turn. Several learners
+ * share the learning, and a single process needs no hand-over. No distribution makes acting itself shorter.
+ * The constants are from the measurements in docs/experiments/distribution.md. */
 #include "daemon/distribution.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs directory is 0700 and the daemon's. A job with user ids of its own writes its checkpoints into
- * `state`, which is open to all who hold a descriptor of it, and nobody else can get there. */
+/* The jobs directory belongs to the daemon and has mode 0700, so no other user reaches what is below it. A
+ * job with user ids of its own writes its checkpoints into `state`. The mode of `state` lets everybody
+ * write, but only the processes that were given a descriptor of it can. */
 #include "daemon/files.h"
 
 #include <assert.h>

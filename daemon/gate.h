@@ -2,10 +2,10 @@
 /* Between a bus and the daemon: descriptors that callers send stay outside of the daemon.
  *
  * Any user can make a file system that answers when it likes (FUSE, under an overlay, in a user namespace
- * of their own). Whoever asks it a question waits without a deadline, and not even SIGKILL ends that:
- * fstat() is such a question, and so is close(), which tells the file system about each descriptor that
- * goes (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's
- * table at all.
+ * of their own). A process that asks it something may wait for ever, and not even SIGKILL ends that wait.
+ * fstat() asks, and so does close(), since the kernel tells the file system that a descriptor is closed
+ * (FLUSH). sd-bus closes the descriptors of a message by itself. So they must not be in the daemon's table
+ * at all.
  *
  * The gate is a process that reads from the bus for the daemon, message by message. For each descriptor
  * of a message it passes on a *token*, one end of a socket pair, and leaves the descriptor with a process

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Items that wait for their turn, by whose they are. Turns go round the users, and for each user round the
- * connections; a connection's items keep their order. So one user's thousands hold up one of another's for
- * a single turn. Two rows wait so: messages with descriptors (daemon/gate.h), then calls (daemon/turns.h).
+/* Items of several users, each of which waits for its turn. The users take turns, and within each user the
+ * user's connections take turns; the items of one connection keep their order. So if one user has thousands
+ * of items, an item of another user waits for one of them only. The daemon has two such queues: one of
+ * messages with descriptors (daemon/gate.h), and one of calls (daemon/turns.h).
  *
- * Where there is no room for one more item, the user with the most of them loses the newest one: so a flood
- * fills nobody's place but its own user's. */
+ * When the queue is full, the user with the most items loses the newest of them. So a user who floods the
+ * queue takes no place from another user. */
 #pragma once
 
 #include <glib.h>

@@ -189,8 +189,8 @@ static void look_around(Serve *s) {
                         s->ready[s->n_ready++] = a;
 }
 
-/* Whether an actor that all wait for is still missing. */
-static bool somebody_misses(const Serve *s) {
+/* Whether an actor that the others wait for has not asked yet. */
+static bool request_is_missing(const Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 const Client *client = &s->clients[a];
 
@@ -326,7 +326,7 @@ int serve_run(Serve *s, const Order *order) {
                         wait_for_more(s, 0, LOOK_MSEC);
                         continue;
                 }
-                if (!s->in_step || !somebody_misses(s)) {
+                if (!s->in_step || !request_is_missing(s)) {
                         serve_ready(s);
                         give_up_msec = 0;
                         continue;

@@ -15,8 +15,8 @@
 /* Adding it leaves a whole number in the low bits. */
 #define ROUND 0x1.8p52
 
-#define EXP_MAX   709.782712893384 /* what is greater overflows */
-#define EXP_MIN   (-745.2)         /* what is less is 0 */
+#define EXP_MAX   709.782712893384 /* exp() of a greater number overflows */
+#define EXP_MIN   (-745.2)         /* exp() of a smaller number is 0 */
 #define EXPM1_MAX 0.34             /* up to which no power of 2 is split off */
 #define TANH_MAX  20.0             /* from which it is 1 */
 

@@ -299,8 +299,8 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
-/* Electricity is paid by what computes, whoever it is: this is the one convention under which control
- * costs money. */
+/* Actors, learners and the control processes all use electricity, so this is the only convention under
+ * which the time of the control processes costs money. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "kWh",
@@ -308,8 +308,8 @@ static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
                                 s->kwh);
 }
 
-/* A function's second costs its share of its server's, as Stellaris counts. Nobody sells that share idle,
- * so a pool costs nothing. */
+/* A second of a function costs its share of a second of its server, as Stellaris counts. No provider sells
+ * such a share while it is idle, so a pool of idle actors costs nothing. */
 static void bill_by_shares(Bill *bill, const Usage *u, const PriceSheet *s) {
         const double prices[_SHARE_MAX] = {
                 [SHARE_ACTOR] = s->actors_hour / 3600 / s->actors_functions,

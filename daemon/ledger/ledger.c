@@ -176,8 +176,8 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
                 checking(bytes_at(path));
         r = ledger_read(ledger, path, check);
         if ((r == -ENOSPC || r == -EDQUOT) && !in_memory) {
-                /* The index of the WAL lies in a file beside it, unless nobody else may look: then it
-                 * needs no space. */
+                /* SQLite keeps the index of the WAL in a file beside it, which needs space. With exclusive
+                 * locking the index is in memory instead. */
                 ledger->full = true;
                 (void) sqlite3_close(ledger->db);
                 ledger->db = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The write-ahead file. A commit appends to it, and now and then what it has goes into the ledger's own
- * file, as far as no reader still needs what was there before. It begins anew only when all of it is over
- * there and nobody reads in it: so one transaction that is left open lets it grow without an end. */
+/* The write-ahead file. A commit appends its pages to this file. A checkpoint copies the pages into the
+ * ledger's own file, except those that would overwrite what a reader still needs. SQLite writes from the
+ * file's beginning again only when all pages were copied and no reader uses the file. So one transaction
+ * that is left open makes it grow without a limit. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

@@ -38,8 +38,8 @@
  * MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time), worth would be c0 + c1 A, and the
  * least at A = sqrt(b c0 / c1).
  *
- * Where equal rounds of few actors and of many cost the same, as under Convention=server, which bills
- * MaxActors= places whoever works, there is nothing to decide: all of them act.
+ * Convention=server bills MaxActors= places, however many actors work. Where a round costs the same with
+ * few actors and with many, as it does there, there is nothing to decide: all of them act.
  *
  * The sharp law. With PPO and Updates=per-data more rows are more gradient steps as well. Constant numbers
  * of actors on four tasks (docs/experiments/auto.md) show that rounds times actors hardly change up to some

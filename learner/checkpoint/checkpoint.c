@@ -382,8 +382,8 @@ static int open_reserve(Learner *l) {
         return openat(l->context.state_fd, CHECKPOINT_RESERVE, flags, 0644);
 }
 
-/* The last checkpoint of a job must not fail for lack of space, since nobody may be there to make room. So
- * its blocks are allocated while the job begins, and again when checkpoints grow. Only the last checkpoint
+/* The last checkpoint of a job must not fail for lack of space, since the job may run unattended. So its
+ * blocks are allocated while the job begins, and again when checkpoints grow. Only the last checkpoint
  * is written over them, in place, and only if there is no other space; until then the file's size is 0. A
  * file system that copies on each write, or cannot allocate ahead, reserves nothing. There the job waits
  * for space, as it does if there was none when it began. */
