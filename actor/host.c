@@ -88,7 +88,7 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
                 return r;
 
         host->states = calloc(host->envs, sizeof(*host->states));
-        host->parameters = calloc(FORWARD_ROWS_MAX * 2 * (size_t) page->network.n_action, sizeof(float));
+        host->parameters = calloc(FORWARD_ROWS_MAX * forward_parameters(&page->network), sizeof(float));
         host->action = calloc(1, page->segment.action_bytes);
         host->sample = calloc(1, page->segment.action_bytes);
         host->observation = calloc(1, page->segment.observation_bytes);

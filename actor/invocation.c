@@ -202,7 +202,7 @@ static void slots_act_together(const Invocation *v, uint32_t t, uint32_t e, uint
                 random_begin(&random, v->settings->seed, RANDOM_ACTION, invocation_slot(v, e + k),
                                 v->order->ordinal, t);
                 action_sample(&v->page->network,
-                                v->host->parameters + (size_t) k * 2 * v->page->network.n_action, false,
+                                v->host->parameters + k * forward_parameters(&v->page->network), false,
                                 &random, segment_action(v->segment, l, row + k),
                                 &segment_log_probabilities(v->segment, l)[row + k]);
         }

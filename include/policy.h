@@ -19,7 +19,13 @@ typedef enum LayerKind { LAYER_DENSE, LAYER_PARAMETER, LAYER_CONVOLUTION } Layer
 typedef enum LayerActivation { LAYER_NONE, LAYER_TANH, LAYER_RELU } LayerActivation;
 typedef enum LayerOutput { OUTPUT_HIDDEN, OUTPUT_ACTION, OUTPUT_LOG_STD, OUTPUT_VALUE } LayerOutput;
 /* how an output row becomes an action */
-typedef enum ActKind { ACT_CATEGORICAL, ACT_GAUSSIAN, ACT_EPSILON_GREEDY } ActKind;
+typedef enum ActKind {
+        ACT_CATEGORICAL,
+        ACT_GAUSSIAN,
+        ACT_EPSILON_GREEDY,
+        ACT_DETERMINISTIC,                      /* tanh() of the output, scaled to the bounds, and noise */
+        ACT_SQUASHED,                           /* tanh() of a normal number, scaled to the bounds */
+} ActKind;
 
 /* Squares of `kernel` numbers a side, `stride` apart, in an image with `padding` zeros around it. What a
  * convolution writes has its channels first, rows of columns in each. A square that would reach
@@ -54,6 +60,10 @@ typedef struct Network {
         /* pixels: observations are bytes, stored as such everywhere and read as 1/255 of them */
         uint32_t pixels, reserved;
         uint64_t n_parameters;
+        /* ACT_DETERMINISTIC, ACT_SQUASHED: of each number of an action */
+        double action_low, action_high;
+        /* ACT_DETERMINISTIC: the noise's standard deviation, as a share of half of high - low */
+        double action_noise;
         Layer layers[LAYERS_MAX];
 } Network;
 
@@ -65,7 +75,7 @@ typedef struct PolicyHead {                     /* one bank; float parameters[] 
         uint64_t policy_version, n_env_steps;
         /* of normalised observations; 0: observations are taken raw */
         double observation_clip;
-        double epsilon;                         /* ACT_EPSILON_GREEDY: chance of a random action */
+        double epsilon;                         /* chance of a uniformly random action */
         uint64_t reserved[4];
 } PolicyHead;
 static_assert(sizeof(PolicyHead) == 64, "ABI");

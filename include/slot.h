@@ -19,7 +19,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 5u
+#define SLOT_ABI 6u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)

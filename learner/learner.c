@@ -76,10 +76,10 @@ static int learner_allocate(Learner *l) {
                         return r;
         }
 
-        /* Only the first learner's statistics are reported, so only it measures curvature. A policy of
-         * action values has no probabilities to differentiate. */
+        /* Only the first learner's statistics are reported, so only it measures curvature. Without a
+         * distribution that losses are made of there is nothing to differentiate. */
         if (settings_curvature(settings) != CURVATURE_NONE && l->context.learner == 0 &&
-                        page->network.act != ACT_EPSILON_GREEDY) {
+                        (page->network.act == ACT_CATEGORICAL || page->network.act == ACT_GAUSSIAN)) {
                 r = curvature_new(l->runtime, &l->curvature);
                 if (r < 0)
                         return r;

@@ -10,6 +10,7 @@
 #include "learner/runtime-internal.h"
 #include "learner/algorithm/values.h"
 #include "lib/forward.h"
+#include "lib/network.h"
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
@@ -105,7 +106,7 @@ static void bench_gather(Bench *bench, const Batch *b, const Gathered *g) {
         for (uint32_t i = 0; i < g->n; i++) {
                 size_t row = gathered_row(g, i);
 
-                if (b->act != ACT_GAUSSIAN)
+                if (!act_is_continuous(b->act))
                         bench->choices[i] = b->choices[row];
                 else
                         for (uint32_t k = 0; k < b->n_action; k++)
@@ -172,6 +173,8 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
                 memset(log_probability, 0, pass->stride * sizeof(float));
                 memset(entropy, 0, pass->stride * sizeof(float));
                 break;
+        case ACT_DETERMINISTIC:
+        case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
         }
 }
 
@@ -197,6 +200,8 @@ static void bench_backward(
                 values_of_backward(bench->choices, bench->columns[COLUMN_D_VALUE], rt->network->n_action,
                                 pass->stride, pass->d_output[rt->layer_action]);
                 break;
+        case ACT_DETERMINISTIC:
+        case ACT_SQUASHED: assert(!"no loss of these is made of probabilities of a batch's actions"); break;
         }
         pass_backward(pass, parameters, accumulate, gradient);
 }

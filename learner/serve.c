@@ -84,7 +84,7 @@ static int station_init(const JobPage *page, Station *station) {
         station->observations = aligned_alloc(
                         64, (FORWARD_ROWS_MAX * page->segment.observation_bytes + 63) / 64 * 64);
         station->action = calloc(1, page->segment.action_bytes);
-        station->parameters = calloc(FORWARD_ROWS_MAX * 2 * (size_t) page->network.n_action, sizeof(float));
+        station->parameters = calloc(FORWARD_ROWS_MAX * forward_parameters(&page->network), sizeof(float));
         if (!station->observations || !station->action || !station->parameters)
                 return -ENOMEM;
         return forward_new(&page->network, &page->spec, &station->forward);
@@ -161,7 +161,7 @@ static void serve_task(void *arg, uint32_t task, uint32_t thread) {
                 random_begin(&random, s->settings->seed, RANDOM_ACTION, actor * l->envs + e, client->ordinal,
                                 client->ask.step);
                 action_sample(&s->page->network,
-                                station->parameters + (size_t) k * 2 * s->page->network.n_action, false,
+                                station->parameters + k * forward_parameters(&s->page->network), false,
                                 &random, station->action, &log_probability);
                 memcpy(segment_action(s->segments[actor], l, row), station->action, l->action_bytes);
                 segment_log_probabilities(s->segments[actor], l)[row] = log_probability;

@@ -12,6 +12,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/forward.h"
+#include "lib/network.h"
 #include "lib/slot.h"
 
 /* Bounds are doubles and observations often floats, so that an observation may pass a bound by a rounding
@@ -164,12 +165,17 @@ static Fault observations_take(Validation *validation, uint32_t actor, void *seg
 
 static Fault actions_take(Validation *validation, uint32_t actor, void *segment, int32_t *ret_row) {
         const SegmentLayout *l = &validation->page->segment;
+        const Network *network = &validation->page->network;
         Batch *b = validation->batch;
         size_t block = first_row(b, actor);
+        /* Gaussian actions are stored as sampled: what is out of bounds was clipped for the environment
+         * only. */
+        double low = network->act == ACT_GAUSSIAN ? -INFINITY : network->action_low;
+        double high = network->act == ACT_GAUSSIAN ? INFINITY : network->action_high;
 
         memcpy(b->behaviour_log_probability + block, segment_log_probabilities(segment, l),
                         b->step_rows * sizeof(float));
-        if (b->act != ACT_GAUSSIAN)
+        if (!act_is_continuous(b->act))
                 memcpy(b->choices + block, segment_action(segment, l, 0), b->step_rows * sizeof(int32_t));
         else
                 memcpy(b->actions + block * b->n_action, segment_action(segment, l, 0),
@@ -178,14 +184,12 @@ static Fault actions_take(Validation *validation, uint32_t actor, void *segment,
         for (uint32_t row = 0; row < b->step_rows; row++) {
                 bool good = isfinite(b->behaviour_log_probability[block + row]);
 
-                /* Continuous actions are stored as sampled: what is out of bounds was clipped for the
-                 * environment only. */
-                if (b->act != ACT_GAUSSIAN)
+                if (!act_is_continuous(b->act))
                         good = good && b->choices[block + row] >= 0 &&
                                (uint32_t) b->choices[block + row] < b->n_action;
                 else
                         good = good && numbers_within(b->actions + (block + row) * b->n_action, b->n_action,
-                                                       -INFINITY, INFINITY);
+                                                       low, high);
                 if (!good) {
                         *ret_row = (int32_t) row;
                         return FAULT_ACTION;

@@ -11,6 +11,10 @@
 #include "lib/slot.h"
 
 #define LOG_SQRT_2PI 0.91893853320467274178
+#define LOG_2        0.69314718055994530942
+
+/* The greatest |tanh(x)| that an action is read as. */
+#define SQUASHED_MOST (1 - 1e-7)
 
 void observation_read(const ActordSpace *space, const void *observation, float *ret) {
         size_t n = space_numbers(space);
@@ -107,6 +111,124 @@ static int32_t greedy_sample(const float *values, uint32_t n, ActordRandom *rand
         return logits_greatest(values, n);
 }
 
+/* The middle of a bounded space, and from there to its bounds. */
+static double action_middle(const Network *network) {
+        return 0.5 * network->action_low + 0.5 * network->action_high;
+}
+
+static double action_reach(const Network *network) {
+        return 0.5 * network->action_high - 0.5 * network->action_low;
+}
+
+/* As it is stored: whatever rounding made of it, it lies within the bounds. */
+static float action_within(const Network *network, double x) {
+        x = x > network->action_high ? network->action_high : x;
+        return (float) (x < network->action_low ? network->action_low : x);
+}
+
+/* The logarithm of a standard deviation, of a number without bounds: CleanRL's sac_continuous_action. */
+static double squashed_log_sd(float raw) {
+        return SQUASHED_LOG_SD_LOW +
+               0.5 * (SQUASHED_LOG_SD_HIGH - SQUASHED_LOG_SD_LOW) * (double_tanh((double) raw) + 1);
+}
+
+/* log(1 - tanh(x)^2), which stays exact where tanh(x) is 1 but for rounding: "Soft Actor-Critic Algorithms
+ * and Applications" (Haarnoja et al. 2018), appendix C, with 1 - tanh(x)^2 = 4 / (e^x + e^-x)^2. */
+static double log_squash_slope(double x) {
+        double size = x < 0 ? -x : x;
+
+        return 2 * (LOG_2 - size - double_log(1 + double_exp(-2 * size)));
+}
+
+/* Whether this action is a uniformly random one: before there is enough to learn from. */
+static bool action_is_random(float chance, ActordRandom *random) {
+        return chance > 0 && actord_random_uniform(random, 0, 1) < (double) chance;
+}
+
+static void uniform_sample(const Network *network, ActordRandom *random, float *ret_action) {
+        for (uint32_t i = 0; i < network->n_action; i++)
+                ret_action[i] = action_within(network,
+                                actord_random_uniform(random, network->action_low, network->action_high));
+}
+
+/* Noise is a share of the distance from the middle to a bound: "Continuous control with deep reinforcement
+ * learning" (Lillicrap et al. 2016), with the noise of "Addressing Function Approximation Error in
+ * Actor-Critic Methods" (Fujimoto et al. 2018). */
+static void deterministic_sample(const Network *network, const float *parameters, bool deterministic,
+                ActordRandom *random, float *ret_action) {
+        double middle = action_middle(network), reach = action_reach(network);
+
+        if (!deterministic && action_is_random(parameters[network->n_action], random)) {
+                uniform_sample(network, random, ret_action);
+                return;
+        }
+        for (uint32_t i = 0; i < network->n_action; i++) {
+                double noise = deterministic ? 0 : network->action_noise * actord_random_normal(random);
+
+                ret_action[i] = action_within(
+                                network, middle + reach * (double_tanh((double) parameters[i]) + noise));
+        }
+}
+
+/* A normal number through tanh. */
+static void squashed_sample(const Network *network, const float *parameters, bool deterministic,
+                ActordRandom *random, float *ret_action) {
+        double middle = action_middle(network), reach = action_reach(network);
+        uint32_t n = network->n_action;
+
+        if (!deterministic && action_is_random(parameters[2 * (size_t) n], random)) {
+                uniform_sample(network, random, ret_action);
+                return;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+                double noise = deterministic ? 0 : actord_random_normal(random);
+                double x = parameters[i] + double_exp(squashed_log_sd(parameters[n + i])) * noise;
+
+                ret_action[i] = action_within(network, middle + reach * double_tanh(x));
+        }
+}
+
+/* The density of the policy itself, whatever the chance of a random action. An action on a bound is taken
+ * for one a rounding error before it. */
+static double squashed_log_probability(
+                const Network *network, const float *parameters, const float *action) {
+        double middle = action_middle(network), reach = action_reach(network), sum = 0;
+        uint32_t n = network->n_action;
+
+        for (uint32_t i = 0; i < n; i++) {
+                double log_sd = squashed_log_sd(parameters[n + i]);
+                double y = reach > 0 ? ((double) action[i] - middle) / reach : 0, x, z;
+
+                y = y > SQUASHED_MOST ? SQUASHED_MOST : y;
+                y = y < -SQUASHED_MOST ? -SQUASHED_MOST : y;
+                x = 0.5 * double_log((1 + y) / (1 - y));
+                z = (x - parameters[i]) / double_exp(log_sd);
+                sum -= 0.5 * z * z + log_sd + LOG_SQRT_2PI + log_squash_slope(x) + double_log(reach);
+        }
+        return sum;
+}
+
+static void gaussian_sample(const float *parameters, uint32_t n, bool deterministic, ActordRandom *random,
+                float *ret_action) {
+        for (uint32_t i = 0; i < n; i++) {
+                double noise = deterministic ? 0 : actord_random_normal(random);
+
+                ret_action[i] = (float) (parameters[i] + double_exp(parameters[n + i]) * noise);
+        }
+}
+
+static double gaussian_log_probability(const float *parameters, uint32_t n, const float *action) {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                double log_std = parameters[n + i];
+                double z = ((double) action[i] - parameters[i]) / double_exp(log_std);
+
+                sum -= 0.5 * z * z + log_std + LOG_SQRT_2PI;
+        }
+        return sum;
+}
+
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability) {
         uint32_t n = network->n_action;
@@ -121,16 +243,7 @@ void action_sample(const Network *network, const float *parameters, bool determi
                 memcpy(ret_action, &choice, sizeof(choice));
                 break;
         }
-        case ACT_GAUSSIAN: {
-                float *action = ret_action;
-
-                for (uint32_t i = 0; i < n; i++) {
-                        double noise = deterministic ? 0 : actord_random_normal(random);
-
-                        action[i] = (float) (parameters[i] + double_exp(parameters[n + i]) * noise);
-                }
-                break;
-        }
+        case ACT_GAUSSIAN: gaussian_sample(parameters, n, deterministic, random, ret_action); break;
         case ACT_EPSILON_GREEDY: {
                 int32_t choice = deterministic ? logits_greatest(parameters, n)
                                                : greedy_sample(parameters, n, random);
@@ -138,46 +251,48 @@ void action_sample(const Network *network, const float *parameters, bool determi
                 memcpy(ret_action, &choice, sizeof(choice));
                 break;
         }
+        case ACT_DETERMINISTIC:
+                deterministic_sample(network, parameters, deterministic, random, ret_action);
+                break;
+        case ACT_SQUASHED: squashed_sample(network, parameters, deterministic, random, ret_action); break;
         }
 
         if (ret_log_probability)
                 *ret_log_probability = action_log_probability(network, parameters, ret_action);
 }
 
+static int32_t choice_of(const void *action) {
+        int32_t choice;
+
+        memcpy(&choice, action, sizeof(choice));
+        return choice;
+}
+
 float action_log_probability(const Network *network, const float *parameters, const void *action) {
         uint32_t n = network->n_action;
-        double sum = 0;
 
         switch ((ActKind) network->act) {
         case ACT_CATEGORICAL: {
                 float greatest = parameters[logits_greatest(parameters, n)];
-                int32_t choice;
+                int32_t choice = choice_of(action);
 
-                memcpy(&choice, action, sizeof(choice));
                 if (choice < 0 || (uint32_t) choice >= n)
                         return -INFINITY;
                 return (float) ((double) parameters[choice] - greatest -
                                 logits_log_sum(parameters, n, greatest));
         }
-        case ACT_GAUSSIAN:
-                for (uint32_t i = 0; i < n; i++) {
-                        double log_std = parameters[n + i];
-                        double z = ((double) ((const float *) action)[i] - parameters[i]) /
-                                   double_exp(log_std);
-
-                        sum -= 0.5 * z * z + log_std + LOG_SQRT_2PI;
-                }
-                break;
+        case ACT_GAUSSIAN: return (float) gaussian_log_probability(parameters, n, action);
         case ACT_EPSILON_GREEDY: {
-                int32_t choice;
+                int32_t choice = choice_of(action);
 
-                memcpy(&choice, action, sizeof(choice));
                 if (choice < 0 || (uint32_t) choice >= n)
                         return -INFINITY;
                 return (float) double_log(greedy_probability(parameters, n, choice));
         }
+        case ACT_DETERMINISTIC: return 0;
+        case ACT_SQUASHED: return (float) squashed_log_probability(network, parameters, action);
         }
-        return (float) sum;
+        return 0;
 }
 
 void action_clip(const ActordEnvSpec *spec, const void *action, void *ret_action) {

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,12 @@ static bool layer_possible(const Network *network, uint32_t i) {
                layer->bias_at + layer->n_units <= network->n_parameters;
 }
 
+static bool bounds_possible(const Network *network) {
+        return isfinite(network->action_low) && isfinite(network->action_high) &&
+               network->action_low < network->action_high && isfinite(network->action_noise) &&
+               network->action_noise >= 0;
+}
+
 static bool network_possible(const Network *network) {
         const Layer *action, *value, *log_std;
 
@@ -101,11 +108,18 @@ static bool network_possible(const Network *network) {
         log_std = network_output(network, OUTPUT_LOG_STD);
         if (!action || action->n_out != network->n_action || action->kind != LAYER_DENSE)
                 return false;
-        if (network->act == ACT_EPSILON_GREEDY)
-                return !value;
-        if (!value || value->kind != LAYER_DENSE)
+        if (log_std && log_std->n_out != network->n_action)
                 return false;
-        return network->act != ACT_GAUSSIAN || (log_std && log_std->n_out == network->n_action);
+        switch ((ActKind) network->act) {
+        case ACT_CATEGORICAL: return value && value->kind == LAYER_DENSE;
+        case ACT_GAUSSIAN:
+                return value && value->kind == LAYER_DENSE && log_std && log_std->kind == LAYER_PARAMETER;
+        case ACT_EPSILON_GREEDY: return !value;
+        case ACT_DETERMINISTIC: return !value && bounds_possible(network);
+        case ACT_SQUASHED:
+                return !value && log_std && log_std->kind == LAYER_DENSE && bounds_possible(network);
+        }
+        return false;
 }
 
 /* The number of floats of a layer's panels. */
@@ -409,11 +423,15 @@ static void row_tell(const Forward *forward, const PolicyHead *bank, const float
         case OUTPUT_HIDDEN: break;
         case OUTPUT_ACTION:
                 memcpy(ret_parameters, forward->outputs[i] + first, network->n_action * sizeof(float));
-                if (network->act == ACT_EPSILON_GREEDY)
+                if (network->act == ACT_EPSILON_GREEDY || network->act == ACT_DETERMINISTIC)
                         ret_parameters[network->n_action] = (float) bank->epsilon;
+                else if (network->act == ACT_SQUASHED)
+                        ret_parameters[2 * (size_t) network->n_action] = (float) bank->epsilon;
                 break;
         case OUTPUT_LOG_STD:
-                memcpy(ret_parameters + network->n_action, parameters + layer->bias_at,
+                memcpy(ret_parameters + network->n_action,
+                                layer->kind == LAYER_PARAMETER ? parameters + layer->bias_at
+                                                               : forward->outputs[i] + first,
                                 network->n_action * sizeof(float));
                 break;
         case OUTPUT_VALUE:
@@ -439,7 +457,7 @@ void forward_rows(Forward *forward, const void *observations, size_t stride, siz
                         layer_forward(forward, parameters, i, n_rows);
                 for (size_t r = 0; r < n_rows; r++)
                         row_tell(forward, forward->bank, parameters, i, r,
-                                        ret_parameters + r * 2 * network->n_action,
+                                        ret_parameters + r * forward_parameters(network),
                                         ret_values ? &ret_values[r] : NULL);
         }
 }

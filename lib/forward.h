@@ -27,15 +27,22 @@ Forward *forward_free(Forward *forward);
  * another one: the bank stays as it is for so long. */
 void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout);
 
+/* How many numbers the parameters of one action have room in. */
+static inline size_t forward_parameters(const Network *network) {
+        return 2 * (size_t) network->n_action + (network->act == ACT_SQUASHED);
+}
+
 /* One raw observation -> the parameters of the action: logits; or means, then log standard deviations; or
- * the values of the choices, then the chance of a random one. value may be NULL: then layers that only the
+ * the values of the choices, then the chance of a random one; or what tanh() makes an action of, then that
+ * chance; or of ACT_SQUASHED means, then what squashed standard deviations are made of, then that chance.
+ * value may be NULL: then layers that only the
  * value needs are left out; it is untouched if the network has none. Not NULL: after
  * forward_new_with_values() alone. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters, float *ret_value);
 
 /* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. The bits are
  * the same as for each row alone; it is faster, since the weights come out of memory once for all rows.
- * ret_parameters: [n_rows][2 * n_action]; ret_values, unless NULL: [n_rows]. */
+ * ret_parameters: [n_rows][forward_parameters()]; ret_values, unless NULL: [n_rows]. */
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters, float *ret_values);
 
@@ -44,8 +51,13 @@ void forward_rows(Forward *forward, const void *observations, size_t stride, siz
 void observation_read(const ActordSpace *space, const void *observation, float *ret);
 void observation_normalise(const float *mean, const float *inverse_sd, double clip, size_t n, float *x);
 
-/* Samples an action (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped.
- * exp() and log() are those of lib/doubles.h. */
+/* The logarithms of the standard deviations of ACT_SQUASHED lie between these. */
+#define SQUASHED_LOG_SD_LOW  (-5.0)
+#define SQUASHED_LOG_SD_HIGH 2.0
+
+/* Samples an action (or, deterministic, takes the mode). DISCRETE: int32_t[1]; BOX: float[n], unclipped by
+ * ACT_GAUSSIAN and within the bounds by the others. A deterministic policy has no log-probability: 0.
+ * exp(), log() and tanh() are those of lib/doubles.h. */
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);

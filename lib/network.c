@@ -328,7 +328,8 @@ uint64_t network_acting_layers(const Network *network) {
         for (uint32_t i = network->n_layers; i-- > 0;) {
                 const Layer *layer = &network->layers[i];
 
-                if (layer->output == OUTPUT_ACTION)
+                if (layer->output == OUTPUT_ACTION ||
+                                (layer->output == OUTPUT_LOG_STD && layer->kind != LAYER_PARAMETER))
                         acts |= UINT64_C(1) << i;
                 if (acts >> i & 1)
                         acts |= UINT64_C(1) << layer->input;

@@ -21,6 +21,11 @@ static inline uint64_t network_observation_bytes(const Network *network) {
         return network->n_observation * (network->pixels ? sizeof(uint8_t) : sizeof(float));
 }
 
+/* Whether actions are numbers of a BOX, float [n_action]; else one choice. */
+static inline bool act_is_continuous(uint32_t act) {
+        return act == ACT_GAUSSIAN || act == ACT_DETERMINISTIC || act == ACT_SQUASHED;
+}
+
 /* The layer with this output (the first), or NULL. */
 const Layer *network_output(const Network *network, LayerOutput output);
 

@@ -159,7 +159,10 @@ static void list_store_columns(TensorList *list, Learner *l) {
                 if (!replay->images)
                         list_replay_observations(list, replay, "F32", sizeof(float));
                 tensor_add(list, "replay.rewards", "F32", replay->rewards, n);
-                tensor_add(list, "replay.choices", "I32", replay->choices, n);
+                if (replay->actions)
+                        tensor_add(list, "replay.actions", "F32", replay->actions, n * replay->n_action);
+                else
+                        tensor_add(list, "replay.choices", "I32", replay->choices, n);
         }
         if (!buffer)
                 return;

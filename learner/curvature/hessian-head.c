@@ -58,7 +58,9 @@ void head_terms(const Hessian *h, uint32_t shard, double ret[_TERM_MAX][HESSIAN_
         switch ((ActKind) h->network->act) {
         case ACT_CATEGORICAL: categorical_terms(h, shard, ret); break;
         case ACT_GAUSSIAN: gaussian_terms(h, shard, ret); break;
-        case ACT_EPSILON_GREEDY: assert(!"only distributions are differentiated"); break;
+        case ACT_EPSILON_GREEDY:
+        case ACT_DETERMINISTIC:
+        case ACT_SQUASHED: assert(!"only distributions are differentiated"); break;
         }
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++)
                 ret[TERM_VALUE][r] = h->wanted[h->layer_value] ? value[r] : NAN;
@@ -112,7 +114,9 @@ void head_gradient(const Hessian *h, uint32_t shard) {
         switch ((ActKind) h->network->act) {
         case ACT_CATEGORICAL: categorical_gradient(h, shard); break;
         case ACT_GAUSSIAN: gaussian_gradient(h, shard); break;
-        case ACT_EPSILON_GREEDY: assert(!"only distributions are differentiated"); break;
+        case ACT_EPSILON_GREEDY:
+        case ACT_DETERMINISTIC:
+        case ACT_SQUASHED: assert(!"only distributions are differentiated"); break;
         }
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++)
                 d_value[r] = jets[r].d[TERM_VALUE];
@@ -206,6 +210,8 @@ void head_along(const Hessian *h, uint32_t shard, double *const *along_y, double
         switch ((ActKind) h->network->act) {
         case ACT_CATEGORICAL: categorical_along(h, shard, y, along_y, ret_along_d); break;
         case ACT_GAUSSIAN: gaussian_along(h, shard, y, along_y, ret_along_d); break;
-        case ACT_EPSILON_GREEDY: assert(!"only distributions are differentiated"); break;
+        case ACT_EPSILON_GREEDY:
+        case ACT_DETERMINISTIC:
+        case ACT_SQUASHED: assert(!"only distributions are differentiated"); break;
         }
 }

@@ -10,6 +10,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
+#include "lib/network.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Batch *, batch_free)
@@ -41,8 +42,8 @@ Batch *batch_free(Batch *batch) {
 
 static int batch_allocate(Batch *b) {
         size_t n = b->n_rows, slots = (size_t) b->n_actors_max * b->envs;
-        size_t n_choices = b->act != ACT_GAUSSIAN ? n : 1;
-        size_t n_actions = b->act == ACT_GAUSSIAN ? n : 1;
+        size_t n_choices = act_is_continuous(b->act) ? 1 : n;
+        size_t n_actions = act_is_continuous(b->act) ? n : 1;
 
         if (b->images)
                 b->pixels = calloc(batch_block_numbers(b, b->n_blocks), sizeof(uint8_t));

@@ -10,6 +10,7 @@
 
 #include "learner/kernel/finite.h"
 #include "lib/cleanup.h"
+#include "lib/network.h"
 
 DEFINE_CLEANUP(Buffer *, buffer_free)
 
@@ -44,7 +45,7 @@ static int buffer_allocate(Buffer *buffer, const Batch *live) {
         c->scaled = calloc(n, sizeof(float));
         c->ends = calloc(n, sizeof(uint8_t));
         c->behaviour_log_probability = calloc(n, sizeof(float));
-        if (live->act == ACT_GAUSSIAN)
+        if (act_is_continuous(live->act))
                 c->actions = calloc(n, sizeof(float) * live->n_action);
         else
                 c->choices = calloc(n, sizeof(int32_t));

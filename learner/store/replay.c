@@ -11,6 +11,7 @@
 #include "learner/kernel/finite.h"
 #include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
+#include "lib/network.h"
 #include "lib/slot.h"
 
 DEFINE_CLEANUP(Replay *, replay_free)
@@ -24,6 +25,7 @@ Replay *replay_free(Replay *replay) {
         free(replay->successors);
         free(replay->rewards);
         free(replay->choices);
+        free(replay->actions);
         free(replay->ends);
         free(replay->first);
         free(replay->discounts);
@@ -58,11 +60,14 @@ static int replay_allocate(Replay *r, const Batch *live, uint32_t n_rows) {
         r->observations = calloc(n, r->observation_bytes);
         r->successors = calloc(n, r->observation_bytes);
         r->rewards = calloc(n, sizeof(float));
-        r->choices = calloc(n, sizeof(int32_t));
+        if (act_is_continuous(live->act))
+                r->actions = calloc(n, sizeof(float) * live->n_action);
+        else
+                r->choices = calloc(n, sizeof(int32_t));
         r->ends = calloc(n, sizeof(uint8_t));
         r->discounts = calloc(n_rows, sizeof(float));
-        if (!r->n_stored || !r->first || !r->observations || !r->successors || !r->rewards || !r->choices ||
-                        !r->ends || !r->discounts)
+        if (!r->n_stored || !r->first || !r->observations || !r->successors || !r->rewards ||
+                        !(r->choices || r->actions) || !r->ends || !r->discounts)
                 return -ENOMEM;
         return drawn_new(live, n_rows, &r->drawn);
 }
@@ -107,7 +112,11 @@ static void step_enter(
         memcpy(replay->observations + at * n, batch_observation(live, row), n);
         memcpy(replay->successors + at * n, batch_observation(live, next), n);
         replay->rewards[at] = live->scaled[row];
-        replay->choices[at] = live->choices[row];
+        if (replay->actions)
+                memcpy(replay->actions + at * replay->n_action, live->actions + row * live->n_action,
+                                replay->n_action * sizeof(float));
+        else
+                replay->choices[at] = live->choices[row];
         replay->ends[at] = end;
 }
 
@@ -204,7 +213,11 @@ void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) 
                (window - replay->first[slot]);
         at = replay_at(replay, slot, step);
         frames_gather(replay, slot, step, replay->frames, batch_observation(b, row));
-        b->choices[row] = replay->choices[at];
+        if (replay->actions)
+                memcpy(b->actions + (size_t) row * b->n_action, replay->actions + at * replay->n_action,
+                                b->n_action * sizeof(float));
+        else
+                b->choices[row] = replay->choices[at];
 
         for (uint32_t k = 0; k < replay->n_steps; k++) {
                 last = step + k;
@@ -226,6 +239,12 @@ static bool observation_finite(const Replay *replay, const uint8_t *observations
                                                  replay->observation_bytes / sizeof(float), -INFINITY);
 }
 
+static bool action_possible(const Replay *replay, size_t at) {
+        if (replay->actions)
+                return floats_finite(replay->actions + at * replay->n_action, replay->n_action, -INFINITY);
+        return replay->choices[at] >= 0 && (uint32_t) replay->choices[at] < replay->n_action;
+}
+
 bool replay_possible(const Replay *replay) {
         for (uint32_t s = 0; s < replay->n_slots; s++) {
                 uint64_t n = replay->n_stored[s];
@@ -235,8 +254,8 @@ bool replay_possible(const Replay *replay) {
                 for (uint64_t i = 0; i < n && i < replay->ring; i++) {
                         size_t at = s * replay->ring + i;
 
-                        if (replay->choices[at] < 0 || (uint32_t) replay->choices[at] >= replay->n_action ||
-                                        replay->ends[at] > END_TRUNCATED || !isfinite(replay->rewards[at]))
+                        if (!action_possible(replay, at) || replay->ends[at] > END_TRUNCATED ||
+                                        !isfinite(replay->rewards[at]))
                                 return false;
                         if (!observation_finite(replay, replay->observations, at) ||
                                         !observation_finite(replay, replay->successors, at))

@@ -23,7 +23,8 @@ typedef struct Replay {
         uint64_t *n_stored;                 /* [n_slots]: steps ever */
         uint8_t *observations, *successors; /* [n_slots][ring][observation_bytes] */
         float *rewards;                     /* [n_slots][ring] */
-        int32_t *choices;
+        int32_t *choices;                   /* [n_slots][ring]; NULL: actions are numbers */
+        float *actions;                     /* [n_slots][ring][n_action]; NULL: actions are choices */
         uint8_t *ends; /* EndKind; TRUNCATED also where the invocation cut an episode off */
 
         uint32_t n_steps; /* of a window */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A replay store of actions that are numbers: each comes back with the step that it was taken in, whatever
+ * their width. tests/unit/learner/test-dqn.c tries the windows. */
+#include "learner/store/replay.h"
+#include "lib/algorithm-traits.h"
+#include "tests/unit/learner-fixture.h"
+
+enum { ACTORS = 2, ENVS = 3, STEPS = 5, ACTIONS = 4 };
+
+static Batch *batch_make(uint32_t act) {
+        const Batch shape = {
+                .n_actors_max = ACTORS,
+                .n_blocks = ACTORS,
+                .envs = ENVS,
+                .steps = STEPS,
+                .n_observation = 2,
+                .n_action = ACTIONS,
+                .act = act,
+                .frames = 1,
+        };
+        Batch *batch;
+
+        g_assert_cmpint(batch_new_shape(&shape, &batch), ==, 0);
+        return batch;
+}
+
+/* What number k of the action in `step` of a slot is. */
+static float number_of(uint32_t slot, uint64_t step, uint32_t k) {
+        return (float) (1000 * slot + 10 * step + k) / 8192;
+}
+
+static void round_fill(Batch *b, uint32_t round) {
+        for (uint32_t a = 0; a < ACTORS; a++)
+                for (uint32_t i = 0; i < b->step_rows; i++) {
+                        size_t row = batch_block(b, a) + i;
+                        uint32_t slot = a * ENVS + i % ENVS;
+                        uint64_t step = round * STEPS + i / ENVS;
+
+                        b->scaled[row] = (float) step;
+                        for (uint32_t k = 0; k < ACTIONS; k++)
+                                b->actions[row * ACTIONS + k] = number_of(slot, step, k);
+                }
+}
+
+/* Each window that can be drawn has the action of its first step. */
+static void check_actions(Replay *replay) {
+        uint64_t n = replay_count(replay), window = 0;
+
+        for (uint32_t slot = 0; slot < replay->n_slots; slot++)
+                for (uint64_t k = 0; k < replay->first[slot + 1] - replay->first[slot]; k++, window++) {
+                        float *action = replay->drawn->actions + (size_t) 2 * ACTIONS;
+
+                        replay_gather(replay, window, 0.9, 2);
+                        for (uint32_t i = 0; i < ACTIONS; i++)
+                                g_assert_cmpfloat(action[i], ==,
+                                                number_of(slot, (uint64_t) replay->drawn->scaled[2], i));
+                }
+        g_assert_cmpuint(window, ==, n);
+}
+
+static void test_actions(void) {
+        JobSettings settings;
+        Batch *batch = batch_make(ACT_DETERMINISTIC);
+        Replay *replay;
+
+        /* Room for 14 steps of each slot: the ring goes around. */
+        bed_settings("CartPole-v1",
+                        "Algorithm=dqn\n[Scaling]\nActors=2\n[Actor]\nEnvsPerActor=3\nRolloutSteps=5\n"
+                        "[Learner]\nReplaySize=84\nReplayMin=1\nMinibatchSize=4\n",
+                        &settings);
+        g_assert_cmpint(replay_new(&settings, batch, &replay), ==, 0);
+        g_assert_null(replay->choices);
+        for (uint32_t round = 0; round < 5; round++) {
+                round_fill(batch, round);
+                replay_enter(replay, batch, ACTORS, false);
+                check_actions(replay);
+        }
+        g_assert_cmpuint(replay->capacity, ==, 14);
+        g_assert_true(replay_possible(replay));
+        replay->actions[3 * ACTIONS + 1] = NAN;
+        g_assert_false(replay_possible(replay));
+        replay_free(replay);
+        batch_free(batch);
+}
+
+int main(int argc, char *argv[]) {
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/replay/actions", test_actions);
+        return g_test_run();
+}
