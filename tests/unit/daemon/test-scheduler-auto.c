@@ -415,7 +415,11 @@ static void test_objectives(void) {
         (void) decide_by(OBJECTIVE_DEADLINE, 10, &pressed);
         g_assert_cmpuint(relaxed, <, pressed);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 10, &pressed).reason, !=, REASON_LATE);
-        /* A deadline that has passed, or cannot be met: the fastest number; and when it will be done. */
+        /* One that cannot be met, though it has not passed in these three rounds of a second. */
+        g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).reason, ==, REASON_LATE);
+        g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).expected_nsec, >, 4000000000);
+        g_assert_cmpuint(late, >=, pressed);
+        /* One that has passed: the fastest number, too, and when it will be done. */
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 2, &late).expected_nsec, >, 2000000000);
         g_assert_cmpuint(late, >=, pressed);

@@ -376,6 +376,26 @@ static void test_scaling(void) {
         g_assert_cmpuint(s.schedule.runs[1].n_rounds, ==, 1);
 }
 
+/* Each objective needs a key of its own, and no other one reads it. */
+static void test_objectives(void) {
+        JobSettings s;
+
+        refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=deadline\n", NULL,
+                        "x.conf:6:", "it needs Deadline=, a time on the emulated clock", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=budget\n", NULL,
+                        "x.conf:6:", "it needs [Job] Budget=", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nDeadline=2h\n", NULL,
+                        "x.conf:6:", "Objective=cost-time does not read it; write Objective=deadline", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=max\nMaxActors=4\nObjective=deadline\nDeadline=2h\n", NULL,
+                        "Policy=max weighs neither money nor time; only Policy=auto does", NULL);
+        refuse(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=deadline\nDeadline=0\n", NULL,
+                        "x.conf:7:", "Deadline=", NULL);
+        accept(CARTPOLE "Budget=1USD\n[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=budget\n", NULL, &s);
+        g_assert_cmpuint(s.objective, ==, OBJECTIVE_BUDGET);
+        accept(CARTPOLE "[Scaling]\nPolicy=auto\nMaxActors=4\nObjective=deadline\nDeadline=90s\n", NULL, &s);
+        g_assert_cmpuint(s.deadline_usec, ==, 90000000);
+}
+
 static void test_sizes(void) {
         g_autofree char *padding = g_strnfill(JOB_TEXT_MAX, '#');
         g_autofree char *large = g_strconcat(CARTPOLE, padding, NULL);
@@ -566,6 +586,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/settings/relations", test_relations);
         g_test_add_func("/settings/convolutions", test_convolutions);
         g_test_add_func("/settings/scaling", test_scaling);
+        g_test_add_func("/settings/objectives", test_objectives);
         g_test_add_func("/settings/sizes", test_sizes);
         g_test_add_func("/settings/nearest", test_nearest);
         g_test_add_func("/settings/round-trip", test_round_trip);
