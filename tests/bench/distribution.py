@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What where fragments run costs: coarse against fine and in step, by the size of the network, for as many
 actors as cores and for many more; one learner against several, which all move
-parameters or leave that to a centre; one process that does both against coarse. Medians; the
-distributions alternate. Prints a table; never fails.
+parameters or leave that to a centre; one process that does both against coarse; what a bill estimates of the
+others against what they take. Medians; the distributions alternate. Prints a table; never fails.
 
-distribution.py [acting] [crowd] [learners] [fused] [--runs N]
+distribution.py [acting] [crowd] [learners] [centre] [fused] [estimates] [--runs N]
 
 Two clocks: wall time, which whatever else the machine does enters, and emulated time, which is metered CPU: of a round, the learner's plus
 the slowest actor's. And steps for each second of CPU, of learners and actors together. Equal policies are asserted on the way."""
-import os, statistics, sys
+import json, os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
 
@@ -69,6 +69,30 @@ def learners():
         compare(f"CartPole-v1, 20 epochs of 1,024 rows, hidden layers {layers}", "cartpole", arms)
 
 
+def centre():
+    """Small minibatches: a centre moves parameters alone, while the others wait."""
+    base = ("Scaling.Actors=2", "Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.Epochs=10", "Learner.MinibatchSize=64",
+            "Learner.HiddenLayers=256 256", "Job.StopSteps=4096", "Job.StopReturn=", "Learner.Threads=1", "Billing.ColdStartSec=0")
+    for n in 1, 2, 4:
+        compare(f"CartPole-v1, 10 epochs of minibatches of 64 rows, hidden layers 256 256, {n} learners", "cartpole",
+                {p: (*base, f"Distribution.Learners={n}", f"Distribution.Policy={p}") for p in ("multi-learner", "central")})
+
+
+def estimates():
+    """What `actorctl bill` expects of a job under coarse if it ran elsewhere, and what it takes there."""
+    for layers, rows in ("64 64", 64), ("128 128", 512):
+        base = ("Scaling.Actors=4", "Actor.EnvsPerActor=8", "Actor.RolloutSteps=64", "Learner.Epochs=10", f"Learner.MinibatchSize={rows}",
+                f"Learner.HiddenLayers={layers}", "Job.StopSteps=16384", "Job.StopReturn=", "Learner.Threads=1")
+        coarse = run("cartpole", *base, "Distribution.Policy=single-learner-coarse", seed=7)
+        bill = json.loads(ctl("bill", coarse.state_directory, "--json").out)
+        expected = {e["distribution"] + (f", {e['learners']}" if e["learners"] > 1 else ""): e for e in bill["estimates"]}
+        print(f"CartPole-v1, 4 actors x 8 environments, hidden layers {layers}, minibatches of {rows} rows: estimated from coarse, and taken")
+        for name, sets in {"fused": (), "multi-learner, 2": ("Distribution.Learners=2",), "multi-learner, 4": ("Distribution.Learners=4",)}.items():
+            r, e = run("cartpole", *base, f"Distribution.Policy={name.split(',')[0]}", *sets, seed=7), expected[name]
+            print(f"  {name:<28} {e['emulated_s']:>8.3f} s {r.emulated_s:>8.3f} s {e['emulated_s'] / r.emulated_s:>6.2f} x,"
+                  f" full total {e['full'] / r.cost['full']:>6.2f} x", flush=True)
+
+
 def fused():
     for actors, steps in (1, 128), (2, 256), (8, 64):
         base = (f"Scaling.Actors={actors}", f"Actor.RolloutSteps={steps}", "Learner.Epochs=1", "Job.StopReturn=", "Job.StopSteps=60000",
@@ -78,7 +102,8 @@ def fused():
                  "fused, 2 threads": (*base, "Distribution.Policy=fused", "Learner.Threads=2")})
 
 
-chosen = [f for f in (acting, crowd, learners, fused) if f.__name__ in sys.argv[1:]] or [acting, crowd, learners, fused]
+ALL = (acting, crowd, learners, centre, fused, estimates)
+chosen = [f for f in ALL if f.__name__ in sys.argv[1:]] or ALL
 print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs", flush=True)
 for f in chosen:
     f()

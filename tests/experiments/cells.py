@@ -17,6 +17,12 @@ ZOO = "RL Zoo"
 TIANSHOU = "Tianshou"
 NO_TARGET = "no target"
 
+# Mean returns of random actions: of MuJoCo's tasks by docs/experiments/parity.md; of MountainCar and Acrobot the least return there is, which
+# they nearly always get. A target that is no higher says nothing of an algorithm.
+AT_RANDOM = {"MountainCar-v0": -200, "Acrobot-v1": -500, "CartPole-v1": 22, "InvertedPendulum-v4": 5.7, "Reacher-v4": -43.2, "HalfCheetah-v4": -288.4,
+             "InvertedDoublePendulum-v4": 55.7, "Swimmer-v4": 1.8, "Hopper-v4": 15.9, "Pusher-v4": -148.9, "Walker2d-v4": 2.2, "Ant-v4": -70.3,
+             "Humanoid-v4": 124.4}
+
 
 def cleanrl(name, job, score, deviation, *sets):
     return Row(name, job, sets, RETURN, 20, score, deviation, 3, CLEANRL)

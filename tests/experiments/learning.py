@@ -9,9 +9,9 @@ table is not that of the results. Each finished run is a line of docs/experiment
 at once, which is the only memory there is: a run whose settings are still the same is never repeated. A run is a whole job in one process
 (build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings; environments in Python have their sandbox, and
 examples/venv."""
-import argparse, csv, fcntl, hashlib, json, os, re, subprocess, sys
+import argparse, csv, fcntl, hashlib, json, math, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
-from cells import BEST, EVALUATION, NO_TARGET, RETURN, TABLES
+from cells import AT_RANDOM, BEST, EVALUATION, NO_TARGET, RETURN, TABLES
 from intervals import interquartile_mean, interval, mean
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -102,11 +102,18 @@ def number(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
+def at_random(row):
+    """Of the task in a row's name, which an algorithm may precede and a source follow."""
+    return AT_RANDOM.get(row.name.split(": ")[-1].split(" ")[0], -math.inf)
+
+
 def verdict(row, low, n, n_seeds):
     """A deviation between seeds makes a target; that of one run's episodes does not."""
     if row.target == NO_TARGET or row.target is None and row.runs < 2:
         return NO_TARGET
     target = row.score - row.deviation if row.target is None else row.target
+    if target <= at_random(row):
+        return f"{number(target)}: cannot be missed"
     if n < n_seeds:
         return f"{number(target)}: {n} of {n_seeds} seeds yet"
     return f"{number(target)}: " + ("met" if low >= target else "**missed**")
