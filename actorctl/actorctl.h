@@ -70,7 +70,9 @@ typedef enum VerbId {
         VERB_RECOVER = 1 << 23,
         VERB_QUOTA = 1 << 24,
         VERB_TOTALS = 1 << 25,
-        VERB_ANY = (1 << 26) - 1,
+        VERB_RUNS = 1 << 26,
+        VERB_TOP = 1 << 27,
+        VERB_ANY = (1 << 28) - 1,
 } VerbId;
 
 typedef struct Verb {
@@ -107,6 +109,7 @@ void options_print_help(unsigned verb);
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);
 ExitStatus verb_submit(const Options *options, char **arguments, size_t n);
 ExitStatus verb_quota(const Options *options, char **arguments, size_t n);
+ExitStatus verb_runs(const Options *options, char **arguments, size_t n);
 ExitStatus verb_list(const Options *options, char **arguments, size_t n);
 ExitStatus verb_status(const Options *options, char **arguments, size_t n);
 ExitStatus verb_show(const Options *options, char **arguments, size_t n);

@@ -336,8 +336,8 @@ int job_path(const char *number, uint64_t *ret_id, char **ret_path) {
         uint64_t id;
 
         if (word_names_run(number)) {
-                complain("%s is a run of `actorctl run`: it needs no daemon, and this verb takes "
-                         "the number of a job of one",
+                complain("%s is a run of `actorctl run`; this verb takes the number of a job of actord, "
+                         "which `actorctl list` shows",
                                 number);
                 return -EINVAL;
         }
@@ -364,13 +364,16 @@ ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const cha
         }
         if (connection_open(options, &connection) < 0)
                 return STATUS_FAILED;
-        for (size_t i = 0; i < n; i++)
-                if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, method, NULL, "t", ids[i]) <
-                                0)
-                        status = STATUS_FAILED;
+        for (size_t i = 0; i < n; i++) {
+                int r = connection_call(
+                                connection, BUS_PATH, BUS_INTERFACE_MANAGER, method, NULL, "t", ids[i]);
+
+                if (r < 0)
+                        status = MAX(status, status_of_error(r));
+        }
         return status;
 }
 
 ExitStatus status_of_error(int r) {
-        return r == -EINVAL || r == -EBADMSG || r == -ENOENT ? STATUS_USAGE : STATUS_FAILED;
+        return r == -EINVAL || r == -EBADMSG || r == -ENOENT || r == -ENXIO ? STATUS_USAGE : STATUS_FAILED;
 }

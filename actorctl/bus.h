@@ -51,5 +51,6 @@ int job_path(const char *number, uint64_t *ret_id, char **ret_path);
 /* The work of a verb: calls a method of the manager for each job. STATUS_OK; or another status, with a
  * message. */
 ExitStatus jobs_call(const Options *options, char **numbers, size_t n, const char *method);
-/* STATUS_USAGE for errors that the user can correct in the job file, else STATUS_FAILED. */
+/* STATUS_USAGE for errors that the user can correct in the job file or on the command line, such as the
+ * number of no job, else STATUS_FAILED. */
 ExitStatus status_of_error(int r);

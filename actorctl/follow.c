@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "actorctl/private.h"
+#include "actorctl/run-note.h"
 #include "actorctl/view/display.h"
 #include "include/bus.h"
 #include "include/sandbox.h"
@@ -28,6 +29,7 @@ typedef struct Follower {
         JobStatus *status;
         sd_event *event;
         uint64_t asked_usec;
+        const char *note_file; /* the job file that the run's note names; NULL: there is no note */
         unsigned n_interrupts;
         bool quiet, limits_said, waiting_said, ended;
         ExitStatus result;
@@ -189,6 +191,11 @@ static int ask(Follower *f) {
                         "org.freedesktop.DBus.Properties", "GetAll", on_all, f, "s", BUS_INTERFACE_JOB);
 }
 
+static void note(const Follower *f) {
+        if (f->note_file && f->status->id > 0)
+                run_note_write(f->connection->state_directory, f->note_file, f->status);
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Follower *f = userdata;
         int r;
@@ -197,6 +204,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
                 display_update(f->display, f->status);
         if (usec - f->asked_usec >= ASK_USEC) {
                 f->asked_usec = usec;
+                note(f);
                 r = ask(f);
                 if (r < 0)
                         return r;
@@ -272,6 +280,25 @@ static int follow(Follower *f) {
         return r;
 }
 
+static ExitStatus follow_to_end(Follower *f) {
+        int r;
+
+        follow_prepare();
+        r = follow(f);
+        relay_flush(f->connection->relay);
+        if (r < 0) {
+                complain("the job cannot be followed: %s", g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        if (f->result == STATUS_OK && job_status_fetch(f->status, f->connection, f->path) < 0)
+                f->result = STATUS_FAILED;
+        note(f);
+        say_limits(f);
+        if (f->display)
+                display_end(f->display, f->status);
+        return f->result;
+}
+
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt, bool quiet,
                 Display *display, JobStatus *status) {
         Follower f = {
@@ -282,26 +309,22 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
                 .display = display,
                 .status = status,
         };
-        int r;
 
-        follow_prepare();
-        r = follow(&f);
-        relay_flush(connection->relay);
-        if (r < 0) {
-                complain("the job cannot be followed: %s", g_strerror(-r));
-                return STATUS_FAILED;
-        }
-        if (f.result == STATUS_OK && job_status_fetch(status, connection, path) < 0)
-                f.result = STATUS_FAILED;
-        say_limits(&f);
-        if (display)
-                display_end(display, status);
-        return f.result;
+        return follow_to_end(&f);
 }
 
 ExitStatus job_file_follow(Connection *connection, const Options *options, const JobFile *job_file,
                 char **ret_path, JobStatus *status) {
         g_autoptr(Display) display = NULL;
+        g_autofree char *note_file =
+                        connection->numbered ? g_canonicalize_filename(job_file->file_name, NULL) : NULL;
+        Follower f = {
+                .connection = connection,
+                .interrupt = FOLLOW_STOP,
+                .quiet = options && options->quiet,
+                .note_file = note_file,
+                .status = status,
+        };
         ExitStatus result;
         uint64_t id;
 
@@ -312,5 +335,7 @@ ExitStatus job_file_follow(Connection *connection, const Options *options, const
                 display = display_new(stderr, false, connection, *ret_path);
         if (display)
                 display_count_runs(display, job_file->n_runs);
-        return job_follow(connection, *ret_path, FOLLOW_STOP, options && options->quiet, display, status);
+        f.path = *ret_path;
+        f.display = display;
+        return follow_to_end(&f);
 }

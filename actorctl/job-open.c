@@ -3,6 +3,7 @@
  * starts one that begins no job, and ends with the verb. */
 #include "actorctl/job-open.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "actorctl/private.h"
@@ -52,7 +53,10 @@ static ExitStatus open_run(const Options *options, const char *word, Connection 
                                 word);
                 return STATUS_USAGE;
         }
-        if (!run_directory_check(directory, word) || connection_open_run(directory, &connection) < 0)
+        status = run_directory_check(directory, word);
+        if (status != STATUS_OK)
+                return status;
+        if (connection_open_run(directory, &connection) < 0)
                 return STATUS_FAILED;
         status = check_ended(connection, word);
         if (status == STATUS_OK)
@@ -69,6 +73,30 @@ static void say_run(const char *number) {
                                 number);
 }
 
+ExitStatus job_check(Connection *connection, const char *number) {
+        int r;
+
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "GetJob", NULL, "t",
+                        g_ascii_strtoull(number, NULL, 10));
+        if (r == -ENXIO)
+                say_run(number);
+        return r < 0 ? status_of_error(r) : STATUS_OK;
+}
+
+static ExitStatus open_daemon(const Options *options, const char *number, Connection **ret) {
+        g_autoptr(Connection) connection = NULL;
+        ExitStatus status;
+
+        if (connection_open(options, &connection) < 0) {
+                say_run(number);
+                return STATUS_FAILED;
+        }
+        status = job_check(connection, number);
+        if (status == STATUS_OK)
+                *ret = g_steal_pointer(&connection);
+        return status;
+}
+
 static bool is_number(const char *word) {
         return word[0] && strspn(word, "0123456789") == strlen(word);
 }
@@ -77,11 +105,10 @@ static ExitStatus refuse_word(const char *word) {
         if (word_is_closed(word)) {
                 g_autofree char *directory = run_directory_of(word);
 
-                (void) run_directory_check(directory, word);
-                return STATUS_FAILED;
+                return run_directory_check(directory, word);
         }
-        complain("%s is neither the number of a job (`actorctl list` shows them) nor a run: "
-                 "write r7, or a run's directory",
+        complain("%s is neither the number of a job (`actorctl list` shows them) nor a run (`actorctl "
+                 "runs`): write r7, or a run's directory",
                         word);
         return STATUS_USAGE;
 }
@@ -89,7 +116,7 @@ static ExitStatus refuse_word(const char *word) {
 ExitStatus job_open(const Options *options, const char *word, Connection **ret, char **ret_path) {
         bool run = word_names_run(word);
         g_autofree char *path = NULL;
-        ExitStatus status = STATUS_OK;
+        ExitStatus status;
 
         if (!run && !is_number(word))
                 return refuse_word(word);
@@ -97,12 +124,7 @@ ExitStatus job_open(const Options *options, const char *word, Connection **ret, 
                 path = g_strdup(BUS_PATH_JOB_PREFIX "/" RUN_JOB);
         else if (job_path(word, NULL, &path) < 0)
                 return STATUS_USAGE;
-        if (run)
-                status = open_run(options, word, ret);
-        else if (connection_open(options, ret) < 0) {
-                say_run(word);
-                status = STATUS_FAILED;
-        }
+        status = run ? open_run(options, word, ret) : open_daemon(options, word, ret);
         if (status == STATUS_OK)
                 *ret_path = g_steal_pointer(&path);
         return status;

@@ -32,6 +32,11 @@ const Verb verbs[] = {
                         "The file, and a plugin that it names, are opened here and now: later changes to\n"
                         "them do not change the job. With --wait, ends with the job, as `run` does. With\n"
                         "--from it goes on from a checkpoint: of another job, or a file.\n" },
+        { VERB_RUNS, "runs", "", "list the runs of `actorctl run`", 0, 0, verb_runs,
+                        "The newest 20 that trained and 20 others are kept. STATE is running; left, if a\n"
+                        "run has no end (`actorctl recover` gives it one); or how it ended. `status`,\n"
+                        "`bill`, `rounds`, `decisions`, `show`, `cat`, `graph`, `eval`, `export` and\n"
+                        "--from= take a run where they take a job.\n" },
         { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
         { VERB_STATUS, "status", "[JOB|RUN...]", "how a job, or the daemon, is doing", 0, 64, verb_status,
                         RUN_IS },
@@ -68,10 +73,10 @@ const Verb verbs[] = {
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },
-        { VERB_GRAPH, "graph", "FILE", "which part of a job runs in which process", 1, 1, verb_graph,
+        { VERB_GRAPH, "graph", "FILE|JOB|RUN", "which part of a job runs in which process", 1, 1, verb_graph,
                         "The training loop as fragments and the tensors between them, as the job's\n"
                         "distribution policy maps them to processes. A shape that only the\n"
-                        "environment knows is a word.\n" },
+                        "environment knows is a word.\n" RUN_IS },
         { VERB_EXPORT, "export", "JOB|RUN", "copy a job's newest checkpoint into a file", 1, 1, verb_export,
                         RUN_IS },
         { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,

@@ -39,13 +39,13 @@ typedef struct OptionRow {
 #define SETTING(setting)        OPTION_SETTING, 0, 0, setting, NULL
 #define OWN(take)               OPTION_OWN, 0, 0, NULL, take
 
-#define LISTING                                                                                            \
-        (VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_CAT | \
-                        VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV | VERB_PRICE |     \
-                        VERB_QUOTA | VERB_GRAPH)
-#define TABLES                                                                                          \
-        (VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | VERB_ROUNDS | \
-                        VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
+#define LISTING                                                                                             \
+        (VERB_RUNS | VERB_TOTALS | VERB_EXPERIMENT | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | \
+                        VERB_CAT | VERB_BILL | VERB_ROUNDS | VERB_DECISIONS | VERB_LOGS | VERB_ENV |        \
+                        VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
+#define TABLES                                                                                        \
+        (VERB_RUNS | VERB_TOTALS | VERB_SCHEDULER | VERB_LIST | VERB_STATUS | VERB_SHOW | VERB_BILL | \
+                        VERB_ROUNDS | VERB_DECISIONS | VERB_ENV | VERB_PRICE | VERB_QUOTA | VERB_GRAPH)
 
 static bool take_json(Options *options, const char *value) {
         static const struct {
@@ -149,7 +149,8 @@ static const OptionRow rows[] = {
                         "jobs at once (default: as the CPUs suffice)", NUMBER(n_jobs, 1000) },
         { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", FLAG(dry_run) },
         { "follow", 'f', NULL, VERB_LOGS, "go on with what comes", FLAG(follow) },
-        { "lines", 'n', "N", VERB_LOGS | VERB_LIST, "only the newest N", NUMBER(n_lines, 1000000000) },
+        { "lines", 'n', "N", VERB_LOGS | VERB_LIST | VERB_RUNS, "only the newest N",
+                        NUMBER(n_lines, 1000000000) },
         { "check", 0, NULL, VERB_DECISIONS,
                         "say whether each decision follows from its inputs", FLAG(check) },
         { "csv", 0, NULL, VERB_ROUNDS | VERB_DECISIONS,
@@ -268,12 +269,27 @@ static void complain_option(const char *argument) {
                 complain("unknown option %s; `actorctl --help` lists them", argument);
 }
 
+/* -n5 becomes --lines=5: GLib takes a letter's value only from the next argument. */
+static void expand_letter(char **word) {
+        size_t row = (*word)[0] == '-' && (*word)[1] && (*word)[1] != '-' && (*word)[2]
+                                     ? find_row(*word + 1, 1)
+                                     : G_N_ELEMENTS(rows);
+        char *whole;
+
+        if (row == G_N_ELEMENTS(rows) || !rows[row].argument)
+                return;
+        whole = g_strdup_printf("--%s=%s", rows[row].name, *word + 2);
+        g_free(*word);
+        *word = whole;
+}
+
 /* Long options with a typing error get a suggestion; --json and -j alone get the value that GLib would
  * otherwise take from the next argument. */
 static bool prepare(char **argv) {
         for (char **p = argv + 1; *p && strcmp(*p, "--") != 0; p++) {
                 size_t row;
 
+                expand_letter(p);
                 if (strcmp(*p, "--json") == 0 || strcmp(*p, "-j") == 0) {
                         g_free(*p);
                         *p = g_strdup("--json=pretty");

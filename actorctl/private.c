@@ -60,6 +60,12 @@ static GArray *run_numbers(const char *runs) {
         return numbers;
 }
 
+GArray *run_directory_numbers(void) {
+        g_autofree char *runs = g_build_filename(g_get_user_state_dir(), "actord", "runs", NULL);
+
+        return run_numbers(runs);
+}
+
 static int lock_directory(const char *path, int flags, int lock) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 
@@ -217,23 +223,25 @@ static bool was_removed(const char *runs, const char *directory, uint64_t number
                number < g_array_index(numbers, uint64_t, numbers->len - 1);
 }
 
-bool run_directory_check(const char *directory, const char *word) {
+ExitStatus run_directory_check(const char *directory, const char *word) {
         g_autofree char *ledger = g_build_filename(directory, "ledger.sqlite", NULL),
                         *runs = g_path_get_dirname(directory), *called = run_directory_word(directory);
         uint64_t number = run_number(word + (word[0] == 'r'));
 
         if (access(ledger, F_OK) == 0)
-                return true;
-        if (errno == EACCES)
+                return STATUS_OK;
+        if (errno == EACCES) {
                 complain("%s cannot be opened: permission denied; ask its owner for a copy", directory);
-        else if (number == 0)
+                return STATUS_FAILED;
+        }
+        if (number == 0)
                 complain("There is no run in %s: it has no ledger.sqlite.", directory);
         else if (was_removed(runs, directory, number))
                 complain("There is no run %s in %s: it was removed; the newest %u are kept.", called, runs,
                                 RUNS_KEPT);
         else
-                complain("There is no run %s in %s.", called, runs);
-        return false;
+                complain("There is no run %s in %s; `actorctl runs` lists them.", called, runs);
+        return STATUS_USAGE;
 }
 
 char *run_directory_word(const char *path) {

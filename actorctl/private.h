@@ -2,8 +2,11 @@
 /* A private daemon: its process, and the directory of its state. */
 #pragma once
 
+#include <glib.h>
 #include <stdbool.h>
 #include <sys/types.h>
+
+#include "actorctl/actorctl.h"
 
 /* Makes a new directory; *ret_lock keeps other programs from removing it. keep: it gets a number among
  * the user's runs, of which the newest are kept. Otherwise, or if the home directory cannot be written,
@@ -12,6 +15,8 @@ int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temp
 void run_directory_remove(const char *path);
 /* Keeps, beside the newest run, the 20 before it that have a policy and 20 others, and removes the rest. */
 void run_directories_prune(const char *newest);
+/* The numbers of the user's runs, ascending; g_array_unref(). */
+GArray *run_directory_numbers(void);
 /* Whether one of its jobs left a checkpoint, be it of round 0. */
 bool run_directory_has_checkpoint(const char *path);
 /* Whether a word names a run where another one names a job: "r7", or a directory with a ledger.
@@ -21,8 +26,9 @@ bool word_names_run(const char *word);
 bool word_is_closed(const char *word);
 /* The directory of run "7", "r7", or at a path; g_free(). It may not exist. */
 char *run_directory_of(const char *word);
-/* Whether there is a run; false: a message has been printed. word: as the user named it. */
-bool run_directory_check(const char *directory, const char *word);
+/* Whether there is a run; word: as the user named it. STATUS_OK; STATUS_USAGE: there is none, STATUS_FAILED:
+ * it cannot be opened; both with a message. */
+ExitStatus run_directory_check(const char *directory, const char *word);
 /* Keeps other programs from using or removing the run. A descriptor, or a negative errno. */
 int run_directory_lock(const char *directory);
 /* Keeps other programs from removing the run; they may read it. A descriptor; -EWOULDBLOCK: the run is

@@ -89,6 +89,7 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         g_autofree char *path = NULL;
         _cleanup_(bills_done) Bills bills = { .job = job_status_empty() };
         ExitStatus status;
+        int r;
 
         if (options->prices && options->fleet) {
                 complain("--prices= makes another bill and --fleet= compares the job's own: leave one out");
@@ -97,8 +98,9 @@ ExitStatus verb_bill(const Options *options, char **arguments, size_t n) {
         status = job_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;
-        if (fetch(options, connection, path, &bills) < 0)
-                return STATUS_FAILED;
+        r = fetch(options, connection, path, &bills);
+        if (r < 0)
+                return status_of_error(r);
         pager_open(options);
         if (options->json != JSON_OFF)
                 print_json(options, &bills);

@@ -6,7 +6,11 @@
 #include "actorctl/view/graph-draw.h"
 #include "actorctl/view/pager.h"
 #include "actorctl/job-file.h"
+#include "actorctl/job-open.h"
+#include "actorctl/private.h"
 #include "actorctl/view/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
 #include "lib/fragment.h"
 #include "lib/settings/print.h"
 
@@ -187,17 +191,79 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         return STATUS_OK;
 }
 
-ExitStatus verb_graph(const Options *options, char **arguments, size_t n) {
+/* The settings that a job was given, with those of --set in their place. */
+static int read_settings(sd_bus_message *reply, const Options *options, GKeyFile *ret) {
+        const char *section, *key, *value;
+        int given, r;
+
+        r = sd_bus_message_enter_container(reply, 'a', "(sssb)");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(reply, "(sssb)", &section, &key, &value, &given)) > 0)
+                if (given)
+                        g_key_file_set_value(ret, section, key, value);
+        for (guint i = 0; i < options->sets->len; i++) {
+                const char *set = options->sets->pdata[i], *equals = strchr(set, '=');
+                g_autofree char *name = g_strndup(set, (gsize) (equals - set));
+                char *dot = strchr(name, '.');
+
+                if (dot)
+                        *dot = '\0';
+                g_key_file_set_value(ret, name, dot ? dot + 1 : "", equals + 1);
+        }
+        return r;
+}
+
+static ExitStatus print_job(const Options *options, const char *word) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autoptr(Connection) connection = NULL;
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_autofree JobSettings *settings = g_new0(JobSettings, 1);
+        g_autofree char *path = NULL, *called = job_called(word), *text = NULL, *message = NULL;
+        ExitStatus status;
+        int r;
+
+        status = job_open(options, word, &connection, &path);
+        if (status != STATUS_OK)
+                return status;
+        r = connection_call(connection, path, BUS_INTERFACE_JOB, "GetSettings", &reply, NULL);
+        if (r < 0)
+                return status_of_error(r);
+        r = read_settings(reply, options, file);
+        if (r < 0) {
+                complain("the settings of %s cannot be read: %s", called, g_strerror(-r));
+                return STATUS_FAILED;
+        }
+        text = g_key_file_to_data(file, NULL, NULL);
+        if (settings_parse(text, called, NULL, 0, NULL, settings, &message) < 0) {
+                complain_bare(message);
+                return STATUS_USAGE;
+        }
+        return print(options, settings);
+}
+
+static ExitStatus print_file(const Options *options, const char *file) {
         JobFile job_file;
         ExitStatus status;
 
-        if (options->dot + options->svg + (options->json != JSON_OFF) > 1) {
-                complain("--dot, --svg and --json exclude each other");
-                return STATUS_USAGE;
-        }
-        status = job_file_load(&job_file, arguments[0], options->sets);
+        status = job_file_load(&job_file, file, options->sets);
         if (status == STATUS_OK)
                 status = print(options, &job_file.settings);
         job_file_done(&job_file);
         return status;
+}
+
+/* A file in the working directory may be called 7, and is meant then. */
+static bool names_job(const char *word) {
+        return word_names_run(word) || (word[0] && strspn(word, "0123456789") == strlen(word) &&
+                                                       !g_file_test(word, G_FILE_TEST_EXISTS));
+}
+
+ExitStatus verb_graph(const Options *options, char **arguments, size_t n) {
+        if (options->dot + options->svg + (options->json != JSON_OFF) > 1) {
+                complain("--dot, --svg and --json exclude each other");
+                return STATUS_USAGE;
+        }
+        return names_job(arguments[0]) ? print_job(options, arguments[0])
+                                       : print_file(options, arguments[0]);
 }

@@ -51,10 +51,11 @@ static ExitStatus price_list(const Options *options, Connection *connection) {
 static ExitStatus price_show(const Options *options, Connection *connection, const char *name) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *text;
+        int r;
 
-        if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "GetPriceSheet", &reply, "s",
-                            name) < 0)
-                return STATUS_USAGE;
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "GetPriceSheet", &reply, "s", name);
+        if (r < 0)
+                return status_of_error(r);
         if (sd_bus_message_read(reply, "s", &text) < 0) {
                 complain("price sheet %s cannot be read", name);
                 return STATUS_FAILED;

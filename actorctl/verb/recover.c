@@ -13,10 +13,12 @@ ExitStatus verb_recover(const Options *options, char **arguments, size_t n) {
                         *state = g_strconcat("--state=", directory, NULL);
         char *argv[] = { program, (char *) "--recover", state, NULL };
         g_autoptr(GError) error = NULL;
+        ExitStatus found;
         int status;
 
-        if (!run_directory_check(directory, arguments[0]))
-                return STATUS_FAILED;
+        found = run_directory_check(directory, arguments[0]);
+        if (found != STATUS_OK)
+                return found;
         if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, NULL, NULL, &status,
                             &error)) {
                 complain("%s cannot be started: %s", program, error->message);

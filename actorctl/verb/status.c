@@ -99,13 +99,11 @@ static void print_job(const JobStatus *job, const char *called) {
 /* A connection to the daemon serves all of its jobs; each run has one of its own. */
 static ExitStatus open_one(const Options *options, const char *word, Connection **daemon, Connection **run,
                 char **ret_path) {
-        uint64_t id;
-
         if (word_names_run(word) || !*daemon)
                 return job_open(options, word, word_names_run(word) ? run : daemon, ret_path);
-        if (job_path(word, &id, ret_path) < 0)
+        if (job_path(word, NULL, ret_path) < 0)
                 return STATUS_USAGE;
-        return STATUS_OK;
+        return job_check(*daemon, word);
 }
 
 static ExitStatus status_of_job(Connection **daemon, const Options *options, const char *word) {
@@ -117,10 +115,6 @@ static ExitStatus status_of_job(Connection **daemon, const Options *options, con
         status = open_one(options, word, daemon, &run, &path);
         if (status != STATUS_OK)
                 return status;
-        /* GetJob first: it has an error of its own for an unknown number. */
-        if (!run && connection_call(*daemon, BUS_PATH, BUS_INTERFACE_MANAGER, "GetJob", NULL, "t",
-                                    g_ascii_strtoull(word, NULL, 10)) < 0)
-                return STATUS_FAILED;
         if (job_status_fetch(&job, run ? run : *daemon, path) < 0)
                 return STATUS_FAILED;
         if (options->json != JSON_OFF) {

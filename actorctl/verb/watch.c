@@ -5,6 +5,8 @@
 
 #include "actorctl/view/display.h"
 #include "actorctl/follow.h"
+#include "actorctl/job-open.h"
+#include "actorctl/private.h"
 #include "lib/cleanup.h"
 
 static ExitStatus watch(Connection *connection, const char *path, const Options *options, JobStatus *job) {
@@ -12,7 +14,6 @@ static ExitStatus watch(Connection *connection, const char *path, const Options 
         g_autoptr(JobBill) bill = NULL;
         ExitStatus status;
 
-        /* An unknown number is reported before anything is drawn. */
         if (job_status_fetch(job, connection, path) < 0)
                 return STATUS_FAILED;
         status = job_follow(connection, path, FOLLOW_LEAVE, options->quiet, display, job);
@@ -30,10 +31,12 @@ ExitStatus verb_watch(const Options *options, char **arguments, size_t n) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
+        ExitStatus status;
 
-        if (job_path(arguments[0], NULL, &path) < 0)
+        if (word_names_run(arguments[0]) && job_path(arguments[0], NULL, &path) < 0)
                 return STATUS_USAGE;
-        if (connection_open(options, &connection) < 0)
-                return STATUS_FAILED;
+        status = job_open(options, arguments[0], &connection, &path);
+        if (status != STATUS_OK)
+                return status;
         return watch(connection, path, options, &job);
 }

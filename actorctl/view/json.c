@@ -29,6 +29,11 @@ JsonNode *json_unsigned(uint64_t value) {
                                    : json_node_init_double(json_node_alloc(), (double) value);
 }
 
+JsonNode *json_word(const char *value) {
+        return value[0] ? json_node_init_string(json_node_alloc(), value)
+                        : json_node_init_null(json_node_alloc());
+}
+
 /* The end of the string that begins at `at`, behind its quote, as json-glib writes strings. */
 static size_t skip_written_string(const char *text, size_t at) {
         for (at++; text[at] && text[at] != '"'; at++)

@@ -10,6 +10,8 @@
 /* null when it is not finite. */
 JsonNode *json_real(double value);
 JsonNode *json_unsigned(uint64_t value);
+/* null when it is empty. */
+JsonNode *json_word(const char *value);
 
 /* The text of a node; g_free(). ret_n may be NULL. */
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);

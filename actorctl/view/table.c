@@ -107,6 +107,10 @@ void table_bool(Table *table, bool value) {
         table_cell(table, g_strdup(value ? "yes" : "no"), json_node_init_boolean(json_node_alloc(), value));
 }
 
+void table_shown(Table *table, const char *text, JsonNode *node) {
+        table_cell(table, g_utf8_make_valid(text, -1), node);
+}
+
 static size_t table_rows(const Table *table) {
         return table->columns->len > 0 ? table->cells->len / table->columns->len : 0;
 }

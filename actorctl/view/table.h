@@ -26,6 +26,8 @@ void table_user(Table *table, uint32_t uid);
 void table_unsigned(Table *table, uint64_t value);
 void table_real(Table *table, double value, const char *format);
 void table_bool(Table *table, bool value);
+/* A cell whose text differs from its value; takes the node. */
+void table_shown(Table *table, const char *text, JsonNode *node);
 
 /* Prints to standard output; noun ("job") is for the footer, NULL: none. */
 void table_print(const Table *table, const Options *options, const char *noun);

@@ -80,6 +80,7 @@ _actorctl() {
                 logs) words='--follow --lines --no-pager --no-legend' ;;
                 decisions) words='--check --csv --json --no-pager --no-legend' ;;
                 rounds) words='--csv --json --no-pager --no-legend' ;;
+                runs) words='--lines --json --no-pager --no-legend' ;;
                 cat) words='--no-pager --no-legend' ;;
                 env) words='--json --no-pager --no-legend --set --seed --steps --actions --state --states --gif --video --frames' ;;
                 bill) words='--fleet --prices --json --no-pager --no-legend' ;;
@@ -92,11 +93,14 @@ _actorctl() {
     esac
 
     case $verb in
-        '') words='run submit list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
+        '') words='run submit runs list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler help' ;;
         status | cat | bill | rounds | decisions | export) words="$(_actorctl_jobs) $(_actorctl_runs)" ;;
         stop | watch | logs | remove) words=$(_actorctl_jobs) ;;
         recover) words=$(_actorctl_runs) ;;
-        run | submit | verify | graph | calibrate)
+        graph)
+            mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
+            return ;;
+        run | submit | verify | calibrate)
             mapfile -t COMPREPLY < <(compgen -f -X '!*.conf' -- "$word"; compgen -d -- "$word")
             return ;;
         experiment)
@@ -105,7 +109,7 @@ _actorctl() {
         eval | show)
             mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_jobs) $(_actorctl_runs)" -- "$word"; compgen -f -X '!*.safetensors' -- "$word")
             return ;;
-        help) words='run submit list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
+        help) words='run submit runs list status show cat stop watch bill totals rounds decisions logs verify graph export remove recover eval experiment calibrate env price quota scheduler' ;;
         scheduler)
             case $before in
                 show | export | remove) words=$(_actorctl_schedulers) ;;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* runs: lists what `actorctl run` did here. A run tells of itself by a note in its directory; whether it
+ * goes on still, by a lock on that directory. Of a run without a note, as an older actorctl left it, a
+ * private daemon reads the ledger. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "actorctl/private.h"
+#include "actorctl/run-note.h"
+#include "actorctl/view/age.h"
+#include "actorctl/view/pager.h"
+#include "actorctl/view/table.h"
+#include "include/bus.h"
+#include "lib/cleanup.h"
+
+/* The records of an older run, as far as they can be read. Nothing is said of one that cannot: the list
+ * shows it without figures, and `status` has the reason. */
+static void read_ledger(const char *directory, JobStatus *status) {
+        g_autoptr(Connection) connection = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+
+        if (connection_open_run(directory, &connection) < 0 ||
+                        sd_bus_call_method(connection->bus, NULL, BUS_PATH_JOB_PREFIX "/1",
+                                        "org.freedesktop.DBus.Properties", "GetAll", NULL, &reply, "s",
+                                        BUS_INTERFACE_JOB) < 0)
+                return;
+        (void) job_status_read(status, reply);
+}
+
+static bool goes_on(const char *directory) {
+        _cleanup_close_ int lock = run_directory_lock_shared(directory);
+
+        return lock == -EWOULDBLOCK;
+}
+
+/* What a run is doing. A note that ends in the middle is of one whose actorctl was killed. */
+static const char *state_of(const char *directory, const RunNote *note) {
+        if (goes_on(directory))
+                return "running";
+        return job_has_ended(&note->status) ? "ended" : "left";
+}
+
+static void add_count(Table *table, uint64_t n) {
+        char text[32];
+
+        table_shown(table, format_count(n, text), json_unsigned(n));
+}
+
+static void add_time(Table *table, uint64_t usec) {
+        table_shown(table, "", usec > 0 ? json_unsigned(usec) : json_node_init_null(json_node_alloc()));
+}
+
+static void add_run(Table *table, const char *directory, uint64_t number, uint64_t now_usec) {
+        g_autofree char *name = g_strdup_printf("r%" G_GUINT64_FORMAT, number), *file = NULL;
+        RunNote note = RUN_NOTE_EMPTY;
+        const JobStatus *job = &note.status;
+        char money[48], age[24];
+        const char *state;
+
+        if (!run_note_read(directory, &note) && !goes_on(directory))
+                read_ledger(directory, &note.status);
+        state = state_of(directory, &note);
+        file = g_path_get_basename(note.job_file);
+        table_string(table, name);
+        table_shown(table, strcmp(state, "ended") == 0 ? job->result : state, json_word(state));
+        table_shown(table, "", json_word(strcmp(state, "ended") == 0 ? job->result : ""));
+        table_shown(table, note.job_file[0] ? file : "", json_word(note.job_file));
+        table_shown(table, job->environment, json_word(job->environment));
+        table_shown(table, job->algorithm, json_word(job->algorithm));
+        table_real(table, job->return_mean, "%.2f");
+        add_count(table, job->n_env_steps);
+        table_shown(table, job->currency[0] ? format_money(job->cost_full, job->currency, money) : "",
+                        json_real(job->cost_full));
+        table_shown(table, "", json_word(job->currency));
+        table_shown(table, format_age(job->submitted_usec, now_usec, age),
+                        json_real(job->submitted_usec > 0 && job->submitted_usec <= now_usec
+                                                        ? (double) ((now_usec - job->submitted_usec) /
+                                                                          1000000)
+                                                        : NAN));
+        table_unsigned(table, job->round);
+        add_time(table, job->submitted_usec);
+        add_time(table, job->ended_usec);
+        table_shown(table, "", json_word(directory));
+        run_note_done(&note);
+}
+
+static Table *runs_table(void) {
+        Table *table = table_new();
+
+        table_column(table, "RUN", "run", COLUMN_TEXT);
+        table_column(table, "STATE", "state", COLUMN_TEXT);
+        table_column(table, "RESULT", "result", COLUMN_JSON);
+        table_column(table, "JOB FILE", "job_file", COLUMN_TEXT);
+        table_column(table, "ENVIRONMENT", "environment", COLUMN_TEXT);
+        table_column(table, "ALGORITHM", "algorithm", COLUMN_TEXT);
+        table_column(table, "RETURN", "return_mean", COLUMN_NUMBER);
+        table_column(table, "STEPS", "env_steps", COLUMN_NUMBER);
+        table_column(table, "COST", "cost", COLUMN_NUMBER);
+        table_column(table, "CURRENCY", "currency", COLUMN_JSON);
+        table_column(table, "AGE", "age_s", COLUMN_NUMBER);
+        table_column(table, "ROUNDS", "rounds", COLUMN_JSON);
+        table_column(table, "SUBMITTED", "submitted_usec", COLUMN_JSON);
+        table_column(table, "ENDED", "ended_usec", COLUMN_JSON);
+        table_column(table, "DIRECTORY", "state_directory", COLUMN_JSON);
+        table_spare(table, "environment");
+        table_spare(table, "algorithm");
+        return table;
+}
+
+ExitStatus verb_runs(const Options *options, char **arguments, size_t n) {
+        g_autoptr(GArray) numbers = run_directory_numbers();
+        g_autoptr(Table) table = runs_table();
+        uint64_t now_usec = (uint64_t) g_get_real_time();
+        guint first = 0;
+
+        if (options->n_lines > 0 && options->n_lines < numbers->len)
+                first = numbers->len - (guint) options->n_lines;
+        for (guint i = first; i < numbers->len; i++) {
+                uint64_t number = g_array_index(numbers, uint64_t, i);
+                g_autofree char *word = g_strdup_printf("r%" G_GUINT64_FORMAT, number),
+                                *directory = run_directory_of(word);
+
+                add_run(table, directory, number, now_usec);
+        }
+        pager_open(options);
+        table_print(table, options, "run");
+        pager_close();
+        return STATUS_OK;
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Runs of `actorctl run` are listed, and named where jobs are; and what has no job or run is refused in one way."""
+import os, re, signal
+from bus import *
+from story import CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for
+
+SHORT = ["Job.StopReturn=", "Job.StopSteps=2000"]
+CARTPOLE = os.path.join(EXAMPLES, "cartpole.conf")
+
+
+def rows(*words):
+    return {row["run"]: row for row in ctl("runs", *words, "--json").json}
+
+
+def run_name(r):
+    return "r" + os.path.basename(r.state_directory)
+
+
+@story("runs are listed with their job file, how they ended, return, steps, cost and age; one that goes on, and one that was killed, too")
+def listed():
+    first = run("cartpole", *SHORT)
+    seen = {}
+
+    def look_and_kill(p):
+        wait_for("a round of the run that goes on", lambda: [seen.update(row) for row in rows().values() if row["state"] == "running" and row["rounds"] > 0])
+        os.kill(descendants(p.pid, "actord")[0], signal.SIGKILL)
+
+    run("hopper", during=look_and_kill, ok=False)
+    found = rows()
+    row = found[run_name(first)]
+    equal({k: row[k] for k in ("state", "result", "job_file", "environment", "algorithm", "env_steps", "rounds", "return_mean", "cost", "currency", "state_directory")},
+          {"state": "ended", "result": "finished", "job_file": CARTPOLE, "environment": "CartPole-v1", "algorithm": "ppo", "env_steps": first.env_steps,
+           "rounds": first.rounds, "return_mean": first.return_mean, "cost": first.cost["full"], "currency": "USD", "state_directory": first.state_directory}, "its row")
+    assert 0 <= row["age_s"] < 600 and row["ended_usec"] > row["submitted_usec"], row
+    equal((seen["environment"], seen["ended_usec"], seen["result"]), ("Hopper-v4", None, None), "the one that went on")
+    equal((found[seen["run"]]["state"], list(found)[-1]), ("left", seen["run"]), "the one that was killed")
+    equal(list(rows("-n1")), [seen["run"]], "the newest")
+    text = ctl("runs").out
+    assert re.search(rf"(?m)^{run_name(first)} +finished +cartpole\.conf +CartPole-v1 +ppo .*2,0\d\d +0\.\d+ USD +\d+ s$", text), text
+    equal(ctl("recover", seen["run"]).status, 0, "recover")
+
+
+@story("a run without a note, as an older actorctl left it, is read from its ledger; a note that is no note changes nothing")
+def older():
+    r = run("cartpole", *SHORT)
+    note = os.path.join(r.state_directory, "run.json")
+    before = rows()[run_name(r)]
+    os.unlink(note)
+    for text in None, "", "[]", '{"state": 7, "rounds": "x", "cost": []}':
+        if text is not None:
+            open(note, "w").write(text)
+        after = rows()[run_name(r)]
+        if text is None:
+            equal({**after, "age_s": 0}, {**before, "job_file": None, "age_s": 0}, "without a note")
+        assert after["run"] == before["run"], after
+
+
+@story("each verb that shows a job takes a run; a number that is a run's, or nobody's, is refused with 2 and a hint")
+def names():
+    r = run("cartpole", *SHORT)
+    name, number = run_name(r), run_name(r)[1:]
+    fields = lambda *words: ctl(*words, "--json").json
+    equal(fields("graph", name)["policy"], "single-learner-coarse", "graph of a run")
+    equal(fields("graph", name, "--set", "Distribution.Policy=fused")["policy"], "fused", "graph of a run, another policy")
+    for words in ("status", name), ("bill", name), ("rounds", name), ("decisions", name), ("show", name), ("cat", name), ("eval", name, "--episodes=1"):
+        equal(ctl(*words).status, 0, words)
+    with Bus() as bus:
+        job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "2000")])
+        bus.ended(job)
+        equal(json.loads(bus.ctl("graph", job, "--json").out)["policy"], "single-learner-coarse", "graph of a job")
+        os.makedirs(f"{bus.dir}/state/actord/runs/77", exist_ok=True)
+        for verb in "status", "bill", "rounds", "decisions", "show", "cat", "graph", "eval", "export", "watch":
+            p = bus.ctl(verb, 77, ok=False)
+            equal((p.status, p.out), (2, ""), (verb, p.err))
+            assert "There is no job 77" in p.err and "is r77" in p.err, (verb, p.err)
+        for words in (["stop", 78], ["remove", 78], ["bill", job, "--prices=nix"], ["price", "show", "nix"], ["submit", CARTPOLE, "--from=78"],
+                      ["list", "--owner=no-such-user"], ["quota", "no-such-user"], ["scheduler", "show", "nix"], ["env", "show", "nix"], ["help", "nix"]):
+            p = bus.ctl(*words, ok=False)
+            equal((p.status, p.out), (2, ""), (words, p.err))
+    for words in (["bill", "r77777"], ["run", CARTPOLE, "--from=r77777"], ["recover", "r77777"], ["bill", name, "--prices=nix"]):
+        p = ctl(*words)
+        equal((p.status, p.out), (2, ""), (words, p.err))
+
+
+tell()
