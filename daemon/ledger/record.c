@@ -62,7 +62,7 @@ static bool statistics_said(const Statistics *s) {
 
 static int record_insert(Ledger *ledger, uint64_t job, const Record *record) {
         bool has_policy = !is_zero(record->sha256, sizeof(record->sha256));
-        Value actor = record->actor == UINT32_MAX ? (Value){} : of_u64(record->actor);
+        Value actor = record->actor != UINT32_MAX ? of_u64(record->actor) : (Value){};
 
 #define X(column, field, comment) , of_u64((uint64_t) record->field)
         return ledger_run(ledger, ledger->insert_record,
