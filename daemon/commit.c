@@ -9,9 +9,7 @@
 
 /* The property that says what a job waits for has changed. */
 static void say_waiting(JobContext *context) {
-        for (guint i = 0; i < context->jobs.all->len; i++) {
-                Job *job = context->jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &context->jobs) {
                 if (job_active(job))
                         job_changed(job, JOB_CHANGE_STATE);
         }
@@ -75,8 +73,8 @@ int commit_now(JobContext *context) {
                 commit_failed(context, r);
                 return r;
         }
-        for (guint i = 0; i < context->jobs.all->len; i++)
-                note_durable(context->jobs.all->pdata[i]);
+        JOBS_FOREACH (job, &context->jobs)
+                note_durable(job);
         if (spenders)
                 spending_look(context, spenders);
         return 0;

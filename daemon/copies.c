@@ -122,9 +122,7 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         gpointer value;
         char name[24];
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                const Job *job = manager->context.jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 if (job->row.uid != uid || job->state == JOB_ENDED)
                         continue;
                 (void) snprintf(name, sizeof(name), "%" PRIu64, job->row.id);

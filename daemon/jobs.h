@@ -18,6 +18,12 @@ typedef struct Jobs {
         sd_event_source *work_source;
 } Jobs;
 
+/* Each job, by rising number. The body may neither add nor remove one. */
+#define JOBS_FOREACH(job, jobs)                                    \
+        for (Job * job, **job##_at = (Job **) (jobs)->all->pdata,  \
+                        **job##_end = job##_at + (jobs)->all->len; \
+                        job##_at < job##_end && (job = *job##_at); job##_at++)
+
 /* What the bus has to be told of a job: soon, or, with NOW, before anything else happens. */
 typedef enum JobChange {
         JOB_CHANGE_STATE = 1,

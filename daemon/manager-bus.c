@@ -337,12 +337,13 @@ static int enumerate(
                 sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
         const Manager *manager = userdata;
         char **nodes;
+        size_t n = 0;
 
         nodes = calloc(manager->context.jobs.all->len + 1, sizeof(char *));
         if (!nodes)
                 return -ENOMEM;
-        for (guint i = 0; i < manager->context.jobs.all->len; i++)
-                nodes[i] = strdup(((const Job *) manager->context.jobs.all->pdata[i])->path);
+        JOBS_FOREACH (job, &manager->context.jobs)
+                nodes[n++] = strdup(job->path);
         *ret_nodes = nodes;
         return 0;
 }

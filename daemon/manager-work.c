@@ -75,9 +75,9 @@ void manager_stop(Manager *manager) {
         manager->stopping = true;
         (void) commit_now(&manager->context);
 
-        for (guint i = 0; manager->context.mode == DAEMON_RUN && i < manager->context.jobs.all->len; i++)
-                (void) job_stop(manager->context.jobs.all->pdata[i], PLAN_END_INTERRUPTED,
-                                "its daemon ends");
+        if (manager->context.mode == DAEMON_RUN)
+                JOBS_FOREACH (job, &manager->context.jobs)
+                        (void) job_stop(job, PLAN_END_INTERRUPTED, "its daemon ends");
         do_jobs(manager);
         if (may_exit(manager))
                 (void) sd_event_exit(manager->context.event, 0);
@@ -119,9 +119,7 @@ static void ledger_recovered(Manager *manager) {
         jobs_schedule(&manager->context.jobs);
 
         /* Records wait in the daemon's hands. */
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 if (!job_active(job))
                         continue;
                 (void) job_read(job);
@@ -131,8 +129,7 @@ static void ledger_recovered(Manager *manager) {
 
 /* Rows of jobs that could not be written while the ledger was blocked. */
 static int save_unsaved(Manager *manager) {
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 int r = job->unsaved ? job_save(job) : 0;
 
                 if (r < 0)

@@ -309,8 +309,8 @@ Manager *manager_free(Manager *manager) {
         manager->lines = lines_free(manager->lines);
         manager->turns = turns_free(manager->turns);
         manager->context.users = users_free(manager->context.users);
-        for (guint i = 0; i < manager->context.jobs.all->len; i++)
-                (void) job_free(manager->context.jobs.all->pdata[i]);
+        JOBS_FOREACH (job, &manager->context.jobs)
+                (void) job_free(job);
         ended_done(manager);
         g_ptr_array_unref(manager->context.jobs.all);
         manager->context.verifier = verifier_free(manager->context.verifier);
@@ -439,9 +439,7 @@ int manager_start(Manager *manager) {
         if (r < 0)
                 return r;
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 if (job_active(job))
                         job_adopt(job);
         }

@@ -65,8 +65,7 @@ static GArray *entries_of(Manager *manager) {
         GArray *entries =
                         g_array_sized_new(FALSE, FALSE, sizeof(QueueEntry), manager->context.jobs.all->len);
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 UserState *user = user_state(manager, users, job->row.uid);
 
                 g_array_append_val(entries, ((QueueEntry){
@@ -124,8 +123,7 @@ static const char *overspends(const Job *job, const UserState *user) {
 static void send_back(Manager *manager) {
         g_autoptr(GHashTable) users = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 const char *reason;
 
                 if (job->back_reason || !job_may_go_back(job))
@@ -140,8 +138,8 @@ static void send_back(Manager *manager) {
 static uint64_t wait_for_day(const Manager *manager) {
         uint64_t now = (uint64_t) g_get_real_time(), wait = UINT64_MAX;
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                const Hold *hold = &((const Job *) manager->context.jobs.all->pdata[i])->hold;
+        JOBS_FOREACH (job, &manager->context.jobs) {
+                const Hold *hold = &job->hold;
 
                 if (hold->reason == HOLD_MONEY)
                         wait = MIN(wait, hold->until_usec > now ? hold->until_usec - now : 0);
@@ -168,8 +166,7 @@ static void preempt(Manager *manager) {
 
 /* The configuration was another one when they were submitted. */
 static void refuse(Manager *manager) {
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 g_autofree char *never = NULL, *sentence = NULL;
                 Quota quota;
 
@@ -189,10 +186,10 @@ static bool is_same(const Hold *a, const Hold *b) {
 }
 
 static void say_holds(Manager *manager, const GArray *before) {
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                Job *job = manager->context.jobs.all->pdata[i];
+        guint i = 0;
 
-                if (!is_same(&job->hold, &g_array_index(before, Hold, i)))
+        JOBS_FOREACH (job, &manager->context.jobs) {
+                if (!is_same(&job->hold, &g_array_index(before, Hold, i++)))
                         job_changed(job, JOB_CHANGE_STATE);
         }
 }
@@ -200,8 +197,8 @@ static void say_holds(Manager *manager, const GArray *before) {
 static GArray *holds_of(const Manager *manager) {
         GArray *holds = g_array_sized_new(FALSE, FALSE, sizeof(Hold), manager->context.jobs.all->len);
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++)
-                g_array_append_val(holds, ((const Job *) manager->context.jobs.all->pdata[i])->hold);
+        JOBS_FOREACH (job, &manager->context.jobs)
+                g_array_append_val(holds, job->hold);
         return holds;
 }
 

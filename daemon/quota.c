@@ -18,9 +18,7 @@ QuotaUsage quota_usage(const Manager *manager, uint32_t uid) {
 
         assert(manager);
 
-        for (guint i = 0; i < manager->context.jobs.all->len; i++) {
-                const Job *job = manager->context.jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 if (job->row.uid != uid || job->state == JOB_ENDED)
                         continue;
                 usage.jobs++;

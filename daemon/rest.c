@@ -48,10 +48,10 @@ static int fill(Manager *manager, const char *directory) {
         r = ledger_open(path, &ledger);
         if (r < 0)
                 return r;
-        for (guint i = 0; r >= 0 && i < manager->context.jobs.all->len; i++) {
-                const Job *job = manager->context.jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &manager->context.jobs) {
                 r = ledger_job_put(ledger, &job->row);
+                if (r < 0)
+                        break;
         }
         if (r >= 0)
                 r = ledger_rest_write(manager->context.ledger, ledger);
@@ -79,8 +79,8 @@ int rest_keep(Manager *manager, char **ret) {
         int r = -ENOSPC;
 
         manager->context.commit_again_usec = 0; /* there is no later */
-        for (guint i = 0; i < manager->context.jobs.all->len; i++)
-                job_leave(manager->context.jobs.all->pdata[i]);
+        JOBS_FOREACH (job, &manager->context.jobs)
+                job_leave(job);
         if (commit_now(&manager->context) >= 0) {
                 *ret = NULL;
                 return 0;

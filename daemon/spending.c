@@ -37,10 +37,11 @@ void spending_note(JobContext *context, GHashTable **ret_users) {
         assert(context);
         assert(ret_users);
 
+        *ret_users = NULL;
         /* A run's ledger is its own, and has no quotas. */
-        for (guint i = 0; context->mode != DAEMON_RUN && i < context->jobs.all->len; i++) {
-                Job *job = context->jobs.all->pdata[i];
-
+        if (context->mode == DAEMON_RUN)
+                return;
+        JOBS_FOREACH (job, &context->jobs) {
                 if (!job->uncounted || !is_due(job))
                         continue;
                 if (!users) {
@@ -78,9 +79,7 @@ Hold spending_hold(JobContext *context, uint32_t uid, const Quota *quota) {
 }
 
 static bool has_movable(const JobContext *context, uint32_t uid) {
-        for (guint i = 0; i < context->jobs.all->len; i++) {
-                const Job *job = context->jobs.all->pdata[i];
-
+        JOBS_FOREACH (job, &context->jobs) {
                 if (job->row.uid == uid && job_may_go_back(job) && !job->back_reason)
                         return true;
         }
